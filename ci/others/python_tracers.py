@@ -13,7 +13,7 @@ def fibonacci(n):
 def viztracer(folder):
     from viztracer import VizTracer
 
-    path = folder / "viztracer.json"
+    path = folder / "work_of_viztracer.json"
     with VizTracer(output_file=str(path), log_func_args=True, file_info=False, verbose=0) as tracer:
         threads = [threading.Thread(target=fibonacci, args=(n,)) for n in (8, 9)]
         for thread in threads:

@@ -108,7 +108,8 @@ pub(crate) fn show<L: ItemVisitor>(
     let mut context = Context::new();
     let stopped = loop {
         match reader.next(&mut context) {
-            Ok(Some(item)) => visitor.item(&item),
+            // By reference, because an item is large.
+            Ok(Some(ref item)) => visitor.item(item),
             Ok(None) => break None,
             Err(e) if to_error || e.is_truncated() => break Some(e),
             Err(e) => return Err(format!("{name}: {e}")),

@@ -265,12 +265,12 @@ impl Found {
     }
 
     fn flow(&mut self, event: &Event<'_>) {
-        let points = event.flows.iter().map(|id| (*id, Flow { points: 1, ..Flow::default() }));
-        let ends = event.ending_flows.iter().map(|id| (*id, Flow { points: 1, ..Flow::default() }));
+        let points = event.flows().iter().map(|id| (*id, Flow { points: 1, ..Flow::default() }));
+        let ends = event.ending_flows().iter().map(|id| (*id, Flow { points: 1, ..Flow::default() }));
         for (id, point) in points.chain(ends) {
             self.point(id, point);
         }
-        if let Some((id, step)) = event.bound {
+        if let Some((id, step)) = event.bound() {
             self.step(id, step);
         }
         if let EventKind::Flow { id, step, .. } = event.kind {

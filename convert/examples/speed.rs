@@ -31,7 +31,14 @@ fn measure(path: &str, to: Option<TraceFormat>) -> Result<(), Box<dyn std::error
     let mut reader = open(File::open(path)?, None)?;
     let mut writer = to.map(|format| create(format, io::sink()));
     let (mut events, mut tracks) = (0_u64, 0_u64);
-    while let Some(item) = &reader.next(&mut context)? {
+    loop {
+        // By reference, because an item is large.
+        let next = reader.next(&mut context);
+        let item = match &next {
+            Ok(Some(item)) => item,
+            Ok(None) => break,
+            Err(e) => return Err(e.to_string().into()),
+        };
         events += u64::from(matches!(item, Item::Event(_)));
         tracks += u64::from(matches!(item, Item::Track(_)));
         if let Some(writer) = &mut writer {

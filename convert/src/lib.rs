@@ -58,8 +58,8 @@ pub use format::{FileFormat, TraceFormat, detect, is_gzip};
 pub use fxt::{FxtReader, FxtWriter};
 pub use json::{JsonReader, JsonWriter};
 pub use model::{
-    Arguments, Categories, Clock, CounterTrack, Event, EventKind, FlowStep, Item, Log, Loss, NoArguments,
-    Texts, Trace, Track, TrackId, TrackKind,
+    Arguments, Categories, Clock, CounterTrack, Detailed, Event, EventDetails, EventKind, FlowStep, Item,
+    Log, Loss, NoArguments, Texts, Trace, Track, TrackId, TrackKind,
 };
 pub use open::{create, open, open_twice};
 pub use report::Report;

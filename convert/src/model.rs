@@ -307,10 +307,9 @@ impl Texts for &[Text<'_>] {
 /// let event = Event {
 ///     name: "read".into(),
 ///     categories: Categories::One("net".into()),
-///     flows: &[7],
 ///     ..Event::new(1_000, TrackId(1), EventKind::Complete { duration: 500 })
 /// };
-/// assert!(event.args.is_empty() && event.ending_flows.is_empty());
+/// assert!(event.args.is_empty() && event.ending_flows().is_empty());
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Event<'a> {
@@ -326,21 +325,11 @@ pub struct Event<'a> {
     pub categories: Categories<'a>,
     /// The arguments.
     pub args: &'a dyn Arguments,
-    /// Ids of the flows that go through the event.
-    pub flows: &'a [u64],
-    /// Ids of the flows that end at the event.
-    pub ending_flows: &'a [u64],
-    /// The flow that the event is bound to: JSON's `bind_id`. Such a flow [lasts](EventKind::Flow::lasts).
-    pub bound: Option<(u64, FlowStep)>,
     /// Values of other counters at the same moment, as absolute values. For a complete slice, the second
     /// value of a counter is the value at the end of the slice.
     pub extra_counters: &'a [(TrackId, CounterValue)],
-    /// An id that correlated events share.
-    pub correlation: Option<&'a str>,
-    /// The source location.
-    pub location: Option<SourceLocation<'a>>,
-    /// The log message.
-    pub log: Option<Log<'a>>,
+    /// What few events have, read on demand.
+    pub details: Option<&'a dyn Detailed>,
 }
 
 impl<'a> Event<'a> {
@@ -355,14 +344,106 @@ impl<'a> Event<'a> {
             name: Text::default(),
             categories: Categories::None,
             args: &NoArguments,
-            flows: &[],
-            ending_flows: &[],
-            bound: None,
             extra_counters: &[],
-            correlation: None,
-            location: None,
-            log: None,
+            details: None,
         }
+    }
+
+    /// Returns the details of the event; the default if it has none.
+    #[inline]
+    #[must_use]
+    pub fn details(&self) -> EventDetails<'a> {
+        self.details.map_or(EventDetails::NONE, Detailed::details)
+    }
+
+    /// Ids of the flows that go through the event.
+    #[inline]
+    #[must_use]
+    pub fn flows(&self) -> &'a [u64] {
+        self.details().flows
+    }
+
+    /// Ids of the flows that end at the event.
+    #[inline]
+    #[must_use]
+    pub fn ending_flows(&self) -> &'a [u64] {
+        self.details().ending_flows
+    }
+
+    /// The flow that the event is bound to.
+    #[inline]
+    #[must_use]
+    pub fn bound(&self) -> Option<(u64, FlowStep)> {
+        self.details().bound
+    }
+
+    /// An id that correlated events share.
+    #[inline]
+    #[must_use]
+    pub fn correlation(&self) -> Option<&'a str> {
+        self.details().correlation
+    }
+
+    /// The source location.
+    #[inline]
+    #[must_use]
+    pub fn location(&self) -> Option<SourceLocation<'a>> {
+        self.details().location
+    }
+
+    /// The log message.
+    #[inline]
+    #[must_use]
+    pub fn log(&self) -> Option<Log<'a>> {
+        self.details().log
+    }
+}
+
+/// What few events have. Most events have none of it, so an [`Event`] refers to it.
+///
+/// ```
+/// use hairline_convert::{Event, EventDetails, EventKind, TrackId};
+///
+/// let details = EventDetails { ending_flows: &[7], ..EventDetails::default() };
+/// let event = Event { details: Some(&details), ..Event::new(1_000, TrackId(1), EventKind::Instant) };
+/// assert_eq!((event.flows(), event.ending_flows()), (&[][..], &[7][..]));
+/// ```
+#[derive(Clone, Copy, Debug, Default)]
+pub struct EventDetails<'a> {
+    /// Ids of the flows that go through the event.
+    pub flows: &'a [u64],
+    /// Ids of the flows that end at the event.
+    pub ending_flows: &'a [u64],
+    /// The flow that the event is bound to: JSON's `bind_id`. Such a flow [lasts](EventKind::Flow::lasts).
+    pub bound: Option<(u64, FlowStep)>,
+    /// An id that correlated events share.
+    pub correlation: Option<&'a str>,
+    /// The source location.
+    pub location: Option<SourceLocation<'a>>,
+    /// The log message.
+    pub log: Option<Log<'a>>,
+}
+
+impl EventDetails<'_> {
+    const NONE: Self =
+        Self { flows: &[], ending_flows: &[], bound: None, correlation: None, location: None, log: None };
+}
+
+/// The source of an event's details: themselves, or a reader that makes them on demand.
+pub trait Detailed {
+    /// Returns the details.
+    fn details(&self) -> EventDetails<'_>;
+}
+
+impl Detailed for EventDetails<'_> {
+    fn details(&self) -> EventDetails<'_> {
+        *self
+    }
+}
+
+impl std::fmt::Debug for dyn Detailed + '_ {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.details().fmt(f)
     }
 }
 
@@ -385,7 +466,7 @@ pub enum EventKind {
     /// A counter value. Always absolute: readers add up increments.
     Counter(CounterValue),
     /// A flow begins at, passes through or ends at the slice of this thread that is open at this time.
-    /// Formats that list the flows of a slice use [`Event::flows`].
+    /// Formats that list the flows of a slice use [`EventDetails::flows`].
     Flow {
         /// The flow's id.
         id: u64,

@@ -3,13 +3,14 @@
 //! Importers of FXT and TrackEvent take the first of two slices with equal begin as the outer one, and drop
 //! the other.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
 use crate::TrackId;
 
-/// For each thread: the begin and duration of slices that an enclosing slice may still follow.
+/// For each thread, in the order of their begins: the begin and the longest duration of slices that an
+/// enclosing slice may still follow. It may come after slices that began before it.
 #[derive(Debug, Default)]
-pub(crate) struct Starts(HashMap<TrackId, Vec<(i64, i64)>>);
+pub(crate) struct Starts(HashMap<TrackId, VecDeque<(i64, i64)>>);
 
 /// The limit for the slices of one thread; 64 KiB.
 const MOST: usize = 4096;
@@ -22,21 +23,22 @@ impl Starts {
     /// Returns whether the slice encloses an earlier one with the same begin.
     pub(crate) fn is_late(&mut self, thread: TrackId, time: i64, duration: i64) -> bool {
         let seen = self.0.entry(thread).or_default();
-        while seen.pop_if(|(begin, _)| *begin > time).is_some() {}
-        if seen.len() == MOST {
-            seen.drain(..MOST / 2);
+        let place = match seen.back() {
+            Some((latest, _)) if *latest >= time => seen.partition_point(|(begin, _)| *begin < time),
+            _ => seen.len(),
+        };
+        if let Some((begin, inner)) = seen.get_mut(place)
+            && *begin == time
+        {
+            let is_late = *inner < duration;
+            *inner = duration.max(*inner);
+            return is_late;
         }
-        match seen.last_mut() {
-            Some((begin, inner)) if *begin == time => {
-                let is_late = *inner < duration;
-                *inner = duration.max(*inner);
-                is_late
-            }
-            _ => {
-                seen.push((time, duration));
-                false
-            }
+        seen.insert(place, (time, duration));
+        if seen.len() > MOST {
+            seen.pop_front();
         }
+        false
     }
 }
 
@@ -50,6 +52,6 @@ mod tests {
         let mut is_late = |time, duration| starts.is_late(TrackId(0), time, duration);
         assert!(!is_late(10, 5) && !is_late(16, 1) && is_late(10, 20), "child, sibling, parent");
         assert!(!is_late(40, 20) && !is_late(40, 5) && !is_late(41, 1), "parent, child, grandchild");
-        assert!(!is_late(5, 100));
+        assert!(!is_late(5, 100) && !is_late(40, 20) && is_late(40, 21), "after a slice that began before");
     }
 }

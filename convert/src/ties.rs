@@ -1,7 +1,8 @@
-//! Events of a thread at one time. Importers of JSON read them by kind: ends first, then complete slices, then
-//! all others in the order of the file. Importers of other formats read them in the order of the file. So a
-//! thread whose file order is different shows other slices in another format.
+//! Events of a thread at one time. Importers of JSON read them by kind: ends first, then complete slices, the
+//! longest first, then all others in the order of the file. Importers of other formats read them in the order
+//! of the file. So a thread whose file order is different shows other slices in another format.
 
+use std::cmp::Reverse;
 use std::collections::VecDeque;
 
 /// The number of times that are kept, for threads whose events are not in the order of time.
@@ -16,8 +17,8 @@ pub(crate) const TIES: &str =
 pub(crate) enum Rank {
     /// An end.
     End,
-    /// A complete slice.
-    Complete,
+    /// A complete slice with its duration.
+    Complete(Reverse<i64>),
     /// A begin or an instant.
     Other,
     /// The point of a flow. Its place among the others is that of a begin.
@@ -87,7 +88,11 @@ impl Tie {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use Rank::{Complete, End, Flow, Other};
+    use Rank::{End, Flow, Other};
+
+    fn complete(duration: i64) -> Rank {
+        Rank::Complete(Reverse(duration))
+    }
 
     fn first(events: &[(i64, Rank)]) -> Vec<bool> {
         let mut ties = Ties::default();
@@ -96,10 +101,16 @@ mod tests {
 
     #[test]
     fn ends_and_complete_slices_are_read_before_others_of_their_time() {
-        assert_eq!(first(&[(1, End), (1, Complete), (1, Other), (2, Other)]), [false; 4]);
-        assert_eq!(first(&[(1, Other), (1, End), (1, Complete)]), [false, true, true]);
+        assert_eq!(first(&[(1, End), (1, complete(5)), (1, Other), (2, Other)]), [false; 4]);
+        assert_eq!(first(&[(1, Other), (1, End), (1, complete(5))]), [false, true, true]);
         assert_eq!(first(&[(1, Flow), (2, End), (1, Other)]), [false, false, true]);
         assert_eq!(first(&[(4, Other), (2, Other), (4, End)]), [false, false, true]);
+    }
+
+    #[test]
+    fn of_complete_slices_the_longest_is_read_first() {
+        let slice = |duration| (1, complete(duration));
+        assert_eq!(first(&[slice(5), slice(5), slice(2), slice(3)]), [false, false, false, true]);
     }
 
     #[test]

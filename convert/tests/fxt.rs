@@ -31,7 +31,7 @@ fn short(event: &Event<'_>) -> String {
         let value = if let Value::Interned { text, .. } = value { Value::Str(text) } else { value };
         out += &format!(" {}={value:?}", name.text);
     });
-    out + &format!(" {:?}", event.log.map(|log| log.body))
+    out + &format!(" {:?}", event.log().map(|log| log.body))
 }
 
 fn again(trace: &[u8]) -> Vec<u8> {

@@ -1,8 +1,8 @@
 //! JSON that is damaged, and JSON of anything that can be said in it.
 
 use hairline_convert::{
-    Arguments, Categories, Context, Event, EventKind, Item, JsonReader, JsonWriter, Loss, Text, TraceReader,
-    TraceWriter, Track, TrackId, TrackKind,
+    Arguments, Categories, Context, Event, EventDetails, EventKind, Item, JsonReader, JsonWriter, Loss, Text,
+    TraceReader, TraceWriter, Track, TrackId, TrackKind,
 };
 use hairline_formats::Value;
 use proptest::prelude::*;
@@ -23,7 +23,7 @@ fn short(event: &Event<'_>) -> String {
     let mut out = format!("{} {:?} {:?} {:?}", event.time, event.track, event.kind, event.name.text);
     event.categories.each(&mut |category| out += &format!(" [{}]", category.text));
     event.args.each(&mut |name, value| out += &format!(" {}={value:?}", name.text));
-    out + &format!(" {:?} {:?} {:?}", event.flows, event.ending_flows, event.extra_counters)
+    out + &format!(" {:?} {:?} {:?}", event.flows(), event.ending_flows(), event.extra_counters)
 }
 
 /// The trace, read and written again.
@@ -182,7 +182,10 @@ fn points_of_flows_are_told_apart_by_their_times() {
         // The later one stands first in the trace.
         let complete = EventKind::Complete { duration: 5 };
         for (time, track) in [(2_000, other), (1_000, THREAD)] {
-            put(Item::Event(Event { flows: &[77], ..Event::new(time, track, complete) }));
+            put(Item::Event(Event {
+                details: Some(&EventDetails { flows: &[77], ..EventDetails::default() }),
+                ..Event::new(time, track, complete)
+            }));
         }
     });
     let all = items(&trace);

@@ -1,9 +1,9 @@
 //! Items that are written as packets are read as they were; bytes that are no packets do no harm.
 
 use hairline_convert::{
-    Categories, Clock, Context, CounterTrack, Error, Event, EventKind, FlowStep, FxtReader, FxtWriter, Item,
-    Log, Loss, Text, Trace, TraceFormat, TraceReader, TraceWriter, Track, TrackEventReader, TrackEventWriter,
-    TrackId, TrackKind, create,
+    Categories, Clock, Context, CounterTrack, Error, Event, EventDetails, EventKind, FlowStep, FxtReader,
+    FxtWriter, Item, Log, Loss, Text, Trace, TraceFormat, TraceReader, TraceWriter, Track, TrackEventReader,
+    TrackEventWriter, TrackId, TrackKind, create,
 };
 use hairline_formats::Value;
 use hairline_formats::track_event::{
@@ -166,13 +166,10 @@ impl Owned {
         let extra: Vec<_> = self.extra.iter().map(|value| (COUNTER, CounterValue::Int(*value))).collect();
         let (many, args) = (&categories[..], &args[..]);
         let location = self.location.as_ref();
-        use_it(&Event {
-            name: text(&self.name, context),
-            categories: if let [one] = many { Categories::One(*one) } else { Categories::Many(&many) },
-            args: &args,
+        let details = EventDetails {
             flows: &self.flows,
             ending_flows: &self.ending_flows,
-            extra_counters: &extra,
+            bound: None,
             correlation: self.correlation.as_deref(),
             location: location.map(|(file, line)| SourceLocation { file, function: "f", line: *line }),
             log: self.log.as_deref().map(|body| Log {
@@ -180,6 +177,13 @@ impl Owned {
                 priority: Priority::Warn,
                 tag: body.contains(' ').then_some(SourceLocation { file: "net", function: "", line: 7 }),
             }),
+        };
+        use_it(&Event {
+            name: text(&self.name, context),
+            categories: if let [one] = many { Categories::One(*one) } else { Categories::Many(&many) },
+            args: &args,
+            extra_counters: &extra,
+            details: Some(&details),
             ..Event::new(self.time, self.track, self.kind)
         });
     }
@@ -193,7 +197,8 @@ fn shown(event: &Event<'_>, track: &str) -> String {
         Value::Interned { text, .. } => words.push(format!("{}={:?}", name.text, Value::Str(text))),
         value => words.push(format!("{}={value:?}", name.text)),
     });
-    let Event { time, kind, name, flows, ending_flows, correlation, location, log, .. } = event;
+    let Event { time, kind, name, .. } = event;
+    let EventDetails { flows, ending_flows, correlation, location, log, .. } = event.details();
     // The name is a part of a flow's id in packets.
     let kind = match kind {
         EventKind::Flow { step, to_next, lasts, .. } => {

@@ -172,6 +172,54 @@ fn ends_of_another_name() {
 }
 
 #[test]
+fn ends_with_and_without_a_name_in_a_thread_out_of_the_order_of_time() {
+    equal_or_said(
+        br#"[{"name":"b","ph":"B","ts":20,"pid":1,"tid":1},
+             {"name":"","ph":"E","ts":30,"pid":1,"tid":1},
+             {"name":"a","ph":"B","ts":20,"pid":1,"tid":1},
+             {"name":"a","ph":"E","ts":40,"pid":1,"tid":1,"args":{"z":2}}]"#,
+    );
+    equal_or_said(
+        br#"[{"name":"i","ph":"i","s":"t","ts":25,"pid":1,"tid":1},
+             {"name":"b","ph":"B","ts":10,"pid":1,"tid":1},
+             {"name":"","ph":"E","ts":40,"pid":1,"tid":1},
+             {"name":"a","ph":"B","ts":20,"pid":1,"tid":1},
+             {"name":"a","ph":"E","ts":40,"pid":1,"tid":1,"args":{"z":2}}]"#,
+    );
+}
+
+#[test]
+fn ends_that_are_out_of_the_order_of_time() {
+    equal_or_said(
+        br#"[{"name":"a","ph":"B","ts":10,"pid":1,"tid":1},
+             {"name":"b","ph":"B","ts":20,"pid":1,"tid":1},
+             {"name":"b","ph":"E","ts":40,"pid":1,"tid":1},
+             {"name":"a","ph":"E","ts":30,"pid":1,"tid":1}]"#,
+    );
+    equal_or_said(
+        br#"[{"name":"a","ph":"B","ts":10,"pid":1,"tid":1},
+             {"name":"b","ph":"B","ts":20,"pid":1,"tid":1},
+             {"name":"b","ph":"E","ts":40,"pid":1,"tid":1},
+             {"ph":"E","ts":30,"pid":1,"tid":1}]"#,
+    );
+    equal_or_said(
+        br#"[{"name":"a","cat":"x","ph":"B","ts":10,"pid":1,"tid":1},
+             {"name":"b","cat":"y","ph":"B","ts":20,"pid":1,"tid":1},
+             {"cat":"y","ph":"E","ts":40,"pid":1,"tid":1},
+             {"cat":"x","ph":"E","ts":30,"pid":1,"tid":1}]"#,
+    );
+}
+
+#[test]
+fn a_slice_without_duration_before_a_bound_slice_of_its_time() {
+    equal_or_said(
+        br#"[{"name":"c","ph":"X","ts":40,"dur":0,"pid":1,"tid":1},
+             {"name":"b","ph":"X","ts":10,"dur":1,"pid":1,"tid":1,"bind_id":"0x7","flow_out":true},
+             {"name":"b","ph":"X","ts":40,"dur":1,"pid":1,"tid":1,"bind_id":"0x7","flow_in":true}]"#,
+    );
+}
+
+#[test]
 fn arguments_that_are_nested_deeply() {
     let args = format!("{}1{}", "{\"k\":".repeat(40), "}".repeat(40));
     equal_or_said(

@@ -1,8 +1,8 @@
 //! What FXT has no place for, and what its importers ask for: items that come from other formats, written as FXT.
 
 use hairline_convert::{
-    Categories, CounterTrack, Event, EventKind, FlowStep, FxtWriter, Item, Log, Loss, Report, Text,
-    TraceWriter, Track, TrackId, TrackKind,
+    Categories, CounterTrack, Event, EventDetails, EventKind, FlowStep, FxtWriter, Item, Log, Loss, Report,
+    Text, TraceWriter, Track, TrackId, TrackKind,
 };
 use hairline_formats::track_event::{CounterValue, Priority, SourceLocation, Unit};
 use hairline_formats::{Entries, Value};
@@ -53,15 +53,17 @@ const ARGS: &str = "select key, display_value from args join slice using (arg_se
 
 #[test]
 fn flows_begin_at_the_earliest_event_whichever_is_told_first() {
-    let at = |time, track, name, flows, ending_flows| {
+    let at = |time, track, name, details| {
         let event = named(time, track, EventKind::Complete { duration: 5 }, name);
-        Item::Event(Event { flows, ending_flows, ..event })
+        Item::Event(Event { details: Some(details), ..event })
     };
+    let through = EventDetails { flows: &[77], ..EventDetails::default() };
+    let ending = EventDetails { ending_flows: &[77], ..EventDetails::default() };
     let items = [
-        at(50, OTHER, "third", &[77], &[]),
-        at(90, OTHER, "last", &[], &[77]),
-        at(30, MAIN, "second", &[77], &[]),
-        at(10, MAIN, "first", &[77], &[]),
+        at(50, OTHER, "third", &through),
+        at(90, OTHER, "last", &ending),
+        at(30, MAIN, "second", &through),
+        at(10, MAIN, "first", &through),
     ];
     let (flows, report) = rows(&items, FLOWS);
     assert_eq!(flows, ["first\tsecond", "second\tthird", "third\tlast"]);
@@ -70,11 +72,13 @@ fn flows_begin_at_the_earliest_event_whichever_is_told_first() {
 
 #[test]
 fn instants_begins_and_ends_have_their_flows() {
-    let part = |event, flows| Item::Event(Event { flows, ..event });
+    let [begin, moment, end] =
+        [&[1][..], &[1, 2], &[2]].map(|flows| EventDetails { flows, ..EventDetails::default() });
+    let part = |event, details| Item::Event(Event { details: Some(details), ..event });
     let items = [
-        part(named(10, MAIN, EventKind::Begin, "begin"), &[1]),
-        part(named(20, MAIN, EventKind::Instant, "moment"), &[1, 2]),
-        part(Event::new(30, MAIN, EventKind::End), &[2]),
+        part(named(10, MAIN, EventKind::Begin, "begin"), &begin),
+        part(named(20, MAIN, EventKind::Instant, "moment"), &moment),
+        part(Event::new(30, MAIN, EventKind::End), &end),
     ];
     let (flows, report) = rows(&items, FLOWS);
     // An arrow is shown from the slice that began first.
@@ -116,13 +120,13 @@ impl Entries for Nested {
 fn nested_values_places_and_correlations_become_arguments() {
     let args: &[(Text<'_>, Value<'_>)] =
         &[("map".into(), Value::Dict(&Nested)), ("list".into(), Value::Array(&Nested))];
-    let event = Event {
-        args: &args,
+    let details = EventDetails {
         correlation: Some("request 3"),
         location: Some(SourceLocation { file: "main.rs", function: "main", line: 7 }),
         log: Some(Log { body: "a message", priority: Priority::Warn, tag: None }),
-        ..named(10, MAIN, EventKind::Instant, "all")
+        ..EventDetails::default()
     };
+    let event = Event { args: &args, details: Some(&details), ..named(10, MAIN, EventKind::Instant, "all") };
     let (args, report) = rows(&[Item::Event(event)], ARGS);
     let expected = [
         "map.a\t1",

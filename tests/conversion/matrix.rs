@@ -31,8 +31,11 @@ impl Entry {
 
     /// Of another tracer, about whose trace the importer may complain.
     pub(crate) fn of_other(path: &Path) -> Self {
-        let name = path.file_name().expect("a name").to_string_lossy().into_owned();
-        Self { name, bytes: read(path), shown: Shown::of(path) }
+        let (file, shown) = (path.file_name().expect("a name").to_string_lossy(), Shown::of(path));
+        // A thread's id that is the low half of an address is negative at random.
+        let is_negative = shown.table("threads").iter().any(|row| row.starts_with('-'));
+        let name = if is_negative { format!("negative ids, {file}") } else { file.into_owned() };
+        Self { name, bytes: read(path), shown }
     }
 }
 

@@ -11,6 +11,13 @@ use crate::matrix::{Entry, Exception, in_all_formats};
 pub(crate) const EXCEPTIONS: &[Exception] = &[
     ("clang.json", TrackEvent, "slices", Only(AT_THE_END)),
     ("clang.json", Fxt, "slices", Only(AT_THE_END)),
+    ("negative ids, tracing_perfetto", TrackEvent, "arguments", Only(PLACES)),
+    ("negative ids, tracing_perfetto", Fxt, "arguments", Only(PLACES)),
+    ("negative ids, tracing_perfetto", Fxt, "slices", Said(CUT_IDS)),
+    ("negative ids, tracing_perfetto", Fxt, "threads", Said(CUT_IDS)),
+    ("negative ids, tracing_perfetto", Json, "slices", Said(LATE)),
+    ("negative ids, tracing_perfetto", Json, "arguments", Said(LATE)),
+    ("negative ids, tracing_perfetto", Json, "threads", Said("process and thread ids beyond 32 bits, replaced")),
     ("node.json", Fxt, "arguments", Only("an argument with the name args, which JSON's importer shows twice")),
     ("perfetto_recorder", Fxt, "arguments", Only(PLACES)),
     ("perfetto_recorder", Json, "slices", Said(LATE)),
@@ -24,9 +31,11 @@ pub(crate) const EXCEPTIONS: &[Exception] = &[
     ("tracing_perfetto", Fxt, "arguments", Only(PLACES)),
     ("tracing_perfetto", Json, "slices", Said(LATE)),
     ("tracing_perfetto", Json, "arguments", Said(LATE)),
+    ("work_of_viztracer", TrackEvent, "arguments", Only("TrackEvent's importer has _ for the dots of keys")),
 ];
 
 const AT_THE_END: &str = "slices of 0 ns at the very end of another: inside of it, or after it";
+const CUT_IDS: &str = "process and thread ids beyond 32 bits, which importers cut";
 const PLACES: &str = "a place without a function: NULL, nothing, or file and line as one";
 const LATE: &str = "move of all times to about a day, because JSON holds times of up to 26 days; \
      otherData.timeOffsetNs has the rest, which only Hairline adds again";

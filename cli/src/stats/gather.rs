@@ -5,7 +5,7 @@ use std::io;
 use hairline::Filter;
 use hairline_convert::slices::{Defect, Frame, Key, Keys, Slice, SliceSink, Slices};
 use hairline_convert::timeline::Timeline;
-use hairline_convert::{Event, EventKind, Item, TrackId};
+use hairline_convert::{Detailed, Event, EventKind, Item, TrackId};
 
 use crate::stats::groups::Groups;
 use crate::stats::rows::Rows;
@@ -202,8 +202,10 @@ impl Totals {
     #[inline]
     fn event(&mut self, event: &Event<'_>) {
         self.events += 1;
-        self.flow_points +=
-            (event.flows.len() + event.ending_flows.len()) as u64 + u64::from(event.bound.is_some());
+        if let Some(details) = event.details.map(Detailed::details) {
+            let flows = details.flows.len() + details.ending_flows.len() + details.bound.iter().len();
+            self.flow_points += flows as u64;
+        }
         self.counter_values += event.extra_counters.len() as u64;
         let mut end = event.time;
         match event.kind {

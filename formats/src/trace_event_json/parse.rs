@@ -23,16 +23,19 @@ impl From<serde_json::Error> for Fault {
     }
 }
 
-/// Reads the event of an object that is split into `members` already.
-#[inline(always)] // the event is large, and is built where it is returned
-pub(super) fn split_event<'a>(object: &'a str, members: &[Member]) -> Result<Event<'a>, Fault> {
-    let mut event = Event::default();
+/// Sets the fields of an event from an object that is split into `members` already. The event is large, so it is
+/// filled where it is returned.
+#[inline]
+pub(super) fn fill<'a>(event: &mut Event<'a>, object: &'a str, members: &[Member]) -> Result<(), Fault> {
     let mut times = Times::new(object);
     let text = |(from, to): (u32, u32)| object.get(from as usize..to as usize).unwrap_or_default();
     for member in members {
-        set(&mut event, &mut times, member.key, text(member.value));
+        set(event, &mut times, member.key, text(member.value));
     }
-    times.fault.map_or(Ok(event), Err)
+    match times.fault {
+        None => Ok(()),
+        Some(fault) => Err(fault),
+    }
 }
 
 pub(super) fn event(object: &str) -> Result<Event<'_>, Fault> {

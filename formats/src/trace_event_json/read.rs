@@ -192,13 +192,12 @@ impl<R: Read> JsonReader<R> {
             let (offset, bytes) = (self.input.offset(), &self.input.available()[..end]);
             // `plain_event` has checked the text.
             let text = std::str::from_utf8(bytes).unwrap_or_default();
-            return match parse::split_event(text, &self.members) {
-                Ok(event) => Ok(Some((offset, Item::Event(event)))),
-                Err(fault) => {
-                    let (at, kind) = fault.at(text, 0);
-                    Err(DecodeError::new(offset + at.min(end) as u64, kind))
-                }
-            };
+            let mut event = Event::default();
+            if let Err(fault) = parse::fill(&mut event, text, &self.members) {
+                let (at, kind) = fault.at(text, 0);
+                return Err(DecodeError::new(offset + at.min(end) as u64, kind));
+            }
+            return Ok(Some((offset, Item::Event(event))));
         }
         let found = match self.find() {
             Ok(Some(found)) => found,

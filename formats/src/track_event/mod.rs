@@ -32,6 +32,7 @@ mod legacy;
 mod read;
 mod samples;
 mod sequence;
+mod short;
 mod stream;
 mod task_state;
 mod tracks;
@@ -61,6 +62,7 @@ pub use samples::{
     perf_sample,
 };
 pub use sequence::{Interned, Name, SequenceStart, SourceLocation, clock_snapshot, interned, sequence_start};
+pub use short::ShortEvent;
 pub use stream::{
     MAX_COMPRESSED, Process, SYNCHRONIZATION_MARKER, SystemInfo, Thread, TraceStats, compressed_packets,
     process_threads, process_tree, synchronization_marker, system_info, trace_stats, trace_stats_of_all,

@@ -5,7 +5,7 @@ use hairline_formats::Value;
 use hairline_formats::track_event::Priority;
 
 use crate::fxt::levels::LEVELS;
-use crate::{Arguments, Event, EventKind, Log, NoArguments, TrackId};
+use crate::{Arguments, Detailed, Event, EventDetails, EventKind, Log, NoArguments, TrackId};
 
 /// A log message that may belong to the next instant.
 #[derive(Debug, Default)]
@@ -71,6 +71,13 @@ impl PendingLog {
     }
 
     pub(super) fn event(&self, time: i64, track: TrackId) -> Event<'_> {
-        Event { log: Some(self.log(&NoArguments)), ..Event::new(time, track, EventKind::Instant) }
+        Event { details: Some(self), ..Event::new(time, track, EventKind::Instant) }
+    }
+}
+
+/// The details of a message without an instant.
+impl Detailed for PendingLog {
+    fn details(&self) -> EventDetails<'_> {
+        EventDetails { log: Some(self.log(&NoArguments)), ..EventDetails::default() }
     }
 }

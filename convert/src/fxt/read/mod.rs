@@ -46,7 +46,8 @@ use crate::fxt::read::reason::{DAMAGED, Reason, TIME, TOO_MANY_TRACKS, UNKNOWN_S
 use crate::fxt::read::state::Step;
 use crate::fxt::read::tables::Tables;
 use crate::{
-    Context, Copied, Error, Item, Loss, Report, Sample, Scheduling, StateChange, Trace, TraceFormat,
+    Context, Copied, Detailed, Error, EventDetails, Item, Loss, Report, Sample, Scheduling, StateChange,
+    Trace, TraceFormat,
 };
 
 const TOO_MANY_PROVIDERS: &str = "providers whose tables were dropped";
@@ -219,7 +220,7 @@ impl<R: Read> crate::stream::TraceReader for FxtReader<R> {
                     return Ok(None);
                 }
                 Step::Event => {
-                    return Ok(Some(Item::Event(self.prepared.event(&self.current, &self.log))));
+                    return Ok(Some(Item::Event(self.prepared.event(&self.current, self))));
                 }
                 Step::Log(time, track) => Item::Event(self.log.event(time, track)),
                 Step::Foreign(what) => Item::Foreign { what, format: TraceFormat::Fxt, bytes: &self.own },
@@ -241,5 +242,12 @@ impl<R: Read> crate::stream::TraceReader for FxtReader<R> {
 
     fn position(&self) -> u64 {
         self.position
+    }
+}
+
+/// The details of an instant with a log message.
+impl<R: Read> Detailed for FxtReader<R> {
+    fn details(&self) -> EventDetails<'_> {
+        EventDetails { log: Some(self.log.log(&self.current)), ..EventDetails::default() }
     }
 }

@@ -3,8 +3,7 @@
 use std::io::Read;
 
 use crate::fxt::read::current::{Current, StringForm};
-use crate::fxt::read::log::PendingLog;
-use crate::{Arguments, Categories, Event, EventKind, NoArguments, TrackId};
+use crate::{Arguments, Categories, Detailed, Event, EventKind, NoArguments, TrackId};
 
 /// An event without its texts and arguments.
 #[derive(Clone, Copy, Debug)]
@@ -26,8 +25,9 @@ impl Default for Prepared {
 }
 
 impl Prepared {
+    /// The event. `details` are those of an instant with a log message.
     #[inline]
-    pub(super) fn event<'a, R: Read>(&self, current: &'a Current<R>, log: &'a PendingLog) -> Event<'a> {
+    pub(super) fn event<'a, R: Read>(&self, current: &'a Current<R>, details: &'a dyn Detailed) -> Event<'a> {
         // The argument of a counter is its value.
         let has_args = !matches!(self.kind, EventKind::Counter(_)) && !Arguments::is_empty(current);
         Event {
@@ -37,7 +37,7 @@ impl Prepared {
                 form => Categories::One(current.text(form, |event| event.category)),
             },
             args: if has_args { current } else { &NoArguments },
-            log: self.is_log.then(|| log.log(current)),
+            details: self.is_log.then_some(details),
             ..Event::new(self.time, self.track, self.kind)
         }
     }

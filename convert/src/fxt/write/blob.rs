@@ -75,10 +75,10 @@ impl<W: Write> FxtWriter<W> {
         }
         self.put_blob();
         // Importers find the role of these points themselves, but records of the same flows depend on them.
-        for id in event.flows {
+        for id in event.flows() {
             self.flow_kind(*id, event.time, false, None);
         }
-        for id in event.ending_flows {
+        for id in event.ending_flows() {
             self.flow_kind(*id, event.time, true, None);
         }
     }
@@ -120,10 +120,10 @@ impl<W: Write> FxtWriter<W> {
             name: (!event.name.text.is_empty()).then_some(Name::Text(event.name.text)),
             track_uuid: Some(track),
             counter: if let EventKind::Counter(value) = event.kind { Some(value) } else { None },
-            flow_ids: event.flows,
-            terminating_flow_ids: event.ending_flows,
-            correlation: event.correlation.map(|name| te::Correlation::Name(Name::Text(name))),
-            location: event.location.map(Location::At),
+            flow_ids: event.flows(),
+            terminating_flow_ids: event.ending_flows(),
+            correlation: event.correlation().map(|name| te::Correlation::Name(Name::Text(name))),
+            location: event.location().map(Location::At),
             ..te::Event::new(SEQUENCE, kind, time)
         };
         let mut cut = 0;
@@ -131,7 +131,7 @@ impl<W: Write> FxtWriter<W> {
             if kind != EventType::Counter {
                 event.categories.each(&mut |category| put_str(out, fields::CATEGORIES, category.text));
             }
-            if let Some(bind) = event.bound {
+            if let Some(bind) = event.bound() {
                 let legacy = LegacyEvent { bind: Some(binding(bind)), ..LegacyEvent::default() };
                 put_message(out, fields::LEGACY_EVENT, |out| legacy.put(out));
             }
@@ -143,13 +143,13 @@ impl<W: Write> FxtWriter<W> {
                     te::put_named(out, Name::Text(name.text), &value);
                 }
             });
-            if let Some(log) = event.log {
+            if let Some(log) = event.log() {
                 te::put_named(out, Name::Text("message"), &Value::Str(log.body));
             }
         });
         self.report.add_many(TOO_DEEP, cut);
-        self.report.add_many(Log::NO_TAG, u64::from(event.log.is_some_and(|log| log.tag.is_some())));
-        self.report.add_many("log messages became arguments", u64::from(event.log.is_some()));
+        self.report.add_many(Log::NO_TAG, u64::from(event.log().is_some_and(|log| log.tag.is_some())));
+        self.report.add_many("log messages became arguments", u64::from(event.log().is_some()));
     }
 
     pub(super) fn put_blob(&mut self) {

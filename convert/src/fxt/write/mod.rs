@@ -21,6 +21,7 @@ mod output;
 mod record;
 mod scheduled;
 mod scheduling;
+mod short;
 mod state;
 mod strings;
 mod threads;
@@ -42,6 +43,9 @@ use crate::{
 };
 
 const NS: u64 = 1_000_000_000;
+
+/// Negative ids, which some tracers make of addresses, are such ids too.
+const CUT_IDS: &str = "process and thread ids beyond 32 bits, which importers cut";
 
 impl<W: Write> FxtWriter<W> {
     /// Starts the section of a provider, with empty tables.
@@ -78,6 +82,9 @@ impl<W: Write> FxtWriter<W> {
             self.report.add(LATE_THREADS);
         }
         self.tracks.set(track);
+        if let TrackKind::Process { pid: id, .. } | TrackKind::Thread { tid: id, .. } = track.kind {
+            self.report.add_many(CUT_IDS, u64::from(u32::try_from(id).is_err()));
+        }
         if matches!(&track.kind, TrackKind::Process { command_line, .. } if !command_line.is_empty()) {
             self.put_command_line(track);
         }
@@ -98,6 +105,9 @@ impl<W: Write> FxtWriter<W> {
     }
 
     fn event(&mut self, event: &Event<'_>) {
+        if self.short(event) {
+            return;
+        }
         let time = u64::try_from(event.time).unwrap_or_else(|_| {
             self.report.add("times before 0, which became 0");
             0

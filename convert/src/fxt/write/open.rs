@@ -1,5 +1,8 @@
 //! The open slices of a thread. An end of FXT closes the innermost one, whatever its name. In other formats
 //! an end closes the innermost slice with its name and category, and the slices inside it.
+//!
+//! Which slices are open is known in the order of the file. Importers sort by time. So in a thread whose events
+//! are not in that order, an end may close another slice, as soon as names decide.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -16,7 +19,7 @@ pub(super) struct OpenSlices {
     more: usize,
     latest: i64,
     is_unsorted: bool,
-    has_named_ends: bool,
+    has_labelled_ends: bool,
 }
 
 /// What an end needs in FXT.
@@ -29,9 +32,9 @@ pub(super) enum Ends {
 }
 
 impl OpenSlices {
-    /// Returns whether an end with a name, earlier in the file, may belong to another slice for that begin.
+    /// Returns whether an end with a label, earlier in the file, may belong to another slice for that begin.
     pub(super) fn begin(&mut self, event: &Event<'_>) -> bool {
-        let is_doubtful = self.has_named_ends && event.time < self.latest;
+        let is_doubtful = self.has_labelled_ends && event.time < self.latest;
         self.pass(event.time);
         if self.labels.len() < MOST {
             self.labels.push(labels(event));
@@ -43,28 +46,52 @@ impl OpenSlices {
 
     pub(super) fn end(&mut self, event: &Event<'_>) -> Ends {
         self.pass(event.time);
-        let (name, category) = labels(event);
-        self.has_named_ends |= name != NONE;
-        let matches = |open: &(u64, u64)| {
-            (name == NONE || open.0 == NONE || open.0 == name) && (category == NONE || open.1 == category)
-        };
+        let label = labels(event);
+        self.has_labelled_ends |= label != (NONE, NONE);
+        let matches = |open: &(u64, u64)| closes(label, *open);
         if self.more > 0 {
             self.more -= 1;
-            return if (name, category) == (NONE, NONE) { Ends::Records(1) } else { Ends::Doubtful };
+            return if label == (NONE, NONE) { Ends::Records(1) } else { Ends::Doubtful };
+        }
+        if self.is_unsorted && self.has_labelled_ends {
+            self.labels.pop();
+            return Ends::Doubtful;
         }
         let Some(top) = self.labels.last() else { return Ends::Records(1) };
         if matches(top) {
             self.labels.pop();
             return Ends::Records(1);
         }
-        if self.is_unsorted {
-            self.labels.pop();
-            return Ends::Doubtful;
-        }
         let Some(place) = self.labels.iter().rposition(matches) else { return Ends::Records(0) };
         let count = self.labels.len() - place;
         self.labels.truncate(place);
         Ends::Records(count)
+    }
+
+    /// As `begin`, if the slice needs nothing more. Otherwise returns `false` and changes nothing.
+    #[inline]
+    pub(super) fn begin_in_order(&mut self, event: &Event<'_>) -> bool {
+        if event.time < self.latest || self.labels.len() >= MOST {
+            return false;
+        }
+        self.latest = event.time;
+        self.labels.push(labels(event));
+        true
+    }
+
+    /// As `end`, if the event closes the innermost slice, whose label is known. Otherwise returns `false` and
+    /// changes nothing.
+    #[inline]
+    pub(super) fn end_innermost(&mut self, event: &Event<'_>) -> bool {
+        let is_doubtful = self.is_unsorted || event.time < self.latest || self.more > 0;
+        let label = labels(event);
+        if is_doubtful || !self.labels.last().is_some_and(|open| closes(label, *open)) {
+            return false;
+        }
+        self.labels.pop();
+        self.has_labelled_ends |= label != (NONE, NONE);
+        self.latest = event.time;
+        true
     }
 
     fn pass(&mut self, time: i64) {
@@ -75,6 +102,13 @@ impl OpenSlices {
 
 const NONE: u64 = 0;
 
+/// Whether an end closes a slice, by the name and category of each.
+#[inline]
+fn closes((name, category): (u64, u64), open: (u64, u64)) -> bool {
+    (name == NONE || open.0 == NONE || open.0 == name) && (category == NONE || open.1 == category)
+}
+
+#[inline]
 fn labels(event: &Event<'_>) -> (u64, u64) {
     let category = match event.categories {
         Categories::None => NONE,

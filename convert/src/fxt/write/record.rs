@@ -24,7 +24,7 @@ impl<W: Write> FxtWriter<W> {
         if self.lasting.has_points() && !matches!(event.kind, EventKind::Flow { .. }) {
             self.settle_points((event.track, event.time));
         }
-        let flows = !(event.flows.is_empty() && event.ending_flows.is_empty() && event.bound.is_none());
+        let flows = !(event.flows().is_empty() && event.ending_flows().is_empty() && event.bound().is_none());
         match event.kind {
             EventKind::Begin => {
                 let is_doubtful = self.open_slices(event.track).is_some_and(|open| open.begin(event));
@@ -57,7 +57,7 @@ impl<W: Write> FxtWriter<W> {
                 return self.put_record(end, time, thread, event, event.name, None);
             }
             EventKind::Instant if is_only_log(event) => {
-                let message = event.log.map_or("", |log| log.body);
+                let message = event.log().map_or("", |log| log.body);
                 return fxt::log(&mut self.output.bytes, time, thread, message);
             }
             EventKind::Instant => self.put(fxt::EventKind::Instant, time, thread, event, None),
@@ -137,7 +137,7 @@ impl<W: Write> FxtWriter<W> {
             EventKind::Flow { .. } => self.report.add("flows of async intervals left out"),
             EventKind::Counter(_) => {}
         }
-        let flows = event.flows.len() + event.ending_flows.len() + event.bound.iter().len();
+        let flows = event.flows().len() + event.ending_flows().len() + event.bound().iter().len();
         self.report.add_many("flows of async intervals left out", flows as u64);
     }
 
@@ -203,15 +203,15 @@ impl<W: Write> FxtWriter<W> {
         let out = &mut output.bytes;
         args.clear();
         args.add_all(event.args, strings, out, report);
-        if let Some(correlation) = event.correlation {
+        if let Some(correlation) = event.correlation() {
             args.add("correlation_id".into(), Value::Str(correlation), strings, out, report);
         }
-        if let Some(SourceLocation { file, line, function }) = event.location {
+        if let Some(SourceLocation { file, line, function }) = event.location() {
             report.add_many("functions of source locations left out", u64::from(!function.is_empty()));
             args.add("source".into(), Value::Str(&format!("{file}:{line}")), strings, out, report);
         }
-        report.add_many(Log::NO_TAG, u64::from(event.log.is_some_and(|log| log.tag.is_some())));
-        if let Some(log) = event.log.filter(|_| !says_message(event)) {
+        report.add_many(Log::NO_TAG, u64::from(event.log().is_some_and(|log| log.tag.is_some())));
+        if let Some(log) = event.log().filter(|_| !says_message(event)) {
             if let Some(level) = level(log) {
                 args.add("level".into(), Value::Str(level), strings, out, report);
             }
@@ -241,7 +241,7 @@ impl<W: Write> FxtWriter<W> {
         };
         let name = strings.reference(name, out, report);
         // Importers show the message with the next event.
-        if let Some(log) = event.log {
+        if let Some(log) = event.log() {
             fxt::log(out, time, thread, log.body);
         }
         let mut room = MAX_RECORD_WORDS - 2 - thread.words() - usize::from(kind.has_payload());
@@ -272,13 +272,13 @@ impl<W: Write> FxtWriter<W> {
     /// Writes the flows of an event into the open slice.
     fn put_flows(&mut self, event: &Event<'_>, time: u64, thread: ThreadRef) {
         self.output.keep(FLOW_WINDOW);
-        let flows = event.flows.iter().map(|id| (*id, false));
-        for (id, ends) in flows.chain(event.ending_flows.iter().map(|id| (*id, true))) {
+        let flows = event.flows().iter().map(|id| (*id, false));
+        for (id, ends) in flows.chain(event.ending_flows().iter().map(|id| (*id, true))) {
             let at = self.output.position();
             let kind = self.flow_kind(id, event.time, ends, Some(at));
             self.put_flow(kind, time, thread, id);
         }
-        if let Some(bound) = event.bound {
+        if let Some(bound) = event.bound() {
             self.lasting.add((event.track, event.time), bound, Text::default(), Text::default());
         }
     }
@@ -396,7 +396,7 @@ fn within(string: StringRef<'_>, words: usize) -> StringRef<'_> {
 
 /// Whether the event is only a log message, like a log record.
 fn is_only_log(event: &Event<'_>) -> bool {
-    event.log.is_some_and(|log| log.priority == Priority::Unspecified)
+    event.log().is_some_and(|log| log.priority == Priority::Unspecified)
         && event.name.text.is_empty()
         && matches!(event.categories, Categories::None)
         && event.args.is_empty()

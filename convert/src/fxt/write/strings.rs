@@ -46,6 +46,21 @@ impl Strings {
         }
     }
 
+    /// The index of a text, or 0 for the empty text. `None` if the text has none, or if indices may be
+    /// reassigned within a record.
+    #[inline]
+    pub(super) fn known(&self, text: Text<'_>) -> Option<u64> {
+        match text.id {
+            _ if self.owner.len() > FEW_FREE => None,
+            None if text.text.is_empty() => Some(0),
+            None => None,
+            Some(id) => match *self.index.get(id.0 as usize)? {
+                0 => None,
+                index => Some(u64::from(index)),
+            },
+        }
+    }
+
     #[cold]
     fn new_reference<'a>(&mut self, text: Text<'a>, out: &mut Vec<u8>, report: &mut Report) -> StringRef<'a> {
         if text.text.is_empty() {

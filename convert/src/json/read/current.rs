@@ -4,7 +4,9 @@ use hairline_formats::Value;
 use hairline_formats::trace_event_json::{Args, Event, Json};
 use hairline_formats::track_event::CounterValue;
 
-use crate::{Arguments, Categories, Context, FlowStep, StringId, Strings, Text, Texts, TrackId};
+use crate::{
+    Arguments, Categories, Context, Detailed, EventDetails, FlowStep, StringId, Strings, Text, Texts, TrackId,
+};
 
 #[derive(Debug, Default)]
 pub(super) struct Current {
@@ -15,6 +17,13 @@ pub(super) struct Current {
     pub(super) samples: Vec<(TrackId, CounterValue)>,
     /// The whole event as JSON.
     pub(super) own: Vec<u8>,
+}
+
+/// The flow of `bind_id`.
+impl Detailed for Current {
+    fn details(&self) -> EventDetails<'_> {
+        EventDetails { bound: self.bound, ..EventDetails::default() }
+    }
 }
 
 impl Current {

@@ -1,5 +1,7 @@
 //! Events to items.
 
+use std::cmp::Reverse;
+
 use hairline_formats::Value;
 use hairline_formats::trace_event_json::{Event, InstantScope, Metadata, Phase, put_event};
 use hairline_formats::track_event::CounterValue;
@@ -81,7 +83,8 @@ impl State {
     fn tie(&mut self, thread: TrackId, time: i64, kind: EventKind) {
         let rank = match kind {
             EventKind::End => Rank::End,
-            EventKind::Complete { .. } => Rank::Complete,
+            // Of slices with an equal begin, `Order` puts the longest first.
+            EventKind::Complete { .. } => Rank::Complete(Reverse(0)),
             EventKind::Flow { .. } => Rank::Flow,
             _ => Rank::Other,
         };

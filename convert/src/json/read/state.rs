@@ -10,7 +10,7 @@ use crate::json::read::pending::Pending;
 use crate::json::read::tracks::Tracks;
 use crate::starts::{LATE, Starts};
 use crate::ties::Ties;
-use crate::{Context, Event, EventKind, Item, NoArguments, Report, TraceFormat, TrackId};
+use crate::{Context, Detailed, Event, EventKind, Item, NoArguments, Report, TraceFormat, TrackId};
 
 /// The state of a JSON reader, without its input.
 #[derive(Debug, Default)]
@@ -51,7 +51,7 @@ impl State {
                 name: current.name.text(&context.strings),
                 categories: current.categories.all(&context.strings),
                 args: if current.args.is_none() { &NoArguments } else { &current.args },
-                bound: current.bound,
+                details: current.bound.is_some().then_some(current as &dyn Detailed),
                 extra_counters: &current.samples,
                 ..Event::new(time, track, kind)
             }),

@@ -5,7 +5,7 @@ use std::cell::Cell;
 use hairline_formats::trace_event_json::Args;
 use hairline_formats::{Entries, Value};
 
-use crate::Event;
+use crate::{Event, EventDetails};
 
 /// The arguments of an event, with its log message, correlation id and source location.
 pub(super) struct EventArguments<'a> {
@@ -24,8 +24,9 @@ impl<'a> EventArguments<'a> {
     }
 
     pub(super) fn args(&self) -> Args<'_> {
-        let Event { log, location, correlation, args, .. } = self.event;
-        let is_empty = log.is_none() && location.is_none() && correlation.is_none() && args.is_empty();
+        let EventDetails { log, location, correlation, .. } = self.event.details();
+        let is_empty = log.is_none() && location.is_none() && correlation.is_none();
+        let is_empty = is_empty && self.event.args.is_empty();
         if is_empty { Args::None } else { Args::Shown(self) }
     }
 }
@@ -38,14 +39,14 @@ impl Entries for EventArguments<'_> {
             }
             exact(name.text, value, show);
         });
-        if let Some(log) = &self.event.log {
+        if let Some(log) = self.event.log() {
             show("message", Value::Str(log.body));
             show("priority", Value::Str(&format!("{:?}", log.priority).to_lowercase()));
         }
-        if let Some(correlation) = self.event.correlation {
+        if let Some(correlation) = self.event.correlation() {
             show("correlation_id", Value::Str(correlation));
         }
-        if let Some(location) = &self.event.location {
+        if let Some(location) = &self.event.location() {
             show("source", Value::Dict(&Location(location)));
         }
     }

@@ -30,7 +30,7 @@ impl<W: Write> JsonWriter<W> {
         if let Some(written) = self.plain(event, ts) {
             return written;
         }
-        self.report.add_many(Log::NO_TAG, u64::from(event.log.is_some_and(|log| log.tag.is_some())));
+        self.report.add_many(Log::NO_TAG, u64::from(event.log().is_some_and(|log| log.tag.is_some())));
         self.write_samples(event, ts)?;
         event.categories.join(&mut self.categories);
         match self.tracks.get_mut(event.track) {
@@ -72,9 +72,9 @@ impl<W: Write> JsonWriter<W> {
         };
         // A flow belongs to the open slice, so the flows of an end precede it.
         let ends = kind == PlainPhase::End;
-        let points = event.flows.iter().map(|flow| (*flow, Role::Through));
-        let points = points.chain(event.ending_flows.iter().map(|flow| (*flow, Role::Ends)));
-        let points = points.chain(event.bound.map(|(flow, step)| (flow, Role::bound(step))));
+        let points = event.flows().iter().map(|flow| (*flow, Role::Through));
+        let points = points.chain(event.ending_flows().iter().map(|flow| (*flow, Role::Ends)));
+        let points = points.chain(event.bound().map(|(flow, step)| (flow, Role::bound(step))));
         for (flow, role) in points.clone().filter(|_| ends) {
             let order = self.flows.order();
             self.tie(event.track, ts, Rank::Flow);
@@ -195,7 +195,7 @@ impl<W: Write> JsonWriter<W> {
                     Instants::Process => InstantScope::Process,
                     _ => InstantScope::Global,
                 });
-                let flows = event.flows.len() + event.ending_flows.len() + event.bound.iter().len();
+                let flows = event.flows().len() + event.ending_flows().len() + event.bound().iter().len();
                 self.report.add_many("flows through instants without a thread", flows as u64);
             }
             _ => bind(&mut written, event, &mut self.flows, &mut self.report),
@@ -329,9 +329,9 @@ fn interval_phase(kind: EventKind, instants: Instants) -> Result<Phase, &'static
 
 /// Binds an event of an interval to its first flow. JSON has room for one.
 fn bind(written: &mut json::Event<'_>, event: &Event<'_>, flows: &mut Flows, report: &mut Report) {
-    let points = event.flows.iter().map(|flow| (*flow, Role::Through));
-    let points = points.chain(event.ending_flows.iter().map(|flow| (*flow, Role::Ends)));
-    let mut points = points.chain(event.bound.map(|(flow, step)| (flow, Role::bound(step))));
+    let points = event.flows().iter().map(|flow| (*flow, Role::Through));
+    let points = points.chain(event.ending_flows().iter().map(|flow| (*flow, Role::Ends)));
+    let mut points = points.chain(event.bound().map(|(flow, step)| (flow, Role::bound(step))));
     if let Some((flow, role)) = points.next()
         && let Some((phase, number)) = flows.of_interval(flow, role, report)
     {

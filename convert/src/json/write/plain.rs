@@ -1,5 +1,6 @@
 //! Writes plain events: nearly all events have a name, at most one category, and arguments only.
 
+use std::cmp::Reverse;
 use std::io::{self, Write};
 
 use hairline_formats::trace_event_json::{Args, PlainEvent, PlainPhase};
@@ -18,11 +19,11 @@ impl<W: Write> JsonWriter<W> {
     pub(super) fn plain(&mut self, event: &Event<'_>, ts: i64) -> Option<io::Result<()>> {
         let kind = kind(event.kind)?;
         let category = only_category(event)?;
-        let has_more = event.log.is_some() || event.location.is_some() || event.correlation.is_some();
+        let has_more = event.log().is_some() || event.location().is_some() || event.correlation().is_some();
         if has_more
-            || !event.flows.is_empty()
-            || !event.ending_flows.is_empty()
-            || event.bound.is_some()
+            || !event.flows().is_empty()
+            || !event.ending_flows().is_empty()
+            || event.bound().is_some()
             || !event.extra_counters.is_empty()
         {
             return None;
@@ -65,7 +66,7 @@ pub(super) fn kind(kind: EventKind) -> Option<PlainPhase> {
 pub(super) fn rank(kind: PlainPhase) -> Rank {
     match kind {
         PlainPhase::End => Rank::End,
-        PlainPhase::Complete { .. } => Rank::Complete,
+        PlainPhase::Complete { dur } => Rank::Complete(Reverse(dur)),
         _ => Rank::Other,
     }
 }

@@ -142,6 +142,7 @@ impl Clocks {
 }
 
 impl ClockState {
+    #[inline]
     fn trace_time(&self, own: u64) -> Option<i64> {
         let (clock, trace) = match self.snapshots.last()? {
             last if last.0 <= own => *last,

@@ -91,6 +91,17 @@ impl Current {
         self.bytes.clear();
     }
 
+    /// Whether the event has details.
+    #[inline]
+    pub(super) fn has_details(&self) -> bool {
+        !self.flows.is_empty()
+            || !self.ending_flows.is_empty()
+            || self.bound.is_some()
+            || !matches!(self.correlation, TextRef::None)
+            || self.location.is_some()
+            || self.log.is_some()
+    }
+
     /// Stores an inline text.
     pub(super) fn keep(&mut self, text: &str) -> TextRef {
         let start = self.own.len();

@@ -9,7 +9,7 @@ use crate::track_event::read::current::TextRef;
 use crate::track_event::read::sequence::{OwnedLocation, Sequence};
 use crate::track_event::read::state::State;
 use crate::track_event::read::table::InternedText;
-use crate::{Arguments, Categories, Event, Log, NoArguments, Text, Texts};
+use crate::{Arguments, Categories, Detailed, Event, EventDetails, Log, NoArguments, Text, Texts};
 
 impl State {
     fn current_sequence(&self) -> &Sequence {
@@ -33,10 +33,20 @@ impl State {
             name: current.text(&current.name, &sequence.names),
             categories,
             args: if current.bytes.is_empty() { &NoArguments } else { self },
+            extra_counters: &current.extra_counters,
+            details: current.has_details().then_some(self as &dyn Detailed),
+            ..Event::new(current.time, current.track, current.kind)
+        }
+    }
+}
+
+impl Detailed for State {
+    fn details(&self) -> EventDetails<'_> {
+        let (current, sequence) = (&self.current, self.current_sequence());
+        EventDetails {
             flows: &current.flows,
             ending_flows: &current.ending_flows,
             bound: current.bound,
-            extra_counters: &current.extra_counters,
             correlation: match &current.correlation {
                 TextRef::None => None,
                 text_ref => Some(current.text(text_ref, &sequence.correlations).text),
@@ -47,7 +57,6 @@ impl State {
                 priority,
                 tag: current.tag.as_ref().map(OwnedLocation::location),
             }),
-            ..Event::new(current.time, current.track, current.kind)
         }
     }
 }

@@ -16,12 +16,13 @@ pub(super) struct Interned {
     kind: EventKind,
     name: u64,
     category: u64,
+    has_args: bool,
 }
 
 impl State {
     /// Reads an event. Returns `None` if the packet needs another path, which then reads it from the same
     /// state.
-    #[inline]
+    #[inline(always)] // the event then stays in registers
     pub(super) fn interned(&mut self, event: &InternedEvent<'_>) -> Option<Interned> {
         let index = self.sequence(event.sequence)?;
         let sequence = self.sequences.get_mut(index)?;
@@ -37,8 +38,9 @@ impl State {
         }
         // From here on the event is read.
         let time = self.clocks.time(sequence, None, event.timestamp)?;
+        let has_args = !event.annotated.is_empty();
         self.current.bytes.clear();
-        if !event.annotated.is_empty() {
+        if has_args {
             self.current.keep_bytes(event.annotated);
         }
         let kind = match event.kind {
@@ -47,18 +49,25 @@ impl State {
             _ => EventKind::Instant,
         };
         let (name, category) = (event.name, event.category);
-        Some(Interned { sequence: index, time, track: self.tracks.get(track).id(), kind, name, category })
+        let track = self.tracks.get(track).id();
+        Some(Interned { sequence: index, time, track, kind, name, category, has_args })
+    }
+
+    /// As `interned`, for packets that are read in the longer way.
+    #[inline(never)]
+    pub(super) fn interned_too(&mut self, event: &InternedEvent<'_>) -> Option<Interned> {
+        self.interned(event)
     }
 
     /// The event as an item.
-    #[inline]
+    #[inline(always)] // as `interned`
     pub(super) fn interned_event(&self, event: Interned) -> Event<'_> {
         let sequence = &self.sequences[event.sequence];
         let category = text(&sequence.categories, event.category);
         Event {
             name: text(&sequence.names, event.name).unwrap_or_default(),
             categories: category.map_or(Categories::None, Categories::One),
-            args: if self.current.bytes.is_empty() { &NoArguments } else { self },
+            args: if event.has_args { self } else { &NoArguments },
             ..Event::new(event.time, event.track, event.kind)
         }
     }

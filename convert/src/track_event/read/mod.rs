@@ -155,7 +155,8 @@ impl<R: Read> TrackEventReader<R> {
             return Ok(Step::Ended);
         };
         self.position = offset;
-        if let Some(event) = InternedEvent::decode(&message).and_then(|event| self.state.interned(&event)) {
+        let interned = InternedEvent::decode(&message);
+        if let Some(event) = interned.and_then(|event| self.state.interned_too(&event)) {
             return Ok(Step::Interned(event));
         }
         if PlainEvent::decode(&message).and_then(|event| self.state.plain(&event, context)).is_some() {
@@ -192,6 +193,15 @@ impl<R: Read> TrackEventReader<R> {
 impl<R: Read> crate::stream::TraceReader for TrackEventReader<R> {
     fn next<'s>(&'s mut self, context: &'s mut Context) -> Result<Option<Item<'s>>, Error> {
         self.state.settle_undefined();
+        let is_between = self.state.pending.is_empty() && !self.ended && self.inner.is_none();
+        if is_between
+            && let Some((offset, event, size)) = self.packets.peek_interned()
+            && let Some(event) = self.state.interned(&event)
+        {
+            self.packets.pass(size);
+            self.position = offset;
+            return Ok(Some(Item::Event(self.state.interned_event(event))));
+        }
         loop {
             if let Some(pending) = self.state.pending.pop_front() {
                 return Ok(Some(Self::item(&self.state, pending)));

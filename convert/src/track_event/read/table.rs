@@ -50,20 +50,17 @@ impl<T> Table<T> {
         let new = || Box::new(Filled { row: Vec::new(), far: BTreeMap::new(), things: 0 });
         let filled = self.0.get_or_insert_with(new);
         filled.things += 1;
-        match usize::try_from(iid) {
-            Ok(index) if index <= GAP + 4 * filled.things => {
-                if index >= filled.row.len() {
-                    if index < FEW {
-                        filled.row.reserve_exact(index + 1 - filled.row.len());
-                    }
-                    filled.row.resize_with(index + 1, || None);
-                }
-                filled.row[index] = Some(thing);
+        match filled.near(iid) {
+            Some(index) => {
+                filled.put(index, thing);
                 filled.far.remove(&iid);
             }
-            _ => {
+            None => {
                 filled.far.insert(iid, thing);
             }
+        }
+        if filled.things.is_power_of_two() {
+            filled.bring_near();
         }
     }
 
@@ -77,6 +74,32 @@ impl<T> Table<T> {
 }
 
 impl<T> Filled<T> {
+    /// The place of an id in the vector, if there is room for it.
+    fn near(&self, iid: u64) -> Option<usize> {
+        usize::try_from(iid).ok().filter(|index| *index <= GAP + 4 * self.things)
+    }
+
+    fn put(&mut self, index: usize, thing: T) {
+        if index >= self.row.len() {
+            if index < FEW {
+                self.row.reserve_exact(index + 1 - self.row.len());
+            }
+            self.row.resize_with(index + 1, || None);
+        }
+        self.row[index] = Some(thing);
+    }
+
+    /// Moves the values to the vector that have room there by now: ids that are shared by several sequences
+    /// come in any order.
+    fn bring_near(&mut self) {
+        while let Some(first) = self.far.first_entry()
+            && let Some(index) = usize::try_from(*first.key()).ok().filter(|i| *i <= GAP + 4 * self.things)
+        {
+            let thing = first.remove();
+            self.put(index, thing);
+        }
+    }
+
     #[inline(never)]
     fn far(&self, iid: u64) -> Option<&T> {
         self.far.get(&iid)
@@ -98,5 +121,10 @@ mod tests {
         assert_eq!([2, u64::MAX, 600].map(|iid| table.get(iid).copied()), [Some(7), Some(0), Some(8)]);
         assert!(table.0.as_ref().unwrap().row.len() < 2000);
         assert_eq!((table.get(5000), table.get(u64::MAX - 1)), (None, None));
+        assert_eq!(
+            table.0.as_ref().unwrap().far.keys().collect::<Vec<_>>(),
+            [&u64::MAX],
+            "600 is near by now"
+        );
     }
 }

@@ -45,6 +45,9 @@ impl EventForm {
 impl State {
     /// Writes an event, and the slice ends that precede it.
     pub(super) fn event(&mut self, event: &Event<'_>) {
+        if self.short(event) {
+            return;
+        }
         let track = self.tracks.get(event.track);
         let (class, has_ends) = (track.class, !track.ends.is_empty());
         let form = match event.kind {
@@ -189,8 +192,9 @@ impl State {
         if !event.args.is_empty() {
             event.args.each(&mut |name, value| put_argument(out, fields, sequence, report, name, value));
         }
-        let location = event.location.map(|at| sequence.location(out, locations, at));
-        let log = event.log.map(|log| {
+        let details = event.details();
+        let location = details.location.map(|at| sequence.location(out, locations, at));
+        let log = details.log.map(|log| {
             let body_iid = sequence.log_body(out, log.body);
             let tag = log.tag.map(|tag| sequence.location(out, locations, tag));
             let source_location_iid = if let Some(Location::Iid(iid)) = tag { iid } else { 0 };
@@ -204,9 +208,9 @@ impl State {
             name,
             track_uuid: form.track.or((class != TrackClass::Thread).then_some(uuid)),
             counter: form.counter,
-            flow_ids: event.flows,
-            terminating_flow_ids: event.ending_flows,
-            correlation: event.correlation.map(|text| te::Correlation::Name(Name::Text(text))),
+            flow_ids: details.flows,
+            terminating_flow_ids: details.ending_flows,
+            correlation: details.correlation.map(|text| te::Correlation::Name(Name::Text(text))),
             location,
             log,
             ..te::Event::new(sequence.number, form.kind, timestamp)
@@ -221,11 +225,14 @@ impl State {
 
     #[inline]
     fn count_cut_flows(&mut self, event: &Event<'_>) {
-        if let Some((id, _)) = event.bound {
+        if event.details.is_none() {
+            return;
+        }
+        if let Some((id, _)) = event.bound() {
             self.report.add_many(CUT, self.flows.through(&[id]));
         }
-        if !event.flows.is_empty() || !event.ending_flows.is_empty() {
-            let cut = self.flows.through(event.flows) + self.flows.through(event.ending_flows);
+        if !event.flows().is_empty() || !event.ending_flows().is_empty() {
+            let cut = self.flows.through(event.flows()) + self.flows.through(event.ending_flows());
             self.report.add_many(CUT, cut);
         }
     }
@@ -308,7 +315,7 @@ impl State {
 
 /// The legacy part of an event: its phase, and the flow that it is bound to.
 fn legacy_event(event: &Event<'_>, legacy: Option<LegacyEvent<'static>>) -> Option<LegacyEvent<'static>> {
-    let Some(bound) = event.bound else { return legacy };
+    let Some(bound) = event.bound() else { return legacy };
     Some(LegacyEvent { bind: Some(binding(bound)), ..legacy.unwrap_or_default() })
 }
 
@@ -335,7 +342,7 @@ fn put_categories(out: &mut Vec<u8>, fields: &mut Vec<u8>, sequence: &mut Sequen
 
 /// Adds an argument to the fields of the event.
 #[inline]
-fn put_argument(
+pub(super) fn put_argument(
     out: &mut Vec<u8>,
     fields: &mut Vec<u8>,
     sequence: &mut Sequence,

@@ -10,6 +10,7 @@ mod flows;
 mod scheduled;
 mod scheduling;
 mod sequence;
+mod short;
 mod state;
 mod tracks;
 

@@ -24,6 +24,11 @@ impl EmittedIds {
         self.0[word] |= bit;
         is_new
     }
+
+    #[inline]
+    fn has(&self, number: u32) -> bool {
+        self.0.get(number as usize / 64).is_some_and(|word| word & 1 << (number % 64) != 0)
+    }
 }
 
 /// A packet sequence: the events of a thread, and of other tracks in between.
@@ -114,6 +119,25 @@ impl Sequence {
             }
             None => (time, Some(clock::BOOTTIME)),
         }
+    }
+
+    /// The timestamp for a time on the incremental clock. `None` if the state is not valid, or the time is before
+    /// the last one.
+    #[inline]
+    pub(super) fn since_last(&self, time: u64) -> Option<u64> {
+        time.checked_sub(self.last).filter(|_| self.is_valid)
+    }
+
+    /// Records the time of a packet on the incremental clock.
+    #[inline]
+    pub(super) fn pass(&mut self, time: u64) {
+        self.last = time;
+    }
+
+    /// Whether the strings of an event were emitted. Without a number there is no string.
+    #[inline]
+    pub(super) fn knows(&self, category: Option<StringId>, name: Option<StringId>) -> bool {
+        category.is_none_or(|id| self.categories.has(id.0)) && name.is_none_or(|id| self.names.has(id.0))
     }
 
     /// A string: its id if it has a number, otherwise its text. Emits a new id.

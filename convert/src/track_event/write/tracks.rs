@@ -61,6 +61,18 @@ fn index(id: TrackId) -> usize {
 }
 
 impl Tracks {
+    /// The sequence of a thread that has one, is described, and has no slices to end. `None` for any other
+    /// track.
+    #[inline]
+    pub(super) fn plain_thread(&self, id: TrackId) -> Option<usize> {
+        let track = self.all.get(index(id))?;
+        let is_plain = track.class == TrackClass::Thread
+            && track.sequence != 0
+            && track.ends.is_empty()
+            && track.description.is_none();
+        is_plain.then_some(track.sequence)
+    }
+
     /// Returns a track. Creates it if it was not described.
     #[inline]
     pub(super) fn get(&mut self, id: TrackId) -> &mut OutputTrack {

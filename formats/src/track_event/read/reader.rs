@@ -5,6 +5,7 @@ use std::io::Read;
 use crate::input::Input;
 use crate::proto::{Fields, MAX_VARINT, Varint, WireType, split_tag, tag, varint};
 use crate::track_event::fields::trace;
+use crate::track_event::read::interned_event::InternedEvent;
 use crate::track_event::read::packet::Packet;
 use crate::{DecodeError, DecodeErrorKind};
 
@@ -99,6 +100,24 @@ impl<R: Read> PacketReader<R> {
         let offset = self.input.offset();
         let body = &self.input.available()[head..self.current];
         Ok(Some((offset, Fields::new(body, offset + head as u64))))
+    }
+
+    /// Returns the next packet's offset, its event and its size, if the packet is in memory, and has a slice or an
+    /// instant as Hairline writes them. It remains the next one until [`pass`](Self::pass).
+    #[inline]
+    pub fn peek_interned(&mut self) -> Option<(u64, InternedEvent<'_>, usize)> {
+        self.input.consume(std::mem::take(&mut self.current));
+        if self.ended {
+            return None;
+        }
+        let (event, size) = InternedEvent::decode_short(self.input.available())?;
+        Some((self.input.offset(), event, size))
+    }
+
+    /// Passes over the packet that [`peek_interned`](Self::peek_interned) returned with that size.
+    #[inline]
+    pub fn pass(&mut self, size: usize) {
+        self.current = size;
     }
 
     /// Returns the length of the next packet if it is in memory and its length takes one byte, as nearly
