@@ -52,7 +52,7 @@ fn a_slow_scope_writes_a_window_with_its_name_and_a_quick_one_none() {
             std::thread::sleep(21 * MS);
         });
         let name = format!("t.net-retry.1.{}", extension(format));
-        assert_eq!(written, [name.clone()], "{format:?}");
+        assert_eq!(written, std::slice::from_ref(&name), "{format:?}");
         let rows = "select count(*), max(dur) >= 21000000 from slice where name = 'retry'";
         let verdict = judge::load(folder.path().join(name), &[rows]);
         verdict.require_clean();
@@ -126,7 +126,11 @@ fn each_kind_of_slice_may_be_slow() {
                 slice();
                 session.stop().unwrap();
                 let file = format!("t.{category}-{name}.1.{}", extension(format));
-                assert_eq!(snapshots(folder.path()), [file.clone()], "{format:?}, first: {is_first_hit}");
+                assert_eq!(
+                    snapshots(folder.path()),
+                    std::slice::from_ref(&file),
+                    "{format:?}, first: {is_first_hit}"
+                );
                 fs::remove_file(folder.path().join(file)).unwrap();
             }
         }
