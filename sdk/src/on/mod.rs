@@ -1,4 +1,4 @@
-//! The SDK with the feature `enable`, in layers: each uses those above it in this list, and never one below it.
+//! The SDK with the feature `enable`, in layers, whose order is in `ci/layers.txt`.
 
 pub(crate) mod base;
 pub(crate) mod bridges;
