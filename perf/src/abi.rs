@@ -127,3 +127,12 @@ pub(crate) const FLAG_CLOEXEC: u32 = 8;
 
 /// `CLOCK_BOOTTIME` of linux/time.h.
 pub(crate) const CLOCK_BOOTTIME: i32 = 7;
+
+/// Numbers of asm-generic/errno-base.h, which all processors have. Not libc's: only Linux needs that package.
+pub(crate) mod errno {
+    pub(crate) const EPERM: i32 = 1;
+    pub(crate) const ESRCH: i32 = 3;
+    pub(crate) const ENOMEM: i32 = 12;
+    pub(crate) const ENFILE: i32 = 23;
+    pub(crate) const EMFILE: i32 = 24;
+}

@@ -2,6 +2,7 @@
 
 use std::io;
 
+use crate::abi::errno;
 use crate::attributes::Attributes;
 use crate::sys;
 
@@ -12,18 +13,18 @@ pub type Id = u64;
 #[must_use]
 pub fn advice(e: &io::Error) -> &'static str {
     match (e.kind(), e.raw_os_error()) {
-        (io::ErrorKind::PermissionDenied, Some(libc::EPERM)) => {
+        (io::ErrorKind::PermissionDenied, Some(errno::EPERM)) => {
             "allow perf_event_open in the seccomp profile of the container, or give CAP_PERFMON or more locked \
              memory (ulimit -l)"
         }
         (io::ErrorKind::PermissionDenied, _) => {
             "set kernel.perf_event_paranoid to 2 or less, or give CAP_PERFMON"
         }
-        (io::ErrorKind::QuotaExceeded, _) | (_, Some(libc::EMFILE | libc::ENFILE)) => {
+        (io::ErrorKind::QuotaExceeded, _) | (_, Some(errno::EMFILE | errno::ENFILE)) => {
             "raise the limit of open files (ulimit -n)"
         }
         (io::ErrorKind::InvalidInput, _) => "Linux 5.13 or later has it",
-        (_, Some(libc::ENOMEM)) => "give more memory",
+        (_, Some(errno::ENOMEM)) => "give more memory",
         _ => "only Linux with perf events has it",
     }
 }

@@ -5,6 +5,7 @@
 
 use std::io;
 
+use crate::abi::errno;
 use crate::attributes::Attributes;
 use crate::cpus::online_cpus;
 use crate::event::Event;
@@ -83,7 +84,7 @@ impl OwnEvents {
         let is_first = self.rings.is_empty();
         for (index, cpu) in cpus.iter().enumerate() {
             let event = match Event::open(attributes, tid, Some(*cpu)) {
-                Err(e) if e.raw_os_error() == Some(libc::ESRCH) => {
+                Err(e) if e.raw_os_error() == Some(errno::ESRCH) => {
                     self.rings.retain(|_| !is_first); // so that the next thread makes them all
                     return Ok(false);
                 }

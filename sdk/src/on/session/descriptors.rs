@@ -1,9 +1,11 @@
 //! Descriptors of the kernel's events, which a forked child closes: the kernel would otherwise go on recording
 //! for the child's whole life.
 
-#![allow(unsafe_code)] // closes descriptors, and shares a list without a lock
+#![allow(unsafe_code)] // shares a list without a lock
 
 use std::sync::atomic::{AtomicPtr, Ordering};
+
+use crate::on::base::platform;
 
 /// The descriptors of the running session.
 #[derive(Debug)]
@@ -35,9 +37,9 @@ impl Descriptors {
         // memory is not freed here, because another thread may have held the allocator's lock at the fork.
         let Some(descriptors) = (unsafe { descriptors.as_ref() }) else { return };
         for descriptor in descriptors {
-            // SAFETY: a descriptor that was open at the fork. The thread that owns it does not exist in this
-            // process, so no code uses or closes it here.
-            unsafe { libc::close(*descriptor) };
+            // It was open at the fork. The thread that owns it does not exist in this process, so no code uses
+            // or closes it here.
+            platform::close(*descriptor);
         }
     }
 }

@@ -406,7 +406,7 @@ pub(crate) fn number_of(file: &File) -> i32 {
 
 /// Closes an open file of the parent, in a forked child.
 pub(crate) fn close(number: i32) {
-    // SAFETY: the caller has it from `number_of`. The thread that owns the file does not exist in this
+    // SAFETY: the parent opened it: `number_of`, or an event of the kernel. Its owner does not exist in this
     // process, so no code uses or drops it here.
     unsafe { libc::close(number) };
 }
