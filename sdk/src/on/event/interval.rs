@@ -57,12 +57,12 @@ impl<T: Lasting + 'static> Owner for Arc<T> {
 #[derive(Debug, Default)]
 pub(crate) struct Nested {
     is_open: AtomicBool,
-    /// The time at which the last child ended; 0 before that.
+    /// The time of the last event on the lane: the last child's end, or an instant; 0 before that.
     used_until: AtomicU64,
 }
 
 impl Nested {
-    /// Begins a child. Returns the time at which the last child ended; `None` if a child is open.
+    /// Begins a child. Returns the time that it must come after; `None` if a child is open.
     fn open(&self) -> Option<u64> {
         // Acquire pairs with the Release in `close`: the last child's end is known.
         (!self.is_open.swap(true, Ordering::Acquire)).then(|| self.used_until.load(Ordering::Relaxed))
@@ -70,8 +70,14 @@ impl Nested {
 
     /// Ends the child. The lane was used until that time.
     pub(crate) fn close(&self, used_until: u64) {
-        self.used_until.store(used_until, Ordering::Relaxed);
+        self.set_used_until(used_until);
         self.is_open.store(false, Ordering::Release); // pairs with the Acquire in `open`
+    }
+
+    /// Notes that an event on the lane has this time. The interval's end, perhaps on another thread, and the
+    /// next child must be later: two threads' counters may have the same tick.
+    pub(crate) fn set_used_until(&self, time: u64) {
+        self.used_until.fetch_max(time, Ordering::Relaxed);
     }
 
     /// Whether a child is open. With the parent's last owner: whether the slice of a child stayed open.
@@ -171,8 +177,8 @@ impl Interval {
         self.is_lane_shared
     }
 
-    /// Returns the time after which its events come: that of its begin, or of the last child's end on its lane;
-    /// 0 if the begin is not in the trace.
+    /// Returns the time after which its events come: that of its begin, or of the last child's end or the last
+    /// instant on its lane; 0 if there is none in the trace.
     pub(crate) fn last_time(&self) -> u64 {
         self.begun_at.max(self.nested.used_until.load(Ordering::Relaxed))
     }

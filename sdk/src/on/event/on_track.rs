@@ -45,6 +45,15 @@ impl TrackRef<'_> {
         };
         Position { uuid: self.uuid(), after, in_fxt }
     }
+
+    /// Notes the time of an instant on the track, in the session with this epoch. A slice that begins or ends
+    /// after it, on another thread, must be later.
+    pub(crate) fn set_instant_time(self, epoch: Epoch, time: u64) {
+        match self {
+            Self::Async(interval) => interval.nested.set_used_until(time),
+            Self::Track(track) => track.open_slices().set_instant_time(epoch, time),
+        }
+    }
 }
 
 mod sealed {

@@ -281,14 +281,24 @@ pub(crate) fn rich(
         CallsiteKind::Instant => Some(TrackAction::Instant),
         CallsiteKind::Counter | CallsiteKind::End => None,
     };
-    let position = extras.track.filter(|track| track.is_of(epoch)).map(|track| track.position(epoch));
-    if let (Some(happens), Some(position)) = (happens, position.filter(|_| extras.has_only_track()))
-        && let Some(now) = hot::on_track(this_thread::hot(), callsite, epoch, happens, position, values)
-    {
-        return Some(OpenScope::new(epoch, now));
+    let track = extras.track.filter(|track| track.is_of(epoch));
+    let position = track.map(|track| track.position(epoch));
+    let on_hot_path = match (happens, position.filter(|_| extras.has_only_track())) {
+        (Some(happens), Some(position)) => {
+            hot::on_track(this_thread::hot(), callsite, epoch, happens, position, values)
+        }
+        _ => None,
+    };
+    let recorded = on_hot_path.map(|now| OpenScope::new(epoch, now)).or_else(|| {
+        let after = happens.and(position).map_or(0, |position| position.after);
+        with_list(values, |values| {
+            cold::begin(epoch, &Event { after, ..Event::new(callsite, values, extras) })
+        })
+    })?;
+    if let (Some(TrackAction::Instant), Some(track)) = (happens, track) {
+        track.set_instant_time(epoch, last_event());
     }
-    let after = happens.and(position).map_or(0, |position| position.after);
-    with_list(values, |values| cold::begin(epoch, &Event { after, ..Event::new(callsite, values, extras) }))
+    Some(recorded)
 }
 
 /// Records an instant, or the value of a counter, with options.

@@ -116,7 +116,12 @@ pub(crate) fn end_slice_with(callsite: &'static Callsite, open: OpenScope, named
 
 /// Records an instant, whatever the callsite's kind.
 pub(crate) fn instant_of(callsite: &'static Callsite, epoch: Epoch, extras: &Extras<'_>) {
-    cold::event(epoch, &Event { action: Action::Instant, ..Event::new(callsite, &[], extras) });
+    let track = extras.track.filter(|track| track.is_of(epoch));
+    let after = track.map_or(0, |track| track.position(epoch).after);
+    let event = Event { action: Action::Instant, after, ..Event::new(callsite, &[], extras) };
+    if let (Some(_), Some(track)) = (cold::event(epoch, &event), track) {
+        track.set_instant_time(epoch, last_event());
+    }
 }
 
 /// Records an instant with arguments whose names the callsite does not have.

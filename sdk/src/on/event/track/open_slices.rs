@@ -13,10 +13,10 @@ use crate::on::callsite::Epoch;
 #[derive(Debug, Default)]
 pub(crate) struct OpenSlices {
     stack: Mutex<Stack>,
-    /// The epoch of the stack, to be read without the lock; 0 while no slice ever began.
+    /// The epoch of the stack, to be read without the lock; 0 while the track has no event.
     epoch: AtomicU32,
-    /// The time of the last begin or end in that session. Threads' clocks may be some ns apart, and the
-    /// begins and ends on a track must be in their order.
+    /// The time of the last begin, end or instant in that session. Threads' clocks may be some ns apart, or
+    /// have the same tick, and the slices and instants on a track must be in their order.
     last_time: AtomicU64,
 }
 
@@ -37,19 +37,28 @@ impl OpenSlices {
         self.with::<true, _>(epoch, |stack| stack.push(is_recorded));
     }
 
-    /// Returns the time that the next begin or end must come after, in the session with this epoch.
+    /// Returns the time that the next begin, end or instant must come after, in the session with this epoch.
     pub(crate) fn last_time(&self, epoch: Epoch) -> u64 {
         if self.epoch() == Some(epoch) { self.last_time.load(Relaxed) } else { 0 }
     }
 
-    /// Records the time of a begin or end in the session with this epoch.
+    /// Records the time of a begin, end or instant in the session with this epoch.
     pub(crate) fn set_last_time(&self, epoch: Epoch, time: u64) {
         if self.epoch() == Some(epoch) {
-            self.last_time.store(time, Relaxed); // simultaneous begins and ends have no order
+            // Simultaneous events have no order, but what follows them comes after the latest.
+            self.last_time.fetch_max(time, Relaxed);
         }
     }
 
-    /// Returns the epoch in which a slice began last.
+    /// Records the time of an instant in the session with this epoch, perhaps before any slice.
+    pub(crate) fn set_instant_time(&self, epoch: Epoch, time: u64) {
+        if self.epoch() != Some(epoch) {
+            self.with::<false, _>(epoch, |_| ()); // begins the stack of the session
+        }
+        self.set_last_time(epoch, time);
+    }
+
+    /// Returns the epoch of the last slice or instant.
     pub(crate) fn epoch(&self) -> Option<Epoch> {
         Epoch::from_raw(self.epoch.load(Relaxed))
     }

@@ -274,6 +274,7 @@ mod tests {
 
     use super::*;
     use crate::on::event::track::Track;
+    use crate::on::thread::guards::on_track::TrackScope;
     use crate::site::CallsiteKind;
     use crate::site::Site;
     use crate::{Format, Session};
@@ -326,6 +327,48 @@ mod tests {
                 matches!(end, TrackEnd::Recorded(time) if time > begun_at),
                 "{format:?}: {end:?}, {begun_at}"
             );
+            session.stop().expect("no error");
+        }
+    }
+
+    // track     o [ ....     the instant; the slice of the other thread begins after it
+    // interval [  o ]        the instant; the other thread ends the interval after it
+    #[test]
+    fn a_slice_comes_after_an_instant_of_its_track_even_if_the_clock_of_its_thread_is_behind() {
+        static INSTANT: Callsite = Callsite::new(CallsiteKind::Instant, "t", "instant", &[], &SITE);
+        let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+        for format in [Format::Fxt, Format::TrackEvent] {
+            let session = Session::builder().output_writer(std::io::sink()).format(format).start();
+            let session = session.expect("a session");
+            let track = Track::new("queue");
+            let (send, receive) = mpsc::channel::<(AsyncScope, [u64; 2])>();
+            let (set_ready, ready) = mpsc::channel();
+            let of_other = track.clone();
+            let other = std::thread::spawn(move || {
+                let epoch = CALLSITE.registered_epoch().expect("it is on");
+                let slice = || TrackScope::begin(&CALLSITE, epoch, &(), &Extras::new().track(&of_other));
+                let _first = (begin(), of_other.child("another")); // this thread has a chunk
+                set_ready.send(()).expect("the test waits");
+                let (interval, instants) = receive.recv().expect("an interval");
+                let hot = this_thread::hot();
+                hot.offset.set(hot.offset.get().wrapping_sub(BEHIND));
+                let begun = slice();
+                let begun_at = events::last_event();
+                drop((begun, interval));
+                ([begun_at, events::last_event()], instants)
+            });
+            ready.recv().expect("the thread runs");
+            std::thread::sleep(IDLE);
+            let epoch = INSTANT.registered_epoch().expect("it is on");
+            let interval = begin();
+            let instant = |extras: &Extras<'_>| {
+                events::rich(&INSTANT, epoch, &(), extras).expect("it is recorded");
+                events::last_event()
+            };
+            let instants = [instant(&Extras::new().track(&track)), instant(&Extras::new().track(&interval))];
+            send.send((interval, instants)).expect("the thread waits");
+            let (slices, instants) = other.join().expect("no panic");
+            assert!(slices[0] > instants[0] && slices[1] > instants[1], "{format:?}: {slices:?}, {instants:?}");
             session.stop().expect("no error");
         }
     }

@@ -124,7 +124,7 @@ pub fn track_left_out(track: &impl AsRef<Track>) {
     }
 }
 
-/// Returns whether any slice was ever begun on the track.
+/// Returns whether the track ever had a slice or an instant.
 #[inline]
 pub fn track_was_used(track: &impl AsRef<Track>) -> bool {
     track.as_ref().open_slices().epoch().is_some()
