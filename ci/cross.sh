@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The other targets, from an x86-64 Debian 12. Says what to install where something is missing.
 #
-#   ci/cross.sh                 check, aarch64 and windows
+#   ci/cross.sh [--long]        check, aarch64 and windows; --long: 100 kills and 100 forked children instead of 20
 #   ci/cross.sh setup           installs the compilers, standard libraries and emulators (root; 1 minute, 200 MB)
 #   ci/cross.sh check [TARGET]  ci/cross, an application, type-checks for each target without a warning
 #   ci/cross.sh aarch64         runs it, and tests, under qemu; the judge on this machine reads the traces
@@ -12,6 +12,10 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 TOOLS=${CROSS_TOOLS:-/opt/cross}
+if [ "${1:-}" = --long ]; then
+  shift
+  export CROSS_KILLS=${CROSS_KILLS:-100} CROSS_CHILDREN=${CROSS_CHILDREN:-100}
+fi
 TARGETS=(aarch64-unknown-linux-gnu x86_64-pc-windows-gnu aarch64-apple-darwin x86_64-apple-darwin
   wasm32-unknown-unknown wasm32-wasip1 i686-unknown-linux-gnu x86_64-unknown-freebsd)
 
@@ -31,7 +35,6 @@ setup() {
 # The compiler of the other targets. Cargo is that of this machine.
 tools() {
   local root=$TOOLS/root/usr
-  [ -x "$root/bin/rustc" ] || { echo "ci/cross.sh: not checked: 'ci/cross.sh setup' installs what is missing"; exit 0; }
   export LD_LIBRARY_PATH=$root/lib/x86_64-linux-gnu
   export RUSTC=$root/bin/rustc RUSTC_BOOTSTRAP=1 RUSTFLAGS="--sysroot $root"
   export __CARGO_TESTS_ONLY_SRC_ROOT=$(echo "$root"/src/rustc-*/library)
@@ -58,6 +61,7 @@ check() {
     echo "--- $target"
     # shellcheck disable=SC2046
     RUSTFLAGS="$RUSTFLAGS -D warnings" cargo check --locked -p hairline-cross $(std_of "$target") --target "$target"
+    RUSTFLAGS="$RUSTFLAGS -D warnings" cargo check --locked -p hairline -p hairline-perf $(std_of "$target") --target "$target"
     RUSTFLAGS="$RUSTFLAGS -D warnings" cargo check --locked -p hairline --all-features $(std_of "$target") --target "$target"
   done
 }
@@ -128,6 +132,8 @@ kills() {
 aarch64() {
   tools
   command -v qemu-aarch64 >/dev/null || { echo "ci/cross.sh: not run: qemu-user is missing"; return; }
+  unshare --user --map-root-user --mount mount -t binfmt_misc binfmt /proc/sys/fs/binfmt_misc 2>/dev/null ||
+    { echo "ci/cross.sh: not run: no binfmt_misc of one's own here (Linux 6.7, user namespaces)"; return; }
   local target=aarch64-unknown-linux-gnu
   cargo build --locked -p hairline-cross --release --target $target
   cargo test --no-run --locked --target $target -p hairline-shm -p hairline-formats -p hairline -p hairline-tests --all-features \
@@ -149,15 +155,14 @@ emulated() {
   local program=$CARGO_TARGET_DIR/$target/release/hairline-cross
   programs "$program"
   crowd "$program"
-  kills "${CROSS_KILLS:-100}" "$program"
+  kills "${CROSS_KILLS:-20}" "$program"
   # qemu-user says that it wipes memory at a fork (MADV_WIPEONFORK), and does not. So children without fork handlers are
   # not tested here.
   cargo test --locked --target $target -p hairline-shm -p hairline-formats -p hairline --all-features --lib -- \
     --skip a_child_without_fork_handlers_finds_the_pool_empty
-  # Its counter has ticks of 1 us: what a random program does has too many equal times.
-  cargo test --locked --target $target -p hairline-tests --all-features --test vocabulary --test recording -- \
-    --skip whatever_threads_do_the_trace_is_what_they_did
-  TORTURE_KINDS=fork,spawn,exec,handler,returned TORTURE_CHILDREN=${CROSS_CHILDREN:-100} \
+  # Its counter has ticks of 1 us, so many events have equal times.
+  cargo test --locked --target $target -p hairline-tests --all-features --test vocabulary --test recording
+  TORTURE_KINDS=fork,spawn,exec,handler,returned TORTURE_CHILDREN=${CROSS_CHILDREN:-20} \
     cargo test --locked --target $target -p hairline-tests --all-features --test reliability -- forking::
 }
 
@@ -177,14 +182,26 @@ windows() {
   kills "${CROSS_KILLS:-10}" "$wine" "$folder/hairline-cross.exe"
 }
 
+# timed STEP ARGUMENT..
+timed() {
+  local began=$SECONDS
+  ("$@")
+  echo "ci/cross.sh: $1: $((SECONDS - began)) s"
+}
+
+if [ "${1:-}" != setup ] && [ ! -x "$TOOLS/root/usr/bin/rustc" ]; then
+  echo "ci/cross.sh: not checked: 'ci/cross.sh setup' installs what is missing"
+  exit 0
+fi
 case "${1:-all}" in
   all)
-    (check "${TARGETS[@]}")
-    (aarch64)
-    (windows) ;;
+    timed check "${TARGETS[@]}"
+    timed aarch64
+    timed windows ;;
   setup) setup ;;
-  check) check "${@:2}" ;;
-  aarch64 | emulated | windows) "$1" ;;
+  check) if [ $# -gt 1 ]; then timed "$@"; else timed check "${TARGETS[@]}"; fi ;;
+  emulated) emulated ;;
+  aarch64 | windows) timed "$1" ;;
   *)
     echo "ci/cross.sh: setup, check, aarch64 or windows, not $1" >&2
     exit 1 ;;
