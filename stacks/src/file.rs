@@ -3,7 +3,6 @@
 use std::fs::File;
 use std::io::{Cursor, Read, Seek};
 use std::ops::Range;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use framehop::ExplicitModuleSectionInfo;
@@ -12,11 +11,7 @@ use object::read::ReadCache;
 use object::{Object, ObjectSection, ObjectSegment, SegmentFlags};
 
 use crate::machine::Section;
-use crate::vdso;
-
-/// `O_NONBLOCK` as on all processors that Rust supports but MIPS and SPARC: a FIFO in the place of a file
-/// must not block.
-const NONBLOCK: i32 = 0o4000;
+use crate::{sys, vdso};
 
 /// The largest section that is read for unwinding: more than any program has.
 const MOST: u64 = 1 << 30;
@@ -124,9 +119,9 @@ fn source(pid: u32, path: &str) -> Source {
     regular(&inside).or_else(|| regular(Path::new(path))).map_or(Source::Nowhere, Source::File)
 }
 
-/// Opens a regular file for reading.
+/// Opens a regular file for reading. A FIFO in its place must not block.
 pub(crate) fn regular(path: &Path) -> Option<File> {
-    let file = File::options().read(true).custom_flags(NONBLOCK).open(path).ok()?;
+    let file = sys::open_at_once(path).ok()?;
     file.metadata().ok()?.is_file().then_some(file)
 }
 

@@ -35,6 +35,7 @@ mod present;
 mod process;
 mod profile;
 mod symbols;
+mod sys;
 mod table;
 mod vdso;
 

@@ -1,7 +1,7 @@
 //! The kernel's own library, which is in the memory of each process and in no file.
 
 use std::fs::File;
-use std::os::unix::fs::FileExt;
+use std::io::{Read, Seek, SeekFrom};
 
 /// The path of its mappings.
 pub(crate) const NAME: &str = "[vdso]";
@@ -18,7 +18,9 @@ pub(crate) fn image() -> Option<Vec<u8>> {
     let start = u64::from_str_radix(start, 16).ok()?;
     let size = u64::from_str_radix(end, 16).ok()?.checked_sub(start).filter(|size| *size <= MOST)?;
     let mut image = vec![0; usize::try_from(size).ok()?];
-    File::open("/proc/self/mem").ok()?.read_exact_at(&mut image, start).ok()?;
+    let mut memory = File::open("/proc/self/mem").ok()?;
+    memory.seek(SeekFrom::Start(start)).ok()?;
+    memory.read_exact(&mut image).ok()?;
     Some(image)
 }
 

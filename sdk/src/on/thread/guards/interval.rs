@@ -368,7 +368,10 @@ mod tests {
             let instants = [instant(&Extras::new().track(&track)), instant(&Extras::new().track(&interval))];
             send.send((interval, instants)).expect("the thread waits");
             let (slices, instants) = other.join().expect("no panic");
-            assert!(slices[0] > instants[0] && slices[1] > instants[1], "{format:?}: {slices:?}, {instants:?}");
+            assert!(
+                slices[0] > instants[0] && slices[1] > instants[1],
+                "{format:?}: {slices:?}, {instants:?}"
+            );
             session.stop().expect("no error");
         }
     }

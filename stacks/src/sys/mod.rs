@@ -1,0 +1,11 @@
+//! Opening files: one file for each system, with the same function.
+
+#[cfg(target_os = "linux")]
+mod linux;
+#[cfg(not(target_os = "linux"))]
+mod other;
+
+#[cfg(target_os = "linux")]
+pub(crate) use linux::open_at_once;
+#[cfg(not(target_os = "linux"))]
+pub(crate) use other::open_at_once;
