@@ -25,12 +25,15 @@
 
 #![allow(unsafe_code)] // rdtsc, cpuid and mrs
 
-pub(crate) use imp::{HAS_COUNTER, is_steady, ticks};
+pub(crate) use imp::{HAS_COUNTER, HAS_LONG_TICKS, is_steady, ticks};
 
 #[cfg(target_arch = "x86_64")]
 mod imp {
     /// Whether the processor has a counter.
     pub(crate) const HAS_COUNTER: bool = true;
+
+    /// Whether a tick may be longer than an event.
+    pub(crate) const HAS_LONG_TICKS: bool = false;
 
     /// Returns the ticks of the counter.
     #[inline(always)]
@@ -57,6 +60,9 @@ mod imp {
 
     /// Whether the processor has a counter.
     pub(crate) const HAS_COUNTER: bool = true;
+
+    /// Whether a tick may be longer than an event: 1 to 52 ns.
+    pub(crate) const HAS_LONG_TICKS: bool = true;
 
     /// The ticks are the counter's times 2 to this power, so that a tick is shorter than 1 ns from 15.7 MHz
     /// on. The ticks of a counter of 1 GHz wrap after 9 years; then time jumps as if the machine had been
@@ -87,6 +93,9 @@ mod imp {
 mod imp {
     /// Whether the processor has a counter: every session has the fallback.
     pub(crate) const HAS_COUNTER: bool = false;
+
+    /// Whether a tick may be longer than an event: there is none.
+    pub(crate) const HAS_LONG_TICKS: bool = false;
 
     /// Returns 0.
     #[inline(always)]

@@ -33,8 +33,8 @@ mod published;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-pub(crate) use crate::on::base::clock::counter::ticks;
 use crate::on::base::clock::counter::{HAS_COUNTER, is_steady};
+pub(crate) use crate::on::base::clock::counter::{HAS_LONG_TICKS, ticks};
 use crate::on::base::clock::published::Pair;
 use crate::on::base::platform;
 pub(crate) use crate::on::base::platform::thread_time;

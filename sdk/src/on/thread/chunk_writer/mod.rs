@@ -262,7 +262,7 @@ impl ChunkWriter {
         hot.multiplier.set(clock.multiplier);
         hot.offset.set(if clock.multiplier == 0 { clock::NO_COUNTER } else { clock.offset });
         let last = hot.lease().last();
-        let now = clock.now().max(last);
+        let now = clock.now().max(last + 1); // importers nest two instants that have one time
         Moment { now, delta: now - last, cpu: None, new_flows: NewFlows::default() }
     }
 

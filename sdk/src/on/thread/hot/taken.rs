@@ -16,6 +16,10 @@ use crate::on::thread::room::NOTE_ID;
 /// varint of at most 3 bytes. The cold path then writes the event and copies the clock's newest parameters.
 pub(crate) const GAP: u64 = 1 << 21;
 
+/// Two events of a thread may be in one tick of the clock, and importers nest two instants that have one time.
+/// So the later event is 1 ns after the earlier. The times run ahead of the clock by at most this, in ns.
+const SAME_TICK: u64 = 128;
+
 /// The chunk writer, taken for one record.
 pub(crate) struct Taken {
     pub(crate) lease: &'static Lease,
@@ -105,7 +109,11 @@ impl Hot {
             clock::unchecked_at(ticks, self.multiplier.get(), self.offset.get())
         };
         // SAFETY: this thread's own lease.
-        let delta = now.wrapping_sub(unsafe { taken.lease.own_last() });
+        let last = unsafe { taken.lease.own_last() };
+        if (WARM || clock::HAS_LONG_TICKS) && last.wrapping_sub(now) < SAME_TICK {
+            return Some((last + 1, 1));
+        }
+        let delta = now.wrapping_sub(last);
         (delta < GAP).then_some((now, delta))
     }
 }
