@@ -26,6 +26,7 @@ pub(crate) const CAN_RECORD: bool = true;
 const LOCK_EXCLUSIVE_AT_ONCE: u32 = 1 | 2;
 const ERROR_LOCK_VIOLATION: i32 = 33;
 const FILE_FLAG_BACKUP_SEMANTICS: u32 = 0x0200_0000;
+#[cfg(feature = "recovery")]
 const FILE_FLAG_OPEN_REPARSE_POINT: u32 = 0x0020_0000;
 
 /// The offset of the byte that a lock takes, in units of 4 GiB. Locks of Windows keep other processes from
