@@ -3,7 +3,7 @@
 #
 #   ci/cross.sh [--long]        check, aarch64 and windows; --long: 100 kills and 100 forked children instead of 20
 #   ci/cross.sh setup           installs the compilers, standard libraries and emulators (root; 1 minute, 200 MB)
-#   ci/cross.sh check [TARGET]  ci/cross, an application, type-checks for each target without a warning
+#   ci/cross.sh check [TARGET..] the SDK and ci/cross, an application, type-check for each target without a warning
 #   ci/cross.sh aarch64         runs it, and tests, under qemu; the judge on this machine reads the traces
 #   ci/cross.sh windows         runs it under wine, as far as wine goes
 #
