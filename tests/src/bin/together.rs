@@ -1,0 +1,42 @@
+//! A program whose threads compute and sleep inside slices, for the tests of `hairline record --sched --sample`.
+//! It starts no session.
+//!
+//! ```text
+//! together [child]    two threads with 20 slices `turn` each, and the same in a child, before and after it
+//! ```
+
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use hairline::trace_scope;
+
+const TURNS: u32 = 20;
+const TIME: Duration = Duration::from_millis(10);
+
+fn spin(time: Duration) {
+    let began = Instant::now();
+    while began.elapsed() < time {
+        std::hint::black_box(());
+    }
+}
+
+fn turns() {
+    for n in 0..TURNS {
+        trace_scope!("together", "turn", n);
+        spin(TIME);
+        std::thread::sleep(TIME / 5);
+    }
+}
+
+fn main() {
+    trace_scope!("together", "main");
+    if std::env::args().nth(1).as_deref() == Some("child") {
+        let me = std::env::current_exe().expect("a path");
+        assert!(Command::new(me).status().expect("it runs").success());
+    }
+    std::thread::scope(|scope| {
+        for name in ["alpha", "beta"] {
+            std::thread::Builder::new().name(name.to_owned()).spawn_scoped(scope, turns).expect("a thread");
+        }
+    });
+}
