@@ -1,6 +1,7 @@
 //! `hairline record --sched --sample`: slices, thread states and samples are those of the same threads.
 
 use std::path::Path;
+use std::process::{Command, Output};
 
 use hairline_tests::judge;
 use hairline_tests::recording::{FORMATS, extension};
@@ -93,5 +94,61 @@ fn programs_with_macros_and_without_are_in_one_trace() {
     for answers in recorded(folder.path(), &["sh", "-c", &both], &[TURNS, PROCESSES]) {
         let turns = "together\talpha\t20\t20\t20\t1\ntogether\tbeta\t20\t20\t20\t1";
         assert_eq!(answers, [turns, "burn\t1\nsh\t1\ntogether\t1"]);
+    }
+}
+
+/// As this user, who may be root.
+fn hairline_as_this_user(folder: &Path, arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_hairline_command"))
+        .current_dir(folder)
+        .args(arguments)
+        .output()
+        .expect("it runs")
+}
+
+#[test]
+fn whoever_may_gets_the_stacks_in_which_threads_began_to_wait() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let _one = crate::ONE.lock();
+    for format in FORMATS {
+        let trace = format!("out.{}", extension(format));
+        let program = env!("CARGO_BIN_EXE_together");
+        let options = ["record", "--sched", "--sample", "-o", &trace, "--", program];
+        let output = hairline_as_this_user(folder.path(), &options);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{said}");
+        if !said.contains("threads that began to wait") {
+            eprintln!("skipped: {said}");
+            return;
+        }
+        let verdict = judge::load(
+            folder.path().join(&trace),
+            &[TWICE, "select count(*) = count(callsite_id) from perf_sample"],
+        );
+        verdict.require_clean();
+        assert_eq!(numbers(&verdict, 0), [0, 0], "{format:?}");
+        assert_eq!(verdict.results[1].single_i64(), 1, "{format:?}: each has a stack");
+        // The time slept is the weight: some 2 ms of each of the 40 turns, in the sleep of `turns`.
+        let output = hairline_as_this_user(folder.path(), &["explain", &trace, "together/turn", "--json"]);
+        let explained: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        let asleep = asleep(&explained, "turns");
+        assert!(asleep > 20_000_000, "{format:?}: {asleep} ns in {explained:#}");
+    }
+}
+
+/// The greatest time slept in a stack with this function, in ns.
+fn asleep(explained: &serde_json::Value, function: &str) -> u64 {
+    match explained {
+        serde_json::Value::Object(fields) => {
+            let own = fields.get("stacks_asleep").and_then(serde_json::Value::as_array).into_iter().flatten();
+            let own = own
+                .filter(|stack| stack.to_string().contains(function))
+                .filter_map(|stack| stack["ns"].as_u64());
+            own.chain(fields.values().map(|value| asleep(value, function))).max().unwrap_or(0)
+        }
+        serde_json::Value::Array(values) => {
+            values.iter().map(|value| asleep(value, function)).max().unwrap_or(0)
+        }
+        _ => 0,
     }
 }

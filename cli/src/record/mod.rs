@@ -19,6 +19,7 @@ use hairline_perf::Switches;
 
 use crate::record::command::{Command, NotStarted};
 use crate::record::parts::{Parts, RecordResult};
+use crate::record::samples::Opened;
 use crate::record::switches::Recording;
 use crate::text::{complain, count, grouped, size, who};
 
@@ -62,7 +63,8 @@ pub(crate) struct Arguments {
     /// sleeps, whether its program has Hairline's macros or not. Needs kernel.perf_event_paranoid 2 or less.
     #[arg(long)]
     sched: bool,
-    /// Also record call stacks, HZ times in a second of CPU time (1 to 10000).
+    /// Also record call stacks, HZ times in a second of CPU time (1 to 10000). With --sched, and as root or with
+    /// kernel.perf_event_paranoid 1 or less, also where each thread begins to wait.
     #[arg(long, value_name = "HZ", num_args = 0..=1, default_missing_value = "997",
         value_parser = clap::value_parser!(u32).range(1..=10_000))]
     sample: Option<u32>,
@@ -127,7 +129,8 @@ fn record(arguments: &Arguments) -> Result<u8, Failed> {
     let (mut switches, mut opened) = (None, None);
     let mut open = |pid| {
         switches = arguments.sched.then(|| Switches::of_command(pid));
-        opened = arguments.sample.map(|frequency| samples::open(pid, frequency));
+        let with_switches = |opened: Opened| if arguments.sched { opened.with_switches(pid) } else { opened };
+        opened = arguments.sample.map(|frequency| samples::open(pid, frequency).map(with_switches));
     };
     let has_events = arguments.sched || arguments.sample.is_some();
     let before_exec: Option<&mut dyn FnMut(u32)> = if has_events { Some(&mut open) } else { None };
@@ -254,7 +257,11 @@ fn report_samples(samples: &hairline_stacks::Totals) {
         0 => String::new(),
         cut => format!(", {} without their root", grouped(cut)),
     };
-    complain(format_args!("{}{cut}", count(samples.samples, "sample")));
+    let switches = match samples.switches {
+        0 => String::new(),
+        switches => format!(", and {} of threads that began to wait", grouped(switches)),
+    };
+    complain(format_args!("{}{switches}{cut}", count(samples.samples, "sample")));
     if samples.lost > 0 {
         let lost = count(samples.lost, "sample");
         complain(format_args!("{lost} lost because the kernel's ring was full: use a smaller --sample"));
