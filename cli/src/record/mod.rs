@@ -126,9 +126,10 @@ fn record(arguments: &Arguments) -> Result<u8, Failed> {
     check(arguments).map_err(failed)?;
     let (output, format) = output(arguments).map_err(failed)?;
     let mut parts = Parts::begin(&output, format, arguments.keep_parts).map_err(failed)?;
-    let (mut switches, mut opened) = (None, None);
+    let (mut events, mut opened) = (None, None);
     let mut open = |pid| {
-        switches = arguments.sched.then(|| Switches::of_command(pid));
+        let bytes = if arguments.sample.is_some() { switches::BESIDE_SAMPLES } else { switches::ALONE };
+        events = arguments.sched.then(|| Switches::of_command(pid, bytes));
         let with_switches = |opened: Opened| if arguments.sched { opened.with_switches(pid) } else { opened };
         opened = arguments.sample.map(|frequency| samples::open(pid, frequency).map(with_switches));
     };
@@ -139,7 +140,7 @@ fn record(arguments: &Arguments) -> Result<u8, Failed> {
         let code = if matches!(e, NotStarted::NotFound(_)) { 127 } else { 126 };
         Failed { why: e.to_string(), code }
     })?;
-    let recording = switches.map(|switches| Recording::begin(switches, parts.directory(), format));
+    let recording = events.map(|events| Recording::begin(events, parts.directory(), format));
     if let Some(opened) = opened {
         parts.sample(opened);
     }

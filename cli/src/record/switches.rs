@@ -19,10 +19,14 @@ use std::time::Duration;
 use hairline::Format;
 use hairline_formats::track_event as te;
 use hairline_formats::{Value, fxt};
-use hairline_perf::{Change, Named, State, Switches, Taken, advice};
+use hairline_perf::{Change, Named, RING, State, Switches, Taken, advice};
 use rustix::time::{ClockId, clock_gettime};
 
-/// The interval of reads. A ring has room for some 13,000 switches.
+/// The bytes of each ring: all that a user has without a limit, or a quarter of it, so that samples have the rest.
+pub(super) const ALONE: usize = RING;
+pub(super) const BESIDE_SAMPLES: usize = RING / 4;
+
+/// The interval of reads. A ring of a quarter has room for some 3,300 records of switches.
 const READ_EVERY: Duration = Duration::from_millis(20);
 
 /// The packets' sequence, and the id of FXT's provider. The splice gives them numbers of their own.
