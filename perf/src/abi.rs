@@ -35,6 +35,7 @@ pub(crate) const TYPE_TRACEPOINT: u32 = 2;
 
 /// `PERF_COUNT_SW_*`
 pub(crate) const SW_CPU_CLOCK: u64 = 0;
+pub(crate) const SW_CONTEXT_SWITCHES: u64 = 3;
 pub(crate) const SW_DUMMY: u64 = 9;
 
 /// The bits of `perf_event_attr` behind `read_format`.

@@ -59,6 +59,18 @@ impl Attributes {
         clock
     }
 
+    /// A sample at each switch away from the thread, which waits or was preempted. Needs
+    /// `kernel.perf_event_paranoid` of 1 or less, or `CAP_PERFMON`. Add
+    /// [`user_stack`](Self::user_stack) for where it was.
+    #[must_use]
+    pub fn at_switches() -> Self {
+        let mut at = Self::software(abi::SW_CONTEXT_SWITCHES);
+        at.0.flags &= !flag::EXCLUDE_KERNEL; // the switch itself happens in the kernel
+        at.0.sample_period = 1;
+        at.0.sample_type |= sample::IP;
+        at
+    }
+
     /// Each hit of a tracepoint, with its raw fields. `id` is the number in tracefs, which needs rights.
     #[must_use]
     pub fn tracepoint(id: u64) -> Self {

@@ -36,14 +36,14 @@ impl Switches {
         Ok(Self { events, tasks })
     }
 
-    /// Opens events for the processes that the calling thread starts, and for all that those start: from exec
-    /// on. This process itself is not recorded.
+    /// Opens events for the process `pid`, which has not yet executed its program, and for all processes that it
+    /// starts: from its exec on. `bytes`: the most for each ring, a power of two.
     ///
     /// # Errors
     /// As those of [`Event::open`](crate::Event::open) and [`Ring::at_most`](crate::Ring::at_most).
-    pub fn of_commands() -> io::Result<Self> {
+    pub fn of_command(pid: u32, bytes: usize) -> io::Result<Self> {
         let attributes = Attributes::switches().inherit(Inherit::All).enable_on_exec();
-        Ok(Self { events: OwnEvents::open_for_commands(&attributes)?, tasks: Tasks::new(None) })
+        Ok(Self { events: OwnEvents::open_for_command(&attributes, pid, bytes)?, tasks: Tasks::new(None) })
     }
 
     /// Returns the file descriptors, which a forked child closes.

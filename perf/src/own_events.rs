@@ -65,16 +65,16 @@ impl OwnEvents {
         Ok(own)
     }
 
-    /// Opens events of the calling thread, for the processes that it starts. The attributes say that they begin
-    /// with an exec.
+    /// Opens events of another process that has one thread. The attributes say when they begin, and that later
+    /// threads and processes inherit them. `bytes`: the most for each ring.
     ///
     /// # Errors
     /// As those of [`Event::open`] and [`Ring::at_most`].
-    pub fn open_for_commands(attributes: &Attributes) -> io::Result<Self> {
+    pub fn open_for_command(attributes: &Attributes, pid: u32, bytes: usize) -> io::Result<Self> {
         let mut own = Self { rings: Vec::new(), events: Vec::new(), lost: 0, told: 0, malformed: 0 };
         for cpu in online_cpus() {
-            let event = Event::open(attributes, 0, Some(cpu))?;
-            own.rings.push(Ring::at_most(event, RING, attributes)?);
+            let event = Event::open(attributes, pid, Some(cpu))?;
+            own.rings.push(Ring::at_most(event, bytes, attributes)?);
         }
         Ok(own)
     }

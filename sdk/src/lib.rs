@@ -104,6 +104,7 @@ pub use map_key::MapKey;
 pub use metrics::MetricsRecorder;
 pub use options::{ClockSource, Format, Overflow, parse_size};
 pub use output::MemoryOutput;
+pub use process_counters::check_counters;
 #[cfg(feature = "recovery")]
 #[doc(no_inline)]
 pub use recovery::recover;

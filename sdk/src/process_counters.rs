@@ -67,6 +67,21 @@ impl ProcessCounters {
     }
 }
 
+/// Checks a list of process counters, such as [`SessionBuilder::counters`](crate::SessionBuilder::counters)
+/// and the variable `HAIRLINE_COUNTERS` take, for a program that passes it on.
+///
+/// ```
+/// hairline::check_counters("rss,cpu@100")?;
+/// assert!(hairline::check_counters("memory").is_err());
+/// # Ok::<(), hairline::Error>(())
+/// ```
+///
+/// # Errors
+/// [`Error::Value`] if a group is unknown, or the number of samples in a second is not 1 to 1000.
+pub fn check_counters(list: &str) -> Result<(), Error> {
+    ProcessCounters::parse("counters", list).map(drop)
+}
+
 #[cfg_attr(not(feature = "enable"), allow(dead_code))]
 impl ProcessCounters {
     pub(crate) fn has(self, group: Group) -> bool {

@@ -40,4 +40,5 @@ mod table;
 mod vdso;
 
 pub use machine::{REGISTERS, STACK_BYTES};
+pub use order::SampledAt;
 pub use profile::{Profile, Totals};

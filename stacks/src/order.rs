@@ -9,19 +9,28 @@ use hairline_perf::{Record, Stamp, Task};
 /// time before it copies the stack.
 const WRITING: u64 = 1_000_000;
 
+/// What the samples of a ring are taken for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SampledAt {
+    /// The thread runs.
+    CpuTime,
+    /// The thread leaves its processor.
+    Switches,
+}
+
 /// A record that has left its ring.
 #[derive(Debug)]
 pub(crate) enum Happening {
     Map { pid: u32, start: u64, size: u64, offset: u64, path: Vec<u8> },
     Fork { parent: Task, child: Task },
     Comm { task: Task, is_exec: bool, name: Vec<u8> },
-    Sample { address: u64, registers: Vec<u64>, stack: Vec<u8> },
+    Sample { address: u64, registers: Vec<u64>, stack: Vec<u8>, at: SampledAt },
     Lost { records: u64 },
 }
 
 impl Happening {
-    /// Copies the record, if it is of use here.
-    pub(crate) fn of(record: &Record<'_>) -> Option<Self> {
+    /// Copies the record, if it is of use here. `at`: what the samples of its ring are taken for.
+    pub(crate) fn of(record: &Record<'_>, at: SampledAt) -> Option<Self> {
         Some(match record {
             Record::Mmap(m) => Self::Map {
                 pid: m.task.pid,
@@ -38,6 +47,7 @@ impl Happening {
                 address: *address,
                 registers: registers.iter().collect(),
                 stack: (*stack).to_owned(),
+                at,
             },
             Record::Lost { records } => Self::Lost { records: *records },
             _ => return None,

@@ -2,16 +2,18 @@
 
 use hairline_formats::track_event::{
     Frame as FramePart, InternedStack, Mapping as MappingPart, PerfSample, SequenceId, interned_stacks,
-    perf_sample,
+    perf_sample, start_of_switch_samples,
 };
 
 use crate::file::ProgramFile;
+use crate::order::SampledAt;
 use crate::table::Table;
 
 /// The packets of one sequence.
 #[derive(Debug)]
 pub(crate) struct Packets {
     sequence: SequenceId,
+    at: SampledAt,
     /// The numbers below these have been written.
     files: usize,
     mappings: usize,
@@ -21,8 +23,8 @@ pub(crate) struct Packets {
 }
 
 impl Packets {
-    pub(crate) fn new(sequence: SequenceId) -> Self {
-        Self { sequence, files: 0, mappings: 0, frames: 0, stacks: 0, has_started: false }
+    pub(crate) fn new(sequence: SequenceId, at: SampledAt) -> Self {
+        Self { sequence, at, files: 0, mappings: 0, frames: 0, stacks: 0, has_started: false }
     }
 
     pub(crate) fn sequence(&self) -> SequenceId {
@@ -78,7 +80,12 @@ impl Packets {
         for (number, frames) in (self.stacks as u32..).zip(&stacks) {
             entries.push(InternedStack::Callstack { iid: iid(number), frames });
         }
-        interned_stacks(out, self.sequence, !self.has_started, &entries);
+        let mut starts = !self.has_started;
+        if starts && self.at == SampledAt::Switches {
+            start_of_switch_samples(out, self.sequence);
+            starts = false;
+        }
+        interned_stacks(out, self.sequence, starts, &entries);
         self.has_started = true;
         self.files = files.len();
         self.mappings = table.mappings.values().len();

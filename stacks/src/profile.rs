@@ -9,7 +9,7 @@ use crate::file::ProgramFile;
 use crate::fxt::Records;
 use crate::machine::Cache;
 use crate::names::Names;
-use crate::order::{Happening, Order};
+use crate::order::{Happening, Order, SampledAt};
 use crate::packets::Packets;
 use crate::present;
 use crate::process::{Place, Process, Sampled};
@@ -27,6 +27,8 @@ const UNKNOWN: &str = "[unknown]";
 pub struct Totals {
     /// Samples.
     pub samples: u64,
+    /// Samples of threads that leave their processors, which do not count above.
+    pub switches: u64,
     /// Samples whose stack does not reach its root.
     pub cut: u64,
     /// Records that the kernel dropped because a ring was full.
@@ -49,6 +51,8 @@ pub struct Profile {
     cache: Box<CacheOf>,
     places: Vec<Place>,
     packets: Packets,
+    /// Those of threads that leave their processors.
+    switches: Packets,
     /// In FXT.
     records: Option<Records>,
     /// Dropped records of each processor, for its next sample.
@@ -67,7 +71,7 @@ impl std::fmt::Debug for CacheOf {
 }
 
 impl Profile {
-    /// Creates a profile without samples, for packets of this sequence.
+    /// Creates a profile without samples, for packets of this sequence. Samples at switches are on the next.
     #[must_use]
     pub fn packets(sequence: SequenceId) -> Self {
         Self::new(sequence, None)
@@ -112,7 +116,8 @@ impl Profile {
             unknown: 0,
             cache: Box::new(CacheOf(Cache::new())),
             places: Vec::new(),
-            packets: Packets::new(sequence),
+            packets: Packets::new(sequence, SampledAt::CpuTime),
+            switches: Packets::new(SequenceId(sequence.0.wrapping_add(1)), SampledAt::Switches),
             records,
             lost: HashMap::new(),
             out: Vec::new(),
@@ -124,9 +129,10 @@ impl Profile {
         profile
     }
 
-    /// Adds a record of a ring. Records of one ring come in their order.
-    pub fn add(&mut self, record: &Record<'_>, stamp: Stamp) {
-        if let Some(happening) = Happening::of(record) {
+    /// Adds a record of a ring, whose samples are taken at these moments. Records of one ring come in their
+    /// order.
+    pub fn add(&mut self, record: &Record<'_>, stamp: Stamp, at: SampledAt) {
+        if let Some(happening) = Happening::of(record, at) {
             self.order.add(stamp, happening);
         }
     }
@@ -184,8 +190,10 @@ impl Profile {
                     self.processes.insert(task.pid, Process::default());
                 }
             }
-            Happening::Sample { address, registers, stack } => {
-                self.sample(stamp, &Sampled { address, registers: &registers, stack: &stack });
+            // A thread that ends has no registers at its last switch.
+            Happening::Sample { registers, at: SampledAt::Switches, .. } if registers.is_empty() => {}
+            Happening::Sample { address, registers, stack, at } => {
+                self.sample(stamp, &Sampled { address, registers: &registers, stack: &stack }, at);
             }
             Happening::Lost { records } => {
                 *self.lost.entry(stamp.cpu).or_default() += records;
@@ -218,13 +226,14 @@ impl Profile {
         number
     }
 
-    fn sample(&mut self, stamp: Stamp, sampled: &Sampled<'_>) {
+    fn sample(&mut self, stamp: Stamp, sampled: &Sampled<'_>, at: SampledAt) {
         self.places.clear();
         let process = self.processes.entry(stamp.pid).or_default();
         let error = process.unwind(sampled, &mut self.cache.0, &mut self.places);
         let is_cut = !matches!(error, UnwindError::None);
         self.names.sampled(stamp.pid, stamp.tid, stamp.time);
-        self.totals.samples += 1;
+        let is_switch = at == SampledAt::Switches;
+        *(if is_switch { &mut self.totals.switches } else { &mut self.totals.samples }) += 1;
         self.totals.cut += u64::from(is_cut);
         self.totals.strange += u64::from(self.places.first().is_some_and(|place| place.mapping.is_none()));
         let stack = self.table.stack(&self.places, self.unknown);
@@ -237,9 +246,11 @@ impl Profile {
             unwind_error: if is_cut { error } else { UnwindError::Unknown },
             lost: self.lost.remove(&stamp.cpu).unwrap_or(0),
         };
-        if let Some(records) = &mut self.records {
+        // A backtrace says that its thread runs.
+        if let Some(records) = self.records.as_mut().filter(|_| !is_switch) {
             records.sample(&self.files, &self.table, stamp.time, &sample, &self.places);
         }
-        self.packets.sample(&mut self.out, &self.files, &self.table, stamp.time, &sample);
+        let packets = if is_switch { &mut self.switches } else { &mut self.packets };
+        packets.sample(&mut self.out, &self.files, &self.table, stamp.time, &sample);
     }
 }

@@ -328,3 +328,27 @@ fn backtraces_of_fxt_are_samples_too() {
          join stack_profile_frame f on f.id = c.frame_id join stack_profile_mapping m on m.id = f.mapping";
     assert_eq!(rows(&packets, frames), format!("5000\t{}\t/bin/server", 0x120));
 }
+
+#[test]
+fn backtraces_that_repeat_the_samples_of_blobs_are_no_samples_of_their_own() {
+    let mut trace = records();
+    // As `hairline record --sample` writes them: first the packets, then the same samples as records.
+    fxt::blob(&mut trace, StringRef::Inline("samples"), fxt::BLOB_PERFETTO, &samples());
+    for (timestamp, thread) in [(1_000, 8), (2_000, 8), (3_000, 9)] {
+        let thread = fxt::ThreadRef::Inline { process: 7, thread };
+        fxt::backtrace(&mut trace, &fxt::Backtrace { timestamp, thread, frames: &[0x20, 0x10][..] });
+    }
+    let thread = fxt::ThreadRef::Inline { process: 70, thread: 80 };
+    fxt::backtrace(&mut trace, &fxt::Backtrace { timestamp: 4_000, thread, frames: &[0x30][..] });
+    let count = "select count(*), count(distinct ts) from perf_sample";
+    let (packets, _) = convert(&trace, TraceFormat::TrackEvent);
+    assert_eq!(rows(&packets, count), "4\t4", "those of blobs once, and that of another process");
+    let (again, _) = convert(&trace, TraceFormat::Fxt);
+    let (packets, _) = convert(&again, TraceFormat::TrackEvent);
+    assert_eq!(rows(&packets, count), "4\t4", "also after FXT was written");
+    let (mut reader, mut kept) = (fxt::RecordReader::new(&again[..]), 0);
+    while let Some((_, record)) = reader.next().expect("valid records") {
+        kept += u32::from(matches!(record, fxt::Record::Backtrace(_)));
+    }
+    assert_eq!(kept, 4, "the records are kept");
+}

@@ -6,6 +6,7 @@ mod burn;
 mod programs;
 mod record;
 mod session;
+mod together;
 
 /// A process has one session at a time.
 static ONE: std::sync::Mutex<()> = std::sync::Mutex::new(());

@@ -16,7 +16,7 @@ use crate::programs::{burn, caller, line};
 const NOBODY: u32 = 65_534;
 
 /// Runs the command in a folder, as an ordinary user also if the tests run as root.
-fn hairline(folder: &Path, arguments: &[&str]) -> Output {
+pub(crate) fn hairline(folder: &Path, arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_hairline_command"));
     command.current_dir(folder).args(arguments);
     // SAFETY: asks for a number.
@@ -29,7 +29,7 @@ fn hairline(folder: &Path, arguments: &[&str]) -> Output {
 }
 
 /// Whether this system permits samples. Some containers do not.
-fn is_permitted(output: &Output) -> bool {
+pub(crate) fn is_permitted(output: &Output) -> bool {
     let said = String::from_utf8_lossy(&output.stderr);
     let is_forbidden = said.contains("no samples: ");
     if is_forbidden {

@@ -318,3 +318,56 @@ fn record_has_the_states_of_all_processes_of_a_command() {
         assert_eq!(texts, ["2", "2", "0"], "{extension}");
     }
 }
+
+/// The number after this word.
+fn number_after(word: &str, text: &str) -> u64 {
+    let after = text.split_once(word).map_or("", |(_, after)| after.trim_start());
+    after
+        .split(|c: char| !c.is_ascii_digit() && c != ',')
+        .next()
+        .unwrap_or("")
+        .replace(',', "")
+        .parse()
+        .unwrap_or(0)
+}
+
+#[test]
+fn switches_that_the_kernels_ring_has_no_room_for_are_counted() {
+    for extension in FORMATS {
+        let stage = Stage::new();
+        let file = stage.path(extension);
+        let printed = stage.run("overflow", &file, &[]);
+        if !is_permitted(&printed) {
+            return;
+        }
+        let lost = number_after("lost", &printed);
+        assert!(lost > 10_000, "{printed}");
+        let told = "select max(a.int_value) from slice s join args a using (arg_set_id) \
+            where s.name = 'lost in all' and a.key in ('kernel ring full', 'debug.kernel ring full')";
+        let verdict = judge::load(&file, &["select count(*) > 1000 from sched", told]);
+        assert_eq!(verdict.results[0].text(), "1", "{extension}: what came before");
+        assert_eq!(verdict.results[1].text(), lost.to_string(), "{extension}");
+    }
+}
+
+#[test]
+fn record_says_how_many_switches_the_kernels_ring_has_lost() {
+    for extension in FORMATS {
+        let stage = Stage::new();
+        let file = stage.path(extension);
+        // Nobody reads the rings while the command runs.
+        let script =
+            format!("kill -STOP $PPID; {} often -; kill -CONT $PPID", env!("CARGO_BIN_EXE_switching"));
+        let mut command = Command::new(env!("CARGO_BIN_EXE_hairline_command"));
+        command.args(["record", "--sched", "-o"]).arg(&file).args(["--", "sh", "-c", &script]);
+        let output = command.env_remove("HAIRLINE").output().expect("it runs");
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{told}");
+        if told.contains("no context switches") {
+            eprintln!("{told}: not tested");
+            return;
+        }
+        let line = told.lines().find(|line| line.contains("context switches lost")).unwrap_or_default();
+        assert!(number_after("hairline:", line) > 10_000, "{told}");
+    }
+}

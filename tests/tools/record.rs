@@ -125,6 +125,29 @@ fn a_flight_recorder_leaves_the_last_of_each_process() {
 }
 
 #[test]
+fn counters_of_each_process_are_recorded_where_they_are_asked_for() {
+    for format in FORMATS {
+        let folder = tempfile::tempdir().expect("a folder");
+        let trace = format!("out.{}", extension(format));
+        let options = ["--counters", "threads,rss@100"];
+        let command = ["--", FAMILY, "parent", "2", "0"];
+        let output = run(hairline(folder.path()).args(["record", "-o", &trace]).args(options).args(command));
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        let counters = "select count(distinct p.upid), count(distinct c.id) from process_counter_track c \
+            join process p using (upid) where c.name like 'process: threads%' or c.name like 'process: resident memory%'";
+        let verdict = judge::load(folder.path().join(&trace), &[counters]);
+        verdict.require_clean();
+        assert_eq!(verdict.results[0].text(), "3\t6", "{format:?}");
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let output = run(hairline(folder.path()).args(["record", "--counters", "rss,memory", "--", FAMILY]));
+    let said = stderr(&output);
+    assert_eq!((output.status.code(), said.lines().count()), (Some(125), 1), "{said}");
+    assert!(said.contains("--counters: ") && said.contains("rss,memory"), "{said}");
+    assert_eq!(files(folder.path()), [""; 0]);
+}
+
+#[test]
 fn the_exit_code_is_the_commands() {
     let folder = tempfile::tempdir().expect("a folder");
     let code =

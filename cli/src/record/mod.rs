@@ -15,9 +15,11 @@ use std::time::Duration;
 
 use hairline::Format;
 use hairline_convert::splice::Totals;
+use hairline_perf::Switches;
 
 use crate::record::command::{Command, NotStarted};
 use crate::record::parts::{Parts, RecordResult};
+use crate::record::samples::Opened;
 use crate::record::switches::Recording;
 use crate::text::{complain, count, grouped, size, who};
 
@@ -61,10 +63,14 @@ pub(crate) struct Arguments {
     /// sleeps, whether its program has Hairline's macros or not. Needs kernel.perf_event_paranoid 2 or less.
     #[arg(long)]
     sched: bool,
-    /// Also record call stacks, HZ times in a second of CPU time (1 to 10000).
+    /// Also record call stacks, HZ times in a second of CPU time (1 to 10000). With --sched, and as root or with
+    /// kernel.perf_event_paranoid 1 or less, also where each thread begins to wait.
     #[arg(long, value_name = "HZ", num_args = 0..=1, default_missing_value = "997",
         value_parser = clap::value_parser!(u32).range(1..=10_000))]
     sample: Option<u32>,
+    /// Also record what each process uses, ten times in a second: "rss,cpu", "all", "faults,io@100".
+    #[arg(long, value_name = "LIST")]
+    counters: Option<String>,
     /// Also keep the trace of each process.
     #[arg(long)]
     keep_parts: bool,
@@ -120,17 +126,21 @@ fn record(arguments: &Arguments) -> Result<u8, Failed> {
     check(arguments).map_err(failed)?;
     let (output, format) = output(arguments).map_err(failed)?;
     let mut parts = Parts::begin(&output, format, arguments.keep_parts).map_err(failed)?;
-    // The command inherits the events of this thread.
-    let recording = arguments.sched.then(|| Recording::begin(parts.directory(), format));
-    let mut opened = None;
-    let mut open = |pid| opened = arguments.sample.map(|frequency| samples::open(pid, frequency));
-    let before_exec: Option<&mut dyn FnMut(u32)> =
-        if arguments.sample.is_some() { Some(&mut open) } else { None };
+    let (mut events, mut opened) = (None, None);
+    let mut open = |pid| {
+        let bytes = if arguments.sample.is_some() { switches::BESIDE_SAMPLES } else { switches::ALONE };
+        events = arguments.sched.then(|| Switches::of_command(pid, bytes));
+        let with_switches = |opened: Opened| if arguments.sched { opened.with_switches(pid) } else { opened };
+        opened = arguments.sample.map(|frequency| samples::open(pid, frequency).map(with_switches));
+    };
+    let has_events = arguments.sched || arguments.sample.is_some();
+    let before_exec: Option<&mut dyn FnMut(u32)> = if has_events { Some(&mut open) } else { None };
     let variables = variables(arguments, &parts);
     let command = Command::start(&arguments.command, &variables, before_exec).map_err(|e| {
         let code = if matches!(e, NotStarted::NotFound(_)) { 127 } else { 126 };
         Failed { why: e.to_string(), code }
     })?;
+    let recording = events.map(|events| Recording::begin(events, parts.directory(), format));
     if let Some(opened) = opened {
         parts.sample(opened);
     }
@@ -153,13 +163,14 @@ fn record(arguments: &Arguments) -> Result<u8, Failed> {
 
 /// Checks the arguments that the processes receive. A process with wrong settings would run without a trace.
 fn check(arguments: &Arguments) -> Result<(), String> {
-    let Arguments { categories, buffer, overflow, .. } = arguments;
+    let Arguments { categories, buffer, overflow, counters, .. } = arguments;
     let option = |name: &str, value: &Option<String>, check: fn(&str) -> Result<(), hairline::Error>| {
         value.as_deref().map_or(Ok(()), check).map_err(|e| format!("--{name}: {e}"))
     };
     option("categories", categories, |filter| hairline::Filter::parse(filter).map(drop))?;
     option("buffer", buffer, |size| hairline::parse_size(size).map(drop))?;
-    option("overflow", overflow, |policy| policy.parse::<hairline::Overflow>().map(drop))
+    option("overflow", overflow, |policy| policy.parse::<hairline::Overflow>().map(drop))?;
+    option("counters", counters, hairline::check_counters)
 }
 
 /// The path and the format of the trace.
@@ -187,7 +198,9 @@ fn variables(arguments: &Arguments, parts: &Parts) -> Vec<(&'static str, OsStrin
         ("HAIRLINE_CATEGORIES", text(&arguments.categories)),
         ("HAIRLINE_BUFFER", text(&arguments.buffer)),
         ("HAIRLINE_OVERFLOW", text(&arguments.overflow)),
-        // This process samples them: they need not do it again.
+        ("HAIRLINE_COUNTERS", text(&arguments.counters)),
+        // This process does both for them: they need not do it again.
+        ("HAIRLINE_SCHED", arguments.sched.then(|| "off".into())),
         ("HAIRLINE_SAMPLE", arguments.sample.map(|_| "0".into())),
     ];
     options.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
@@ -245,7 +258,11 @@ fn report_samples(samples: &hairline_stacks::Totals) {
         0 => String::new(),
         cut => format!(", {} without their root", grouped(cut)),
     };
-    complain(format_args!("{}{cut}", count(samples.samples, "sample")));
+    let switches = match samples.switches {
+        0 => String::new(),
+        switches => format!(", and {} of threads that began to wait", grouped(switches)),
+    };
+    complain(format_args!("{}{switches}{cut}", count(samples.samples, "sample")));
     if samples.lost > 0 {
         let lost = count(samples.lost, "sample");
         complain(format_args!("{lost} lost because the kernel's ring was full: use a smaller --sample"));

@@ -13,8 +13,8 @@ use std::time::Duration;
 
 use hairline::Format;
 use hairline_formats::track_event::SequenceId;
-use hairline_perf::{Attributes, Event, Inherit, RING, Ring, online_cpus};
-use hairline_stacks::{Profile, REGISTERS, STACK_BYTES, Totals};
+use hairline_perf::{Attributes, Event, Inherit, RING, Record, Ring, online_cpus};
+use hairline_stacks::{Profile, REGISTERS, STACK_BYTES, SampledAt, Totals};
 use rustix::process::{Resource, getrlimit};
 use rustix::time::{ClockId, clock_gettime};
 
@@ -53,6 +53,8 @@ impl Known {
 #[derive(Debug)]
 pub(super) struct Opened {
     rings: Vec<Ring>,
+    /// For stacks at switches.
+    switches: Vec<Ring>,
     every: Duration,
 }
 
@@ -71,7 +73,22 @@ pub(super) fn open(pid: u32, frequency: u32) -> io::Result<Opened> {
     let smallest = rings.iter().map(Ring::size).min().unwrap_or(RING) as u64;
     let a_second = u64::from(frequency) * u64::from(STACK_BYTES);
     let every = Duration::from_micros(smallest * 1_000_000 / FILLED / a_second.max(1));
-    Ok(Opened { rings, every: every.min(LONGEST) })
+    Ok(Opened { rings, switches: Vec::new(), every: every.min(LONGEST) })
+}
+
+impl Opened {
+    /// Opens also the events for the stacks at switches, if this user may. Most users may not.
+    pub(super) fn with_switches(mut self, pid: u32) -> Self {
+        let attributes = Attributes::at_switches()
+            .user_stack(REGISTERS, STACK_BYTES)
+            .inherit(Inherit::All)
+            .enable_on_exec();
+        let cpus = online_cpus();
+        let bytes = ring_size(cpus.len());
+        let ring = |cpu| Ring::at_most(Event::open(&attributes, pid, Some(cpu))?, bytes, &attributes);
+        self.switches = cpus.into_iter().map(ring).collect::<io::Result<_>>().unwrap_or_default();
+        self
+    }
 }
 
 /// Returns the size of each ring: what a user has without a limit, and what this process may lock besides.
@@ -117,7 +134,12 @@ fn read(mut opened: Opened, format: Format, mut file: File, known: &OnceLock<Kno
         let is_last = known.get().is_some();
         let start = now();
         for ring in &mut opened.rings {
-            malformed += ring.read(|record, stamp| profile.add(&record, stamp)).malformed;
+            let add = |record: Record<'_>, stamp| profile.add(&record, stamp, SampledAt::CpuTime);
+            malformed += ring.read(add).malformed;
+        }
+        for ring in &mut opened.switches {
+            let add = |record: Record<'_>, stamp| profile.add(&record, stamp, SampledAt::Switches);
+            malformed += ring.read(add).malformed;
         }
         profile.settle(start);
         if is_last {
@@ -126,7 +148,7 @@ fn read(mut opened: Opened, format: Format, mut file: File, known: &OnceLock<Kno
         file.write_all(&profile.take_output())?;
         std::thread::park_timeout(opened.every);
     }
-    for ring in &opened.rings {
+    for ring in opened.rings.iter().chain(&opened.switches) {
         counted += ring.event().lost().unwrap_or(0);
     }
     let known = known.get();

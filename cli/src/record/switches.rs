@@ -1,7 +1,7 @@
 //! The context switches of the command and of all processes below it.
 //!
-//! The events belong to the thread that starts the command. The command's processes inherit them, from exec on,
-//! and no program does anything for it. A thread of this process reads the kernel's rings.
+//! The events are opened before the command executes its program. All that it starts inherits them, and no
+//! program does anything for it. A thread of this process reads the kernel's rings.
 //!
 //! Two parts of the trace come of it: the names, which stand before the processes' own parts, and the states,
 //! which stand after them. In FXT the later of two names of a thread counts, and Hairline's own is the whole one.
@@ -19,10 +19,14 @@ use std::time::Duration;
 use hairline::Format;
 use hairline_formats::track_event as te;
 use hairline_formats::{Value, fxt};
-use hairline_perf::{Change, Named, State, Switches, Taken, advice};
+use hairline_perf::{Change, Named, RING, State, Switches, Taken, advice};
 use rustix::time::{ClockId, clock_gettime};
 
-/// The interval of reads. A ring has room for some 13,000 switches.
+/// The bytes of each ring: all that a user has without a limit, or a quarter of it, so that samples have the rest.
+pub(super) const ALONE: usize = RING;
+pub(super) const BESIDE_SAMPLES: usize = RING / 4;
+
+/// The interval of reads. A ring of a quarter has room for some 3,300 records of switches.
 const READ_EVERY: Duration = Duration::from_millis(20);
 
 /// The packets' sequence, and the id of FXT's provider. The splice gives them numbers of their own.
@@ -54,12 +58,11 @@ pub(super) struct Recorded {
 }
 
 impl Recording {
-    /// Begins. The processes that the calling thread starts from now on are recorded, with a part in
-    /// `directory`.
-    pub(super) fn begin(directory: &Path, format: Format) -> Self {
+    /// Begins to read these switches, for a part in `directory`.
+    pub(super) fn begin(switches: io::Result<Switches>, directory: &Path, format: Format) -> Self {
         let is_over = Arc::new(AtomicBool::new(false));
         let begin = || -> io::Result<JoinHandle<io::Result<Recorded>>> {
-            let switches = Switches::of_commands()?;
+            let switches = switches?;
             let states = directory.join("states");
             let out = BufWriter::new(File::create_new(&states)?);
             let recorded = Recorded {

@@ -2,8 +2,6 @@
 
 use std::collections::HashMap;
 
-use hairline_formats::proto::{put_message, put_uint};
-use hairline_formats::track_event::fields::{sequence_flags, trace, trace_packet};
 use hairline_formats::track_event::{
     self as te, AddressSymbols, Frame, InternedStack, Line, Mapping, PerfSample, SequenceId,
 };
@@ -15,9 +13,6 @@ const SEQUENCES: [SequenceId; 2] = [SequenceId(u32::MAX - 2), SequenceId(u32::MA
 
 /// The limit for interned parts. Beyond it, the sequence starts anew.
 const MOST_PARTS: usize = 1 << 18;
-
-/// The counter of context switches, in `PerfEvents.Counter`.
-const CONTEXT_SWITCHES: u64 = 4;
 
 /// Writes samples.
 #[derive(Debug, Default)]
@@ -120,17 +115,10 @@ impl Stacks {
 
 /// Starts a sequence: voids its ids, and says what its samples are.
 fn start(out: &mut Vec<u8>, sequence: SequenceId, kind: SampleKind) {
-    let flags = sequence_flags::CLEARED | sequence_flags::NEEDS;
-    put_message(out, trace::PACKET, |out| {
-        put_uint(out, trace_packet::TRUSTED_PACKET_SEQUENCE_ID, u64::from(sequence.0));
-        put_uint(out, trace_packet::SEQUENCE_FLAGS, u64::from(flags));
-        if kind == SampleKind::OffCpu {
-            // perf_sample_defaults.timebase.counter
-            put_message(out, trace_packet::TRACE_PACKET_DEFAULTS, |out| {
-                put_message(out, 12, |out| put_message(out, 1, |out| put_uint(out, 4, CONTEXT_SWITCHES)));
-            });
-        }
-    });
+    match kind {
+        SampleKind::OnCpu => te::interned_stacks(out, sequence, true, &[]),
+        SampleKind::OffCpu => te::start_of_switch_samples(out, sequence),
+    }
 }
 
 /// Writes the functions of an address.

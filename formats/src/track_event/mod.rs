@@ -59,7 +59,7 @@ pub use read::{
 };
 pub use samples::{
     AddressSymbols, Frame, InternedStack, Line, Mapping, PerfSample, interned_stacks, module_symbols,
-    perf_sample,
+    perf_sample, start_of_switch_samples,
 };
 pub use sequence::{Interned, Name, SequenceStart, SourceLocation, clock_snapshot, interned, sequence_start};
 pub use short::ShortEvent;

@@ -136,6 +136,34 @@ pub fn interned_stacks(
     });
 }
 
+/// `PerfEvents.Counter`
+const SW_CONTEXT_SWITCHES: u64 = 4;
+
+/// Writes the start of a sequence whose samples are taken when threads leave their processors: of threads that
+/// sleep or wait. Without it, the samples of a sequence are those of running threads. Ids that the sequence had
+/// before are void.
+///
+/// ```
+/// use hairline_formats::track_event::{PacketReader, SequenceId, start_of_switch_samples};
+///
+/// let mut trace = Vec::new();
+/// start_of_switch_samples(&mut trace, SequenceId(1));
+/// assert!(PacketReader::new(&trace[..]).next()?.is_some());
+/// # Ok::<(), hairline_formats::DecodeError>(())
+/// ```
+pub fn start_of_switch_samples(out: &mut Vec<u8>, sequence: SequenceId) {
+    packet(out, sequence, |p| {
+        let flags = sequence_flags::CLEARED | sequence_flags::NEEDS;
+        put_uint(p, trace_packet::SEQUENCE_FLAGS, u64::from(flags));
+        put_message(p, trace_packet::TRACE_PACKET_DEFAULTS, |defaults| {
+            // perf_sample_defaults.timebase.counter
+            put_message(defaults, 12, |samples| {
+                put_message(samples, 1, |timebase| put_uint(timebase, 4, SW_CONTEXT_SWITCHES));
+            });
+        });
+    });
+}
+
 fn put_entry(data: &mut Vec<u8>, entry: &InternedStack<'_, &[u64]>) {
     let put_string = |data: &mut Vec<u8>, field: u32, iid: u64, bytes: &[u8]| {
         put_message(data, field, |e| {

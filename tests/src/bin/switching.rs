@@ -7,6 +7,8 @@
 //! switching files FILE           with a limit of open files that is too low for events
 //! switching environment FILE     the same, without a session of its own
 //! switching environment-files FILE   as many threads, and no such limit
+//! switching overflow FILE        more switches than the kernel's rings hold, while nobody reads them
+//! switching often -              as many switches, without a session
 //! ```
 //!
 //! A line of `known`: name, thread, begin and end (ns of `CLOCK_BOOTTIME`), ns without a processor in between,
@@ -20,7 +22,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration, Instant};
 
-use hairline::{Overflow, Session, trace_scope};
+use hairline::{Format, Overflow, Session, trace_scope};
 
 fn clock(id: libc::clockid_t) -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
@@ -160,6 +162,70 @@ fn known(directory: &std::path::Path) {
     );
 }
 
+/// The turns of two threads on one processor. Each turn makes four records, of which a ring holds some 13,000.
+const TURNS: u32 = 20_000;
+
+/// Two threads of one processor wait for each other, turn by turn.
+fn often() {
+    let ((to, from), (back_to, back_from)) = (mpsc::sync_channel(0), mpsc::sync_channel(0));
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            bind();
+            for _ in 0..TURNS {
+                back_to.send(from.recv().expect("a turn")).expect("a receiver");
+            }
+        });
+        scope.spawn(move || {
+            bind();
+            for turn in 0..TURNS {
+                to.send(turn).expect("a receiver");
+                back_from.recv().expect("a turn");
+            }
+        });
+    });
+}
+
+/// A file that takes nothing while it is held.
+struct Held {
+    file: File,
+    is_held: Arc<AtomicBool>,
+    waits: Arc<AtomicBool>,
+}
+
+impl Write for Held {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        while self.is_held.load(Ordering::Relaxed) {
+            self.waits.store(true, Ordering::Relaxed);
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.file.flush()
+    }
+}
+
+fn overflow(path: &str) {
+    let (is_held, waits) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+    let file = File::create(path).expect("a file");
+    let held = Held { file, is_held: Arc::clone(&is_held), waits: Arc::clone(&waits) };
+    let format = if path.ends_with("fxt") { Format::Fxt } else { Format::TrackEvent };
+    let session = Session::builder().output_writer(held).format(format).scheduling(true).start();
+    let session = session.expect("a session");
+    is_held.store(true, Ordering::Relaxed);
+    let began = Instant::now();
+    while !waits.load(Ordering::Relaxed) && began.elapsed() < Duration::from_secs(5) {
+        trace_scope!("sched", "work");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    often();
+    is_held.store(false, Ordering::Relaxed);
+    let summary = session.stop().expect("a stopped session");
+    println!("lost {}", summary.lost.kernel_ring);
+    summary.notes.iter().for_each(|note| println!("note: {note}"));
+}
+
 fn main() {
     let arguments: Vec<_> = std::env::args().skip(1).collect();
     let [way, file, rest @ ..] = arguments.as_slice() else { panic!("switching WAY FILE [ring]") };
@@ -177,6 +243,11 @@ fn main() {
     if way.starts_with("environment") {
         trace_scope!("sched", "work");
         return std::thread::sleep(Duration::from_millis(20));
+    }
+    match way.as_str() {
+        "often" => return often(),
+        "overflow" => return overflow(file),
+        _ => {}
     }
     let overflow = if rest.is_empty() { Overflow::Drop } else { Overflow::Overwrite };
     let builder = Session::builder().output(file).scheduling(true).overflow(overflow);

@@ -13,7 +13,7 @@
 //! | Perfetto blob | the items of its packets: see [`blobs`] |
 //! | provider event | a loss |
 //! | scheduling | changes of thread states, with a copy of the record: see [`scheduling`] |
-//! | backtrace | a stack sample, with a copy: see [`profile`]; modules and mappings: copies |
+//! | backtrace | a stack sample with a copy, or a copy alone: see [`profile`]; modules and mappings: copies |
 //! | other objects and blobs | foreign items, with times in nanoseconds: see [`foreign`] |
 
 mod blobs;
@@ -182,7 +182,7 @@ fn copied(
         Record::Mmap(mmap) => profile.mmap(mmap, tables)?,
         Record::Backtrace(backtrace) => {
             profile.backtrace(backtrace, tables)?;
-            return Ok(Step::Sample);
+            return Ok(if profile.is_repeated() { Step::Copied } else { Step::Sample });
         }
         _ => return Ok(Step::Foreign(what)),
     }
@@ -200,7 +200,11 @@ impl<R: Read> crate::stream::TraceReader for FxtReader<R> {
                 return Ok(Some(Item::Track(self.tracks.track(slot))));
             }
             if self.blobs.has_packets() {
-                return Ok(Some(self.blobs.next(&mut self.tracks, context, &mut self.report)));
+                let item = self.blobs.next(&mut self.tracks, context, &mut self.report);
+                if let Item::Sample(sample) = &item {
+                    self.profile.came_in_packets(sample);
+                }
+                return Ok(Some(item));
             }
             if let Some(plain) = self.plain() {
                 return Ok(Some(Item::Event(plain.event(&self.current))));

@@ -1,6 +1,9 @@
 //! Profiler records to stack samples.
+//!
+//! A process may have its samples twice: in the packets of blobs, with functions, and then in backtraces, which
+//! have no place for them. The packets count, and the backtraces are copies for a writer of FXT.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use hairline_formats::fxt::{self, Backtrace, Frames, Mmap, Module};
 
@@ -18,6 +21,8 @@ const TOO_MANY: Reason = Reason("modules and mappings beyond 65536 left out");
 pub(super) struct Profile {
     /// By process and id.
     modules: HashMap<(u64, u16), OwnedModule>,
+    /// The processes whose samples are in packets.
+    in_packets: HashSet<u64>,
     /// By process and first address.
     mappings: BTreeMap<(u64, u64), OwnedMapping>,
     time: i64,
@@ -59,6 +64,18 @@ impl Profile {
         let Mmap { range, vaddr, module_id: module, .. } = *mmap;
         self.mappings.insert((process, mmap.start), OwnedMapping { range, vaddr, module });
         Ok(())
+    }
+
+    /// Notes that a sample came in packets, before the backtrace that repeats it.
+    pub(super) fn came_in_packets(&mut self, sample: &Sample<'_>) {
+        if sample.kind == SampleKind::OnCpu && self.in_packets.len() < MOST {
+            self.in_packets.insert(sample.pid);
+        }
+    }
+
+    /// Returns whether the stored backtrace repeats a sample that came in packets.
+    pub(super) fn is_repeated(&self) -> bool {
+        self.in_packets.contains(&self.pid)
     }
 
     /// Stores a backtrace, whose innermost frame is first.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use hairline_formats::track_event::SequenceId;
 use hairline_perf::{Attributes, Inherit, OwnEvents};
 use hairline_shm::LossReason;
-use hairline_stacks::{Profile, REGISTERS, STACK_BYTES};
+use hairline_stacks::{Profile, REGISTERS, STACK_BYTES, SampledAt};
 
 use crate::on::base::clock;
 use crate::on::base::lock::Mutex;
@@ -91,7 +91,7 @@ impl Sampling {
     fn read(&mut self, of: Traced<'_>, is_last: bool) {
         let start = clock::boottime();
         let Self { events, profile, .. } = self;
-        events.read(|record, stamp| profile.add(&record, stamp));
+        events.read(|record, stamp| profile.add(&record, stamp, SampledAt::CpuTime));
         profile.settle(start);
         let lost = events.newly_lost(is_last);
         if lost > 0 {
