@@ -17,7 +17,7 @@ use crate::timing::{Samples, started};
 /// The round trips of a batch. Each is two switches.
 const TRIPS: u32 = 20_000;
 /// The steps of a batch of samples: some 0.2 s.
-const STEPS: u64 = 60_000_000;
+const STEPS: u64 = 200_000_000;
 /// The usual frequency of samples.
 const USUAL: u32 = 997;
 /// A frequency at which the samples of a short batch cost more than the batches differ.
