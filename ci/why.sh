@@ -3,7 +3,7 @@
 # record`, in turns in one run. Leaves out those that are not installed (Debian: linux-perf; crates: samply). Not a part of ci/test.sh, since
 # times on a shared machine say nothing.
 #
-#   ci/why.sh [ROUNDS]      11 by default, some 15 s each
+#   ci/why.sh [ROUNDS]      11 by default
 #
 # Prints medians: the time and the CPU time of the program itself, and the time until the recorder was done, with the trace written. Hairline
 # has the program's scopes in its trace too, and the names of all functions: perf and samply look these up when the trace is shown.

@@ -7,7 +7,7 @@
 import os, pathlib, shutil, statistics, subprocess, sys, tempfile, time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-COPIES = 120  # of the sources of this repository, for the pipeline to read
+COPIES = 40  # of the sources of this repository, for the pipeline to read
 
 
 def timed(file, command):
