@@ -18,6 +18,7 @@ pub mod size;
 pub mod spans;
 pub mod tail;
 pub mod timing;
+pub mod why;
 
 /// The rows that were measured, or the reason why they could not be.
 pub type Outcome<T> = Result<T, Box<dyn std::error::Error>>;

@@ -88,6 +88,15 @@ pub fn page_faults() -> u64 {
     u64::try_from(usage.ru_minflt).unwrap_or(0)
 }
 
+/// The CPU time of the calling thread so far, in ns.
+#[must_use]
+pub fn thread_cpu_ns() -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the call writes only `time`.
+    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
 /// A thread of this process.
 #[derive(Debug)]
 pub struct Thread(PathBuf);

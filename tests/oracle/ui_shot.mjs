@@ -16,6 +16,7 @@ const USAGE = `usage: node ui_shot.mjs [options] TRACE OUT.png
   --query SQL        run SQL in the UI's query box on load
   --cmd ID[=JSON]    run a UI command after load (repeatable), e.g. 'dev.perfetto.PinTracksByRegex=[".*main.*"]'
   --click TEXT       click the first element with this text after load (repeatable)
+  --fill HINT=TEXT   type a text and Enter into the first field with this hint (repeatable), after the clicks
   --timeout SECONDS  (90)
   --chrome PATH      (/usr/bin/chromium)
   --verbose          the page's console to stderr
@@ -30,6 +31,7 @@ const OPTIONS = {
   query: {type: 'string'},
   cmd: {type: 'string', multiple: true, default: []},
   click: {type: 'string', multiple: true, default: []},
+  fill: {type: 'string', multiple: true, default: []},
   timeout: {type: 'string', default: '90'},
   chrome: {type: 'string', default: '/usr/bin/chromium'},
   verbose: {type: 'boolean'},
@@ -147,6 +149,14 @@ async function act(page, options) {
   }
   for (const text of options.click) {
     await page.getByText(text).first().click();
+    await idle(page);
+  }
+  for (const filled of options.fill) {
+    const [, hint, text] = /^([^=]*)=?(.*)$/s.exec(filled);
+    const field = page.getByPlaceholder(hint).first();
+    await field.fill(text);
+    await field.press('Enter');
+    await field.blur(); // closes the list of hints below it
     await idle(page);
   }
   await page.mouse.move(0, 0);

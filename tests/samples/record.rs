@@ -2,6 +2,7 @@
 
 #![allow(unsafe_code)] // geteuid
 
+use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -17,7 +18,11 @@ const NOBODY: u32 = 65_534;
 
 /// Runs the command in a folder, as an ordinary user also if the tests run as root.
 pub(crate) fn hairline(folder: &Path, arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_hairline_command"));
+    as_user(folder, env!("CARGO_BIN_EXE_hairline_command"), arguments).expect("it runs")
+}
+
+fn as_user(folder: &Path, program: &str, arguments: &[&str]) -> io::Result<Output> {
+    let mut command = Command::new(program);
     command.current_dir(folder).args(arguments);
     // SAFETY: asks for a number.
     if unsafe { libc::geteuid() } == 0 {
@@ -25,7 +30,7 @@ pub(crate) fn hairline(folder: &Path, arguments: &[&str]) -> Output {
         std::fs::set_permissions(folder, all).expect("the folder's mode is set");
         command.uid(NOBODY).gid(NOBODY);
     }
-    command.output().expect("it runs")
+    command.output()
 }
 
 /// Whether this system permits samples. Some containers do not.
@@ -95,9 +100,41 @@ fn require_true_samples_in(folder: &Path, program: &Path, trace: &str) {
     assert!(cut * 50 <= samples && rooted * 50 >= samples * 49, "{cut} of {samples} without their root");
     let share = |part: i64| part as f64 * 100.0 / (seventy + thirty) as f64;
     assert!((share(seventy) - 70.0).abs() <= 3.0, "{seventy} : {thirty}");
+    if let Some(perfs) = share_by_perf(folder, program) {
+        assert!((share(seventy) - perfs).abs() <= 3.0, "{seventy} : {thirty}, and {perfs} % by perf");
+    }
     assert!((seventy + thirty) * 50 >= samples * 49, "{seventy} + {thirty} of {samples}");
     assert!(chain * 50 >= seventy * 49, "{chain} of {seventy} in the loop, with these lines");
     assert_eq!(count(6), 1, "the thread and its process have names");
+}
+
+/// The percentage of `seventy` in the samples of `perf record`. `None`, with the reason on stderr, where perf
+/// is not installed or takes none.
+fn share_by_perf(folder: &Path, program: &str) -> Option<f64> {
+    let perf = |arguments: &[&str]| {
+        let output = as_user(folder, "perf", arguments).map_err(|e| e.to_string())?;
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        if output.status.success() {
+            Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+        } else {
+            Err(said)
+        }
+    };
+    let record = ["record", "-q", "-e", "cpu-clock:u", "-F", "1499", "-o", "perf.data", "--", program];
+    let script = ["script", "-i", "perf.data", "-F", "ip,sym"];
+    match perf(&record).and_then(|_| perf(&script)) {
+        Ok(samples) => {
+            let count =
+                |function: &str| samples.lines().filter(|line| line.contains(function)).count() as f64;
+            let (seventy, thirty) = (count("seventy"), count("thirty"));
+            assert!(seventy + thirty > 1_000.0, "perf's samples:\n{samples:.500}");
+            Some(seventy * 100.0 / (seventy + thirty))
+        }
+        Err(e) => {
+            eprintln!("not compared with perf: {e}");
+            None
+        }
+    }
 }
 
 /// The first row of a result.

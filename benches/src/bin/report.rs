@@ -14,7 +14,7 @@ use hairline::Format;
 use hairline_benches::Outcome;
 use hairline_benches::row::Row;
 use hairline_benches::timing::Effort;
-use hairline_benches::{cold, convert, cost, drain_thread, growth, heap, machine, size, spans, tail};
+use hairline_benches::{cold, convert, cost, drain_thread, growth, heap, machine, size, spans, tail, why};
 
 const HELP: &str = "usage: report [--json] [--quick] [PART...]
   --json   an array of {name, unit, ns_min, ns_median, floor_ns, ratio, budget, budget_is, judged, within}
@@ -29,11 +29,22 @@ parts; all of them unless some are named:
   --writer   the drain thread's CPU time, and its wake-ups
   --growth   many threads, many callsites
   --convert  traces that are read and converted
+  --why      a context switch with scheduling, a sample of a stack
 exit: 0 measured, whether within budget or not; 1 a session failed; 2 usage";
 
 const OPTIONS: [&str; 2] = ["--json", "--quick"];
-const PARTS: [&str; 9] =
-    ["--events", "--heap", "--tracing", "--size", "--cold", "--tail", "--writer", "--growth", "--convert"];
+const PARTS: [&str; 10] = [
+    "--events",
+    "--heap",
+    "--tracing",
+    "--size",
+    "--cold",
+    "--tail",
+    "--writer",
+    "--growth",
+    "--convert",
+    "--why",
+];
 
 fn events(effort: Effort) -> Outcome<Vec<Row>> {
     let mut rows = machine::aside(|| cost::disabled(effort))?;
@@ -67,7 +78,8 @@ fn rows(part: &str, quick: bool) -> Outcome<Vec<Row>> {
         "--tail" => tail::rows(rounds),
         "--writer" => drain_thread::rows(rounds),
         "--growth" => growth::rows(rounds),
-        _ => convert::rows(rounds),
+        "--convert" => convert::rows(rounds),
+        _ => why::rows(rounds),
     }
 }
 
