@@ -152,10 +152,9 @@ fn check(file: &Path, printed: &str) {
                 near("runnable", of, runnable, waited);
                 assert!(runnable > 20_000_000, "{of:?} {row}");
             }
-            "sleeps" | "mutex" | "channel" => {
-                assert!(asleep > 15_000_000, "{of:?} {row}");
-            }
-            "disk" => assert!(asleep > 0 && of.waits > 0, "{of:?} {row}"),
+            "sleeps" => assert!(asleep > 15_000_000, "{of:?} {row}"),
+            // On a busy machine the thread comes late, and waits for the rest only.
+            "mutex" | "channel" | "disk" => assert!(asleep > 0 && of.waits > 0, "{of:?} {row}"),
             _ => assert!(of.waits >= 190, "{of:?} {row}"),
         }
         assert_eq!((number(3), number(4)), (of.waits, of.preemptions), "{of:?} {row}");
