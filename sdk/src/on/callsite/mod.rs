@@ -347,6 +347,9 @@ impl Callsite {
     ///
     /// The near "seen" bit of a callsite whose slices are timed is always clear. So the hot path leaves them to
     /// the functions behind it, and other callsites pay nothing.
+    ///
+    /// Byte and mask of the bit change only at the start of a session, before the callsite's word has its epoch:
+    /// no event of that session reads one of them before the change and the other one after it.
     pub(crate) fn set_slow_after(&self, ns: u64) {
         self.slow_after.store(ns, Ordering::Relaxed);
         let (byte, mask) = near_bit(if ns == 0 { self.id() } else { NO_ID });
