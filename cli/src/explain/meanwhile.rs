@@ -119,8 +119,12 @@ impl Found<'_> {
                     Some(self.survey.timeline.split(tid, question.end, end))
                         .filter(|split| split.unknown == 0)
                 };
-                let ends_with_it =
-                    is_near || end > question.end && ran_since().is_some_and(|split| split.running <= NEAR);
+                // Without wake-ups, a woken thread that waits for a core is still asleep, for as long as other
+                // processes have all of them.
+                let was_over_late = end <= question.end && overlap >= slept / 4 * 3;
+                let ends_with_it = is_near
+                    || was_over_late
+                    || end > question.end && ran_since().is_some_and(|split| split.running <= NEAR);
                 // A slice that was there for a short time only ends now by chance.
                 if ends_with_it && overlap >= slept / 4 {
                     let other = self.other(&question, key);
