@@ -283,19 +283,20 @@ pub(crate) fn rich(
     };
     let track = extras.track.filter(|track| track.is_of(epoch));
     let position = track.map(|track| track.position(epoch));
-    let on_hot_path = match (happens, position.filter(|_| extras.has_only_track())) {
-        (Some(happens), Some(position)) => {
-            hot::on_track(this_thread::hot(), callsite, epoch, happens, position, values)
+    let is_instant = happens == Some(TrackAction::Instant);
+    if let (Some(happens), Some(position)) = (happens, position.filter(|_| extras.has_only_track()))
+        && let Some(now) = hot::on_track(this_thread::hot(), callsite, epoch, happens, position, values)
+    {
+        if let Some(track) = track.filter(|_| is_instant) {
+            track.set_instant_time(epoch, now);
         }
-        _ => None,
-    };
-    let recorded = on_hot_path.map(|now| OpenScope::new(epoch, now)).or_else(|| {
-        let after = happens.and(position).map_or(0, |position| position.after);
-        with_list(values, |values| {
-            cold::begin(epoch, &Event { after, ..Event::new(callsite, values, extras) })
-        })
+        return Some(OpenScope::new(epoch, now));
+    }
+    let after = happens.and(position).map_or(0, |position| position.after);
+    let recorded = with_list(values, |values| {
+        cold::begin(epoch, &Event { after, ..Event::new(callsite, values, extras) })
     })?;
-    if let (Some(TrackAction::Instant), Some(track)) = (happens, track) {
+    if let Some(track) = track.filter(|_| is_instant) {
         track.set_instant_time(epoch, last_event());
     }
     Some(recorded)
