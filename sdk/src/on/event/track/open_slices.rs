@@ -38,11 +38,13 @@ impl OpenSlices {
     }
 
     /// Returns the time that the next begin, end or instant must come after, in the session with this epoch.
+    #[inline]
     pub(crate) fn last_time(&self, epoch: Epoch) -> u64 {
         if self.epoch() == Some(epoch) { self.last_time.load(Relaxed) } else { 0 }
     }
 
     /// Records the time of a begin, end or instant in the session with this epoch.
+    #[inline]
     pub(crate) fn set_last_time(&self, epoch: Epoch, time: u64) {
         if self.epoch() == Some(epoch) {
             // Simultaneous events have no order, but what follows them comes after the latest.
@@ -59,6 +61,7 @@ impl OpenSlices {
     }
 
     /// Returns the epoch of the last slice or instant.
+    #[inline]
     pub(crate) fn epoch(&self) -> Option<Epoch> {
         Epoch::from_raw(self.epoch.load(Relaxed))
     }

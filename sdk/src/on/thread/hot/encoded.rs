@@ -87,7 +87,7 @@ impl Encoded {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn put_fxt_scalar(&mut self, name: fxt::StringRef<'_>, value: &Value<'_>) {
         let tail = match value {
             Value::Str(text) => text.len(),
@@ -97,9 +97,13 @@ impl Encoded {
         };
         let name_len = if let fxt::StringRef::Inline(text) = name { text.len() } else { 0 };
         self.count += 1;
-        self.out.put(8 + padded(name_len) + padded(tail), |raw| {
-            fxt::put_argument(&mut raw.short(), name, value);
-        });
+        // Not `Out::put`: its closure would be compiled as a function, with 50 instructions more.
+        let Some(start) = self.out.place(8 + padded(name_len) + padded(tail)) else { return };
+        // SAFETY: room for that many bytes and the overhang.
+        let mut raw = unsafe { Raw::at(start) };
+        fxt::put_argument(&mut raw.short(), name, value);
+        // SAFETY: all bytes from `start` to the position are stored, at most as many as there is room for.
+        unsafe { self.out.bytes.add_written(raw.distance(start)) };
     }
 
     /// Adds each leaf of a nested value as an FXT argument, with the path to it as the name.
@@ -203,13 +207,18 @@ struct Out {
 }
 
 impl Out {
+    /// Returns a place for at most `most` bytes and the overhang, if there is room.
+    #[inline(always)]
+    fn place(&mut self, most: usize) -> Option<*mut u8> {
+        let place = self.bytes.room_for(most + OVERHANG);
+        self.is_complete &= place.is_some();
+        place
+    }
+
     /// Calls `write` with a place for at most `most` bytes.
     #[inline(always)]
     fn put(&mut self, most: usize, write: impl FnOnce(&mut Raw)) {
-        let Some(start) = self.bytes.room_for(most + OVERHANG) else {
-            self.is_complete = false;
-            return;
-        };
+        let Some(start) = self.place(most) else { return };
         // SAFETY: room for `most` bytes and the overhang.
         let mut raw = unsafe { Raw::at(start) };
         write(&mut raw);
