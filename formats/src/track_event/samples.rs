@@ -83,7 +83,7 @@ pub struct Mapping<I> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Frame {
     /// The id of the function's name; 0 if there is none, for instance because
-    /// [`ModuleSymbols`] has it.
+    /// [`ModuleSymbols`](crate::track_event::ModuleSymbols) has it.
     pub function: u64,
     /// The id of the mapping. Importers drop a call stack with a frame without one.
     pub mapping: u64,
