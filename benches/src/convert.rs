@@ -10,7 +10,9 @@ use std::time::Instant;
 
 use hairline::{Format, MemoryOutput, Session, trace_counter, trace_instant, trace_scope};
 use hairline_convert::slices::{Defect, Frame, Key, Slice, SliceSink, Slices};
-use hairline_convert::{Context, Item, TraceFormat, TrackId, create, open};
+use hairline_convert::{
+    BriefEvent, BriefUse, Context, Item, MOST_BRIEF, Strings, TraceFormat, TrackId, create, open,
+};
 
 use crate::Outcome;
 use crate::row::{Budget, Row};
@@ -48,12 +50,22 @@ fn written(input: &[u8], to: TraceFormat) -> Outcome<Vec<u8>> {
     Ok(output)
 }
 
-/// Calls `show` with each item of a trace, by reference: an item is large.
-fn each(input: &[u8], mut show: impl FnMut(&Item<'_>) -> io::Result<()>) -> Outcome<()> {
+/// Calls `show` with each item of a trace, and `show_briefs` with the events that come in brief for this use.
+fn each<S>(
+    input: &[u8],
+    wanted: BriefUse,
+    state: &mut S,
+    mut show_briefs: impl FnMut(&mut S, &[BriefEvent], &Strings) -> io::Result<()>,
+    mut show: impl FnMut(&mut S, &Item<'_>) -> io::Result<()>,
+) -> Outcome<()> {
     let (mut context, mut reader) = (Context::new(), open(input, None)?);
+    let mut briefs = Vec::with_capacity(MOST_BRIEF);
     loop {
+        reader.briefs(wanted, &mut context, &mut briefs);
+        show_briefs(state, &briefs, &context.strings)?;
         match reader.next(&mut context) {
-            Ok(Some(ref item)) => show(item)?,
+            // By reference: an item is large.
+            Ok(Some(ref item)) => show(state, item)?,
             Ok(None) => return Ok(()),
             Err(e) => return Err(e.into()),
         }
@@ -65,16 +77,29 @@ fn convert(input: &[u8], output: Option<&mut Vec<u8>>, to: TraceFormat) -> Outco
         Some(output) => create(to, output),
         None => create(to, io::sink()),
     };
-    each(input, |item| writer.write(item))?;
+    each(
+        input,
+        BriefUse::Writing,
+        &mut writer,
+        |writer, briefs, strings| writer.write_briefs(briefs, strings),
+        |writer, item| writer.write(item),
+    )?;
     Ok(writer.finish()?)
 }
 
 fn read(input: &[u8]) -> Outcome<u64> {
     let mut events = 0;
-    each(input, |item| {
-        events += u64::from(matches!(item, Item::Event(_)));
+    let count = |events: &mut u64, more: u64| {
+        *events += more;
         Ok(())
-    })?;
+    };
+    each(
+        input,
+        BriefUse::Counting,
+        &mut events,
+        |events, briefs, _| count(events, briefs.len() as u64),
+        |events, item| count(events, matches!(item, Item::Event(_)).into()),
+    )?;
     Ok(events)
 }
 
@@ -90,11 +115,21 @@ impl SliceSink for Sum {
 }
 
 fn pair(input: &[u8]) -> Outcome<i64> {
-    let (mut slices, mut sum) = (Slices::new(), Sum(0));
-    each(input, |item| {
-        slices.item(item, &mut sum);
-        Ok(())
-    })?;
+    let mut state = (Slices::new(), Sum(0));
+    each(
+        input,
+        BriefUse::Counting,
+        &mut state,
+        |(slices, sum), briefs, strings| {
+            slices.briefs(briefs, strings, sum);
+            Ok(())
+        },
+        |(slices, sum), item| {
+            slices.item(item, sum);
+            Ok(())
+        },
+    )?;
+    let (mut slices, mut sum) = state;
     slices.finish(&mut sum)?;
     Ok(sum.0)
 }

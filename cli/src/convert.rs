@@ -3,10 +3,12 @@
 use std::path::PathBuf;
 
 use crate::format::FormatArgument;
+use crate::otlp::{self, Form, OtlpArguments};
 use crate::outcome::Outcome;
+use crate::text::{complain, failed};
 use crate::transfer::{self, Transfer};
 
-/// Converts a trace to another format: Perfetto, FXT or Trace Event JSON.
+/// Converts a trace to another format: Perfetto, FXT, Trace Event JSON, or spans of OpenTelemetry.
 ///
 /// The first bytes decide the input's format, compressed with gzip, zstd, xz or zip or not. The name decides
 /// the output's format. JSON holds times of less than 26 days exactly: if the first event is later (times
@@ -14,17 +16,25 @@ use crate::transfer::{self, Transfer};
 /// which this command adds again when it reads the file. Such a move, and data that the format cannot express and
 /// that is written in the nearest form, are counted on stderr. The output appears when it is complete; the
 /// input does not change. If the input ends early, its valid part is converted, and the exit code is 1.
+///
+/// OUT.otlp and OUT.otlp.json are OTLP, which OpenTelemetry's collector and its backends take. Each slice
+/// becomes a span, with its arguments as attributes, its instants and messages as events, and its flows as
+/// parents in other processes or as links. A trace id is that of the `traceparent` that a flow came with.
+/// Everything else, such as counters, is left out and counted. Without a rule all spans are kept, otherwise
+/// the traces that any rule asks for.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   hairline convert run.fxt run.pftrace
   hairline convert chrome.json.gz chrome.pftrace
   hairline convert run.pftrace - --to json | jq .
+  hairline convert run.pftrace run.otlp --category 'net,db' --slower-than 50ms --errors
   hairline convert --strict run.pftrace run.fxt     fails if FXT has no word for something")]
 pub(crate) struct Arguments {
     /// The trace; - for stdin.
     #[arg(value_name = "IN")]
     input: PathBuf,
-    /// The output: .pftrace, .fxt or .json, with .gz appended for compression; - for stdout.
+    /// The output: .pftrace, .fxt or .json, with .gz appended for compression; .otlp or .otlp.json; - for
+    /// stdout.
     #[arg(value_name = "OUT")]
     output: PathBuf,
     /// The input's format, if the first bytes are misleading.
@@ -36,10 +46,19 @@ pub(crate) struct Arguments {
     /// Fail and write nothing if the format cannot express all data.
     #[arg(long)]
     strict: bool,
+    #[command(flatten)]
+    otlp: OtlpArguments,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
-    let Arguments { input, output, from, to, strict } = arguments;
+    let Arguments { input, output, from, to, strict, otlp } = arguments;
+    if let (Some(form), None) = (Form::by_name(output), to) {
+        return otlp::run(input, *from, output, form, otlp, *strict).unwrap_or_else(failed);
+    }
+    if otlp.is_used() {
+        complain("only an output .otlp or .otlp.json has spans to choose from");
+        return Outcome::Usage;
+    }
     let inputs = std::slice::from_ref(input);
     transfer::run(&Transfer { inputs, output, from: *from, to: *to, strict: *strict })
 }

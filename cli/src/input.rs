@@ -1,17 +1,16 @@
 //! The input of a command.
 
-use std::fs::{File, Metadata, OpenOptions};
+use std::fs::File;
 use std::io::{self, Read};
-use std::os::fd::AsFd;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use hairline_convert::{Error, TraceFormat, TraceReader, open, open_twice};
 use indicatif::{ProgressBar, ProgressStyle};
-use rustix::fs::OFlags;
 
 use crate::format::FormatArgument;
 use crate::packed::Unpacked;
+use crate::platform;
+use crate::platform::facts::Identity;
 
 /// An input: a file, or stdin for `-`, unpacked if it is compressed. Shows a progress bar on a terminal.
 pub(crate) struct Input {
@@ -23,9 +22,6 @@ pub(crate) struct Input {
     bar: ProgressBar,
 }
 
-/// Identifies a file independent of its path: device and inode.
-pub(crate) type Identity = (u64, u64);
-
 /// Whether a path means stdin or stdout.
 pub(crate) fn is_standard(path: &Path) -> bool {
     path == Path::new("-")
@@ -33,23 +29,17 @@ pub(crate) fn is_standard(path: &Path) -> bool {
 
 /// The identity of the file at a path, if it exists.
 pub(crate) fn identity(path: &Path) -> Option<Identity> {
-    std::fs::metadata(path).ok().map(|about| identity_of(&about))
-}
-
-/// The identity of a file.
-pub(crate) fn identity_of(about: &Metadata) -> Identity {
-    (about.dev(), about.ino())
+    platform::identity_at(path).ok()
 }
 
 /// The identity of an input that can be read only once: a FIFO, a socket, a terminal, and stdin whatever it
 /// is. `None` for files and for what does not exist.
 pub(crate) fn stream_identity(path: &Path) -> Option<Identity> {
     if is_standard(path) {
-        let stdin = io::stdin().as_fd().try_clone_to_owned().map(File::from);
-        return stdin.and_then(|file| file.metadata()).ok().map(|about| identity_of(&about));
+        return platform::stdin().and_then(|file| platform::identity(&file)).ok();
     }
     let about = std::fs::metadata(path).ok()?;
-    (!about.is_file() && !about.is_dir()).then(|| identity_of(&about))
+    if about.is_file() || about.is_dir() { None } else { identity(path) }
 }
 
 /// Opens a regular file for reading. Returns it with its length.
@@ -57,8 +47,7 @@ pub(crate) fn stream_identity(path: &Path) -> Option<Identity> {
 /// # Errors
 /// Fails at once if the path is no regular file. Never waits for a FIFO.
 pub(crate) fn open_file(path: &Path) -> io::Result<(File, u64)> {
-    let flags = OFlags::NONBLOCK.bits().cast_signed();
-    let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+    let file = platform::open_at_once(path)?;
     let about = file.metadata()?;
     if about.is_file() { Ok((file, about.len())) } else { Err(io::Error::other("it is no regular file")) }
 }
@@ -73,18 +62,21 @@ impl Input {
             let reader = Unpacked::new(name.clone(), Box::new(counted), None);
             return Ok(Self { name, reader, identity: None, path: None, bar });
         }
-        let file = File::open(path)?;
+        let folder = || io::Error::new(io::ErrorKind::IsADirectory, "it is a folder");
+        // Windows opens no folder.
+        let file = File::open(path).map_err(|e| if path.is_dir() { folder() } else { e })?;
         let about = file.metadata()?;
         if about.is_dir() {
-            return Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a folder"));
+            return Err(folder());
         }
+        let identity = platform::identity(&file)?;
         let name = path.display().to_string();
         let bar = bar(about.is_file().then_some(about.len()), &name);
         let path = about.is_file().then(|| path.clone());
         let regular = about.is_file().then(|| file.try_clone()).transpose()?;
         let counted = Counted { input: file, bar: bar.clone() };
         let reader = Unpacked::new(name.clone(), Box::new(counted), regular);
-        Ok(Self { name, reader, identity: Some(identity_of(&about)), path, bar })
+        Ok(Self { name, reader, identity: Some(identity), path, bar })
     }
 
     /// The input's name in messages.
@@ -115,7 +107,7 @@ impl Read for Input {
 /// Opens an input for the second time.
 fn reopened(path: &Path, identity: Option<Identity>) -> io::Result<Box<dyn Read>> {
     let (file, _) = open_file(path)?;
-    if Some(identity_of(&file.metadata()?)) != identity {
+    if Some(platform::identity(&file)?) != identity {
         return Err(io::Error::other("another file has its name now"));
     }
     let regular = file.try_clone()?;

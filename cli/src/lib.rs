@@ -4,6 +4,7 @@
 
 mod completions;
 mod convert;
+mod diff;
 mod explain;
 mod flame;
 mod folded;
@@ -12,14 +13,15 @@ mod input;
 mod links;
 mod list;
 mod merge;
+mod otlp;
 mod outcome;
 mod output;
 mod packed;
+mod platform;
 mod record;
 mod recover;
 mod region;
 mod samples;
-mod signals;
 mod snapshot;
 mod stats;
 mod table;
@@ -51,6 +53,7 @@ enum Command {
     Convert(convert::Arguments),
     Merge(merge::Arguments),
     Stats(stats::Arguments),
+    Diff(diff::Arguments),
     Explain(explain::Arguments),
     Flame(flame::Arguments),
     Top(top::Arguments),
@@ -69,6 +72,7 @@ const EXIT_CODES: &str = "Exit codes:
   3  the process or region does not exist
   4  the process is alive, or its state is unknown
   5  --strict, and the format cannot express all data
+  6  --fail-if, and a figure of `diff` changed so
 `hairline record` has those of its command.";
 
 /// Runs the command in the process's arguments.
@@ -81,6 +85,7 @@ pub fn main() -> ExitCode {
         Command::Convert(arguments) => convert::run(&arguments).into(),
         Command::Merge(arguments) => merge::run(&arguments).into(),
         Command::Stats(arguments) => stats::run(&arguments).into(),
+        Command::Diff(arguments) => diff::run(&arguments).into(),
         Command::Explain(arguments) => explain::run(&arguments).into(),
         Command::Flame(arguments) => flame::run(&arguments).into(),
         Command::Top(arguments) => top::run(&arguments).into(),

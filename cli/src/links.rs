@@ -4,15 +4,12 @@
 //! who may write the directory could lead a command with more rights to any file. Links in the parent
 //! directories are followed without this check.
 
-use std::ffi::OsStr;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io;
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{self, FileType, Mode, OFlags};
-use rustix::io::Errno;
+use crate::platform;
+use crate::platform::facts::Link;
 
 /// The limit of links that are followed from one path, the same as the kernel's.
 const MOST_LINKS: u32 = 40;
@@ -32,28 +29,13 @@ pub(crate) enum Followed {
 pub(crate) fn follow(path: &Path) -> io::Result<Followed> {
     let mut at = path.to_owned();
     for _ in 0..MOST_LINKS {
-        // Owner and target are read from one descriptor, so no process can exchange the link in between.
-        let link = match fs::open(&at, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty()) {
-            Err(Errno::NOENT) => return Ok(Followed::Name(at)),
-            link => link?,
-        };
-        let about = fs::fstat(&link)?;
-        if FileType::from_raw_mode(about.st_mode) != FileType::Symlink {
-            return Ok(Followed::Name(at));
+        match platform::read_link(&at)? {
+            Link::None => return Ok(Followed::Name(at)),
+            Link::OfKernel => return Ok(Followed::OfProc(at)),
+            Link::To(target) => at = at.parent().unwrap_or(Path::new("")).join(target),
         }
-        let owner = about.st_uid;
-        if owner != 0 && owner != rustix::process::geteuid().as_raw() {
-            let what =
-                format!("it is a symbolic link of user {owner}, and may lead anywhere; give another path");
-            return Err(io::Error::new(io::ErrorKind::PermissionDenied, what));
-        }
-        if fs::fstatfs(&link)?.f_type == fs::PROC_SUPER_MAGIC {
-            return Ok(Followed::OfProc(at));
-        }
-        let target = fs::readlinkat(&link, "", Vec::new())?;
-        at = at.parent().unwrap_or(Path::new("")).join(OsStr::from_bytes(target.as_bytes()));
     }
-    Err(Errno::LOOP.into())
+    Err(platform::too_many_links())
 }
 
 /// Opens a file that is written in place. Does not wait for the reader of a FIFO, but later writes wait while
@@ -62,16 +44,9 @@ pub(crate) fn follow(path: &Path) -> io::Result<Followed> {
 /// # Errors
 /// If the file cannot be opened, or a FIFO has no reader.
 pub(crate) fn open(followed: &Followed) -> io::Result<File> {
-    let (path, flags) = match followed {
+    match followed {
         // Another process may replace the file by a link after the check.
-        Followed::Name(path) => (path, OFlags::NOFOLLOW),
-        Followed::OfProc(path) => (path, OFlags::empty()),
-    };
-    let flags = (flags | OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
-    let file = OpenOptions::new().write(true).custom_flags(flags).open(path).map_err(|e| {
-        let is_unread = e.raw_os_error() == Some(Errno::NXIO.raw_os_error());
-        if is_unread { io::Error::new(io::ErrorKind::NotConnected, "nobody reads this FIFO") } else { e }
-    })?;
-    fs::fcntl_setfl(&file, fs::fcntl_getfl(&file)? - OFlags::NONBLOCK)?;
-    Ok(file)
+        Followed::Name(path) => platform::open_in_place(path),
+        Followed::OfProc(path) => platform::open_through(path),
+    }
 }

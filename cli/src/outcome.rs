@@ -12,6 +12,7 @@ pub(crate) enum Outcome {
     NotFound = 3,
     Alive = 4,
     NotStrict = 5,
+    Changed = 6,
 }
 
 impl From<Outcome> for ExitCode {

@@ -1,18 +1,14 @@
 //! The output of a command, written completely or not at all.
 
-use std::fs::{File, Metadata, OpenOptions, Permissions};
 use std::io::{self, Write};
-use std::os::fd::AsFd;
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::Mode;
-use rustix::process::umask;
 use tempfile::NamedTempFile;
 
-use crate::input::{Identity, identity_of, is_standard};
+use crate::input::is_standard;
 use crate::links::{Followed, follow, open};
-use crate::signals::remove_at_end;
+use crate::platform::facts::Identity;
+use crate::platform::{self, remove_at_end};
 
 /// An output. A new file is written beside its path and renamed when it is complete. So nobody sees an
 /// incomplete file, and a failure leaves the old file unchanged.
@@ -36,13 +32,12 @@ impl Output {
     /// file can be created beside it.
     pub(crate) fn create(path: &Path, inputs: &[Option<Identity>]) -> io::Result<Self> {
         if is_standard(path) {
-            let stdout = io::stdout();
-            let about = File::from(stdout.as_fd().try_clone_to_owned()?).metadata()?;
+            let stdout = platform::stdout()?;
             // The command would read its own output without end.
-            if about.is_file() && is_input(&about, inputs) {
+            if platform::regular(&stdout)?.is_some_and(|stdout| is_input(stdout, inputs)) {
                 return Err(an_input());
             }
-            return Ok(Self::Stream(Box::new(stdout.lock())));
+            return Ok(Self::Stream(Box::new(io::stdout().lock())));
         }
         // A link stays, and leads to the new file.
         let path = match follow(path)? {
@@ -51,7 +46,7 @@ impl Output {
         };
         // Checks the name itself: a link created meanwhile is replaced or refused.
         if let Ok(about) = std::fs::symlink_metadata(&path) {
-            if is_input(&about, inputs) {
+            if is_input(platform::identity_of_name(&path)?, inputs) {
                 return Err(an_input());
             }
             if about.is_dir() {
@@ -64,18 +59,16 @@ impl Output {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         // The `tempfile` crate would name the new file in its errors. Only its user may read it until it is
         // complete.
-        let create =
-            |path: &Path| OpenOptions::new().write(true).read(true).create_new(true).mode(0o600).open(path);
-        let written = tempfile::Builder::new().prefix(".hairline-").make_in(folder, create)?;
+        let written =
+            tempfile::Builder::new().prefix(".hairline-").make_in(folder, platform::create_private)?;
         Ok(Self::File { written, path })
     }
 
     /// Opens an output that is written in place: a FIFO, a device, an open file of a process.
     fn stream(path: &Followed, inputs: &[Option<Identity>]) -> io::Result<Self> {
         let file = open(path)?;
-        let about = file.metadata()?;
-        if about.is_file() {
-            if is_input(&about, inputs) {
+        if let Some(identity) = platform::regular(&file)? {
+            if is_input(identity, inputs) {
                 return Err(an_input());
             }
             file.set_len(0)?;
@@ -96,11 +89,7 @@ impl Output {
         self.flush()?;
         match self {
             Self::File { written, path } => {
-                // The mode that a new file has. Reading the mask means setting it for a moment.
-                let mask = umask(Mode::RWXG | Mode::RWXO);
-                umask(mask);
-                let mode = Permissions::from_mode(0o666 & !mask.as_raw_mode());
-                written.as_file().set_permissions(mode)?;
+                platform::give_usual_mode(written.as_file())?;
                 written.persist(path).map(drop).map_err(|e| e.error)
             }
             Self::Stream(_) => Ok(()),
@@ -108,8 +97,8 @@ impl Output {
     }
 }
 
-fn is_input(about: &Metadata, inputs: &[Option<Identity>]) -> bool {
-    inputs.contains(&Some(identity_of(about)))
+fn is_input(identity: Identity, inputs: &[Option<Identity>]) -> bool {
+    inputs.contains(&Some(identity))
 }
 
 fn an_input() -> io::Error {

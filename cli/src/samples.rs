@@ -10,7 +10,7 @@ const MOST_SAMPLES: usize = 1 << 22;
 const MOST_NODES: usize = 1 << 20;
 /// The limit for symbols and modules.
 const MOST_SYMBOLS: usize = 1 << 20;
-/// The limit for frames of one stack.
+/// The limit for frames of one stack: the outermost ones, and the innermost.
 const MOST_FRAMES: usize = 512;
 
 /// A stack: the number of its innermost frame in the tree.
@@ -20,8 +20,9 @@ pub(crate) struct StackId(u32);
 /// The samples of a trace.
 #[derive(Debug, Default)]
 pub(crate) struct Samples {
-    on_cpu: HashMap<u64, Vec<(i64, StackId)>>,
-    off_cpu: HashMap<u64, Vec<(i64, StackId)>>,
+    /// By process and thread.
+    on_cpu: HashMap<(u64, u64), Vec<(i64, StackId)>>,
+    off_cpu: HashMap<(u64, u64), Vec<(i64, StackId)>>,
     nodes: Vec<Node>,
     steps: HashMap<(Option<StackId>, u32), StackId>,
     frames: Vec<FrameKey>,
@@ -58,17 +59,23 @@ impl Samples {
 
     fn add(&mut self, sample: &Sample<'_>) {
         let (mut stack, mut depth, mut is_full) = (None, 0, self.count >= MOST_SAMPLES);
+        let mut innermost = None;
         sample.stack.each(&mut |frame| {
             depth += 1;
-            if is_full || depth > MOST_FRAMES {
+            if is_full {
                 return;
             }
             let frame = self.frame(&frame);
-            match self.step(stack, frame) {
-                Some(next) => stack = Some(next),
-                None => is_full = true,
+            if depth >= MOST_FRAMES {
+                innermost = frame;
+            } else {
+                stack = frame.and_then(|frame| self.step(stack, frame));
             }
+            is_full = frame.is_none() || stack.is_none();
         });
+        if let Some(frame) = innermost {
+            stack = self.step(stack, frame);
+        }
         match stack.filter(|_| !is_full) {
             Some(stack) => {
                 self.count += 1;
@@ -76,7 +83,7 @@ impl Samples {
                     SampleKind::OnCpu => &mut self.on_cpu,
                     SampleKind::OffCpu => &mut self.off_cpu,
                 };
-                of_kind.entry(sample.tid).or_default().push((sample.time, stack));
+                of_kind.entry((sample.pid, sample.tid)).or_default().push((sample.time, stack));
             }
             None => self.left_out += 1,
         }
@@ -95,20 +102,20 @@ impl Samples {
         Some(id)
     }
 
-    fn frame(&mut self, frame: &StackFrame<'_>) -> u32 {
+    fn frame(&mut self, frame: &StackFrame<'_>) -> Option<u32> {
         let module = self.module(frame.module, frame.build_id);
         // Inlined functions share an address, so the name is part of the key.
         let key = FrameKey { function: frame.function.to_owned(), module, address: frame.address };
         if let Some(id) = self.frame_ids.get(&key) {
-            return *id;
+            return Some(*id);
         }
         if self.frames.len() >= MOST_NODES {
-            return self.frames.len() as u32 - 1;
+            return None;
         }
         let id = self.frames.len() as u32;
         self.frames.push(key.clone());
         self.frame_ids.insert(key, id);
-        id
+        Some(id)
     }
 
     fn module(&mut self, path: &str, build_id: &[u8]) -> u32 {
@@ -146,13 +153,14 @@ impl Samples {
     }
 
     /// The samples of a thread from `start` until before `end`, those in which it ran or those in which it
-    /// left its processor.
-    pub(crate) fn of(&self, kind: SampleKind, tid: u64, start: i64, end: i64) -> &[(i64, StackId)] {
+    /// left its processor. The thread is that of a process, which may be unknown (0) in its samples.
+    pub(crate) fn of(&self, kind: SampleKind, thread: (u64, u64), start: i64, end: i64) -> &[(i64, StackId)] {
         let of_kind = match kind {
             SampleKind::OnCpu => &self.on_cpu,
             SampleKind::OffCpu => &self.off_cpu,
         };
-        let all = of_kind.get(&tid).map_or(&[][..], |all| all);
+        let all = of_kind.get(&thread).or_else(|| of_kind.get(&(0, thread.1)));
+        let all = all.map_or(&[][..], |all| all);
         let (from, to) =
             (all.partition_point(|(time, _)| *time < start), all.partition_point(|(time, _)| *time < end));
         &all[from..to.max(from)]
@@ -160,7 +168,7 @@ impl Samples {
 
     /// All samples in which a thread ran: threads and stacks.
     pub(crate) fn all_on_cpu(&self) -> impl Iterator<Item = (u64, StackId)> {
-        self.on_cpu.iter().flat_map(|(tid, samples)| samples.iter().map(|(_, stack)| (*tid, *stack)))
+        self.on_cpu.iter().flat_map(|((_, tid), samples)| samples.iter().map(|(_, stack)| (*tid, *stack)))
     }
 
     /// The names of the functions of a stack, the outermost first.

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use hairline_convert::{Context, Error, Item, Report};
+use hairline_convert::{BriefEvent, BriefUse, Context, Error, Item, MOST_BRIEF, Report, Strings};
 
 use crate::format::FormatArgument;
 use crate::input::{Input, is_standard, stream_identity};
@@ -37,7 +37,15 @@ pub(crate) trait ItemVisitor {
     /// Whether `was_at` is called.
     const NEEDS_OFFSET: bool = false;
 
+    /// Whether `briefs` is called. Otherwise all events are items.
+    const TAKES_BRIEFS: bool = false;
+
     fn item(&mut self, item: &Item<'_>);
+
+    /// Receives events in brief.
+    fn briefs(&mut self, briefs: &[BriefEvent], strings: &Strings) {
+        let _ = (briefs, strings);
+    }
 
     /// Receives the offset of the record of the previous item.
     fn was_at(&mut self, offset: u64) {
@@ -106,7 +114,15 @@ pub(crate) fn show<L: ItemVisitor>(
     let name = input.name().to_owned();
     let mut reader = input.trace(from).map_err(|e| format!("{name}: {e}"))?;
     let mut context = Context::new();
+    let mut briefs = Vec::with_capacity(if L::TAKES_BRIEFS { MOST_BRIEF } else { 0 });
     let stopped = loop {
+        if L::TAKES_BRIEFS {
+            reader.briefs(BriefUse::Counting, &mut context, &mut briefs);
+            visitor.briefs(&briefs, &context.strings);
+            if briefs.len() == MOST_BRIEF {
+                continue;
+            }
+        }
         match reader.next(&mut context) {
             // By reference, because an item is large.
             Ok(Some(ref item)) => visitor.item(item),

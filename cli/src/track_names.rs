@@ -1,6 +1,6 @@
 //! The names of tracks.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use hairline_convert::{Track, TrackId, TrackKind};
 
@@ -10,6 +10,8 @@ pub(crate) struct TrackNames {
     tracks: Vec<NamedTrack>,
     /// The tracks of threads, by thread id.
     by_tid: HashMap<u64, TrackId>,
+    /// The thread ids that several processes have.
+    shared: HashSet<u64>,
     pub(crate) processes: u64,
     pub(crate) threads: u64,
 }
@@ -19,6 +21,8 @@ struct NamedTrack {
     name: String,
     parent: Option<TrackId>,
     kind: Owner,
+    /// The process of a thread; 0 if unknown.
+    pid: u64,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -46,10 +50,15 @@ impl TrackNames {
         if let Some(count) = count.filter(|_| named.kind == Owner::Other) {
             *count += 1;
         }
-        if let Owner::Thread(tid) = kind {
-            self.by_tid.insert(tid, track.id);
+        let pid = if let TrackKind::Thread { pid, .. } = track.kind { pid } else { 0 };
+        *named = NamedTrack { name: track.name.to_string(), parent: track.parent, kind, pid };
+        if let Owner::Thread(tid) = kind
+            && let Some(before) = self.by_tid.insert(tid, track.id)
+            && ![0, pid].contains(&self.pid(before))
+            && pid != 0
+        {
+            self.shared.insert(tid);
         }
-        *named = NamedTrack { name: track.name.to_string(), parent: track.parent, kind };
     }
 
     /// The name of a track.
@@ -71,6 +80,28 @@ impl TrackNames {
             Owner::Thread(tid) => Some(tid),
             _ => None,
         }
+    }
+
+    /// The thread id of a track, if no thread of another process has it too. Records of the scheduler do not
+    /// tell such threads apart.
+    pub(crate) fn own_tid(&self, track: TrackId) -> Option<u64> {
+        self.tid(track).filter(|tid| !self.shared.contains(tid))
+    }
+
+    /// Also takes the thread ids for shared of which an earlier reading of the trace has shown it: a thread of
+    /// another process may be described late.
+    pub(crate) fn know_shared(&mut self, earlier: &Self) {
+        self.shared.extend(&earlier.shared);
+    }
+
+    /// The number of thread ids that several processes have.
+    pub(crate) fn shared(&self) -> u64 {
+        self.shared.len() as u64
+    }
+
+    /// The process id of a thread's track; 0 if unknown.
+    pub(crate) fn pid(&self, track: TrackId) -> u64 {
+        self.tracks.get(track.0 as usize).map_or(0, |named| named.pid)
     }
 
     /// The track of a thread.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use hairline_convert::{Context, FileFormat, Report, TraceFormat, TraceWriter, create};
+use hairline_convert::{BriefUse, Context, FileFormat, MOST_BRIEF, Report, TraceFormat, TraceWriter, create};
 
 use crate::format::FormatArgument;
 use crate::input::{Input, is_standard, stream_identity};
@@ -143,7 +143,14 @@ impl Transfer<'_> {
         let name = input.name().to_owned();
         let mut reader = input.trace(self.from).map_err(|e| Failure::of(&name, e))?;
         let (mut outcome, mut is_empty) = (Outcome::Done, true);
+        let mut briefs = Vec::with_capacity(MOST_BRIEF);
         loop {
+            reader.briefs(BriefUse::Writing, context, &mut briefs);
+            if !briefs.is_empty() {
+                is_empty = false;
+                let written = writer.write_briefs(&briefs, &context.strings);
+                written.map_err(|e| Failure::output(self.output, &e))?;
+            }
             match reader.next(context) {
                 // By reference, because an item is large.
                 Ok(Some(ref item)) => {

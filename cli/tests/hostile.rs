@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::sync::OnceLock;
 
 use hairline::{Session, trace_counter, trace_instant, trace_scope};
 
@@ -91,6 +92,19 @@ const CASES: &[Case] = &[
     (&["merge", "good.json", "zero.fxt", "-o", "o.fxt"], 1, "zero.fxt: byte "),
     (&["merge", "empty", "good.json", "-o", "good.json"], 1, "good.json: it is an input"),
     (&["merge", "good.json", "-o", "folder.pftrace"], 1, "folder.pftrace: it is a folder"),
+    (&["convert", "empty", "o.otlp"], 1, "empty: byte 0: it is empty"),
+    (&["convert", "huge.pftrace", "o.otlp"], 1, "huge.pftrace: byte "),
+    (&["convert", "deep.json", "o.otlp.json"], 1, "deep.json: byte "),
+    (&["convert", "cut.gz", "o.otlp.json"], 1, "cut.gz: "),
+    (&["convert", "missing", "o.otlp"], 1, "missing: "),
+    (&["convert", "good.json", "o.fxt", "--one-in", "2"], 2, "only an output .otlp"),
+    (&["diff", "good.json", "empty"], 1, "empty: byte 0: it is empty"),
+    (&["diff", "garbage", "good.json"], 1, "garbage: byte 0: neither"),
+    (&["diff", "good.json", "missing"], 1, "missing: "),
+    (&["diff", "good.json", "folder.pftrace"], 1, "folder.pftrace: it is a folder"),
+    (&["diff", "zero.fxt", "good.json"], 1, "zero.fxt: byte "),
+    (&["diff", "good.json", "--", "good.json", "field.pftrace"], 1, "field.pftrace: byte "),
+    (&["diff", "good.json"], 2, "give two traces"),
     (&["view", "--no-open", "missing"], 1, "missing: "),
     (&["view", "--no-open", "empty"], 1, "empty: is empty"),
     (&["view", "--no-open", "folder.pftrace"], 1, "folder.pftrace: it is no regular file"),
@@ -136,7 +150,13 @@ fn what_makes_no_sense_is_one_line_and_leaves_nothing() {
 }
 
 /// Small traces in the three formats.
-fn traces() -> Vec<(&'static str, Vec<u8>)> {
+fn traces() -> &'static [(&'static str, Vec<u8>)] {
+    // A process has one session at a time, and each test asks for the traces.
+    static TRACES: OnceLock<Vec<(&str, Vec<u8>)>> = OnceLock::new();
+    TRACES.get_or_init(recorded)
+}
+
+fn recorded() -> Vec<(&'static str, Vec<u8>)> {
     let folder = tempfile::tempdir().expect("a folder");
     let mut traces = Vec::new();
     for name in ["a.fxt", "a.pftrace"] {
@@ -169,6 +189,9 @@ impl Numbers {
     fn damaged(&mut self, trace: &[u8]) -> Vec<u8> {
         let mut bytes = trace.to_vec();
         for _ in 0..=self.below(4) {
+            if bytes.is_empty() {
+                break;
+            }
             let at = self.below(bytes.len());
             match self.below(6) {
                 0 => bytes.truncate(at.max(1)),
@@ -188,10 +211,10 @@ const RUNS: usize = 40;
 #[test]
 fn damaged_traces_are_converted_or_refused_as_a_whole() {
     let mut numbers = Numbers(0x9e37_79b9_7f4a_7c15);
-    for (name, trace) in traces() {
+    for &(name, ref trace) in traces() {
         for run in 0..RUNS {
             let folder = tempfile::tempdir().expect("a folder");
-            let damaged = numbers.damaged(&trace);
+            let damaged = numbers.damaged(trace);
             fs::write(folder.path().join(name), &damaged).expect("a file");
             let to = ["o.pftrace", "o.fxt", "o.json"][run % 3];
             let output = match run % 2 {
@@ -207,6 +230,68 @@ fn damaged_traces_are_converted_or_refused_as_a_whole() {
             assert_eq!(fs::read(folder.path().join(name)).expect("the input"), damaged, "{about}");
             let there = fs::read_dir(folder.path()).expect("the folder").count();
             assert_eq!(there, 1 + usize::from(is_written), "{about}");
+        }
+    }
+}
+
+/// The spans of OTLP's JSON have ids of their own, and end after they begin.
+fn check_spans(path: &Path, about: &str) {
+    let all: serde_json::Value = serde_json::from_slice(&fs::read(path).expect("the spans")).expect("JSON");
+    let mut ids = std::collections::HashSet::new();
+    for resource in all["resourceSpans"].as_array().expect("resources") {
+        for span in resource["scopeSpans"][0]["spans"].as_array().expect("spans") {
+            let text = |key: &str| span[key].as_str().unwrap_or_else(|| panic!("{about}: {key}")).to_owned();
+            let is_id = |id: &str, len| id.len() == len && id.bytes().any(|digit| digit != b'0');
+            assert!(is_id(&text("traceId"), 32) && is_id(&text("spanId"), 16), "{about}: {span}");
+            assert!(ids.insert(text("spanId")), "{about}: {span}");
+            let time = |key: &str| text(key).parse::<u64>().expect("a time");
+            assert!(time("startTimeUnixNano") <= time("endTimeUnixNano"), "{about}: {span}");
+        }
+    }
+}
+
+#[test]
+fn damaged_traces_become_valid_spans_or_nothing() {
+    let mut numbers = Numbers(0x2545_f491_4f6c_dd1d);
+    for &(name, ref trace) in traces() {
+        for run in 0..RUNS {
+            let folder = tempfile::tempdir().expect("a folder");
+            fs::write(folder.path().join(name), numbers.damaged(trace)).expect("a file");
+            let to = ["o.otlp", "o.otlp.json"][run % 2];
+            let output = hairline(folder.path(), &["convert", name, to]);
+            let said = String::from_utf8_lossy(&output.stderr);
+            let about = format!("{name}, run {run}: {said}");
+            assert!(matches!(output.status.code(), Some(0 | 1)) && !said.contains("panicked"), "{about}");
+            let (path, is_whole) = (folder.path().join(to), output.status.success());
+            assert_eq!(path.exists(), is_whole || said.contains("is in the output"), "{about}");
+            let there = fs::read_dir(folder.path()).expect("the folder").count();
+            assert_eq!(there, 1 + usize::from(path.exists()), "{about}");
+            if path.exists() && to.ends_with(".json") {
+                check_spans(&path, &about);
+            }
+        }
+    }
+}
+
+#[test]
+fn damaged_traces_are_compared_or_refused() {
+    let mut numbers = Numbers(0x9e6c_63d0_876a_3f6b);
+    for &(name, ref trace) in traces() {
+        for run in 0..RUNS {
+            let folder = tempfile::tempdir().expect("a folder");
+            fs::write(folder.path().join("whole"), trace).expect("a file");
+            fs::write(folder.path().join(name), numbers.damaged(trace)).expect("a file");
+            let form = ["--json", "--csv", "--all"][run % 3];
+            let few = ["diff", form, "--fail-if", "p99 > +10%", "whole", name];
+            let many =
+                ["diff", form, "whole", "whole", "whole", "whole", name, "--", name, name, name, name, name];
+            let output = hairline(folder.path(), if run % 2 == 0 { &few[..] } else { &many[..] });
+            let said = String::from_utf8_lossy(&output.stderr);
+            let about = format!("{name}, run {run}: {said}");
+            assert!(matches!(output.status.code(), Some(0 | 1 | 6)) && !said.contains("panicked"), "{about}");
+            let is_json = serde_json::from_slice::<serde_json::Value>(&output.stdout).is_ok();
+            assert!(form != "--json" || output.stdout.is_empty() || is_json, "{about}");
+            assert!(fs::read_dir(folder.path()).expect("the folder").count() == 2, "{about}");
         }
     }
 }

@@ -6,7 +6,7 @@
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 
-use hairline_convert::{Context, FileFormat, Item, TraceFormat, create, open};
+use hairline_convert::{BriefUse, Context, FileFormat, Item, MOST_BRIEF, TraceFormat, create, open};
 use hairline_formats::fxt::{self, EventKind, StringRef, ThreadRef};
 use hairline_formats::{Value, truncate_utf8};
 
@@ -31,7 +31,15 @@ fn measure(path: &str, to: Option<TraceFormat>) -> Result<(), Box<dyn std::error
     let mut reader = open(File::open(path)?, None)?;
     let mut writer = to.map(|format| create(format, io::sink()));
     let (mut events, mut tracks) = (0_u64, 0_u64);
+    // Without a writer the trace is read as by a command that counts its events.
+    let wanted = if to.is_none() { BriefUse::Counting } else { BriefUse::Writing };
+    let mut briefs = Vec::with_capacity(MOST_BRIEF);
     loop {
+        reader.briefs(wanted, &mut context, &mut briefs);
+        events += briefs.len() as u64;
+        if let Some(writer) = &mut writer {
+            writer.write_briefs(&briefs, &context.strings)?;
+        }
         // By reference, because an item is large.
         let next = reader.next(&mut context);
         let item = match &next {

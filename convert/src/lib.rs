@@ -29,6 +29,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod brief;
 mod context;
 mod error;
 mod flow_ids;
@@ -52,6 +53,7 @@ mod ties;
 pub mod timeline;
 mod track_event;
 
+pub use brief::{BriefEvent, BriefKind, BriefUse, MOST_BRIEF};
 pub use context::Context;
 pub use error::Error;
 pub use format::{FileFormat, TraceFormat, detect, is_gzip};

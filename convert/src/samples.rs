@@ -1,5 +1,7 @@
 //! Stack samples: which function a thread was in at a moment.
 
+use hairline_formats::track_event::{CpuMode, UnwindError};
+
 use crate::scheduling::Copied;
 
 /// The call stack of a thread at a moment.
@@ -15,6 +17,10 @@ pub struct Sample<'a> {
     pub cpu: Option<u32>,
     /// What the sample was taken for.
     pub kind: SampleKind,
+    /// What the processor was doing.
+    pub mode: CpuMode,
+    /// Why the call stack ends before its root; [`UnwindError::Unknown`] if it does not.
+    pub unwind_error: UnwindError,
     /// The call stack.
     pub stack: &'a dyn Stack,
     /// The record in its own format, if it is valid by itself.

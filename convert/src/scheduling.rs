@@ -4,6 +4,11 @@ use std::sync::Arc;
 
 use crate::TraceFormat;
 
+// What reports say.
+pub(crate) const BEFORE_0: &str = "thread states before 0, left out";
+pub(crate) const OTHERS: &str = "ftrace events that are not about scheduling left out";
+pub(crate) const WAKERS: &str = "wakers of threads left out";
+
 /// Changes of thread states, from one record or packet.
 #[derive(Clone, Copy, Debug)]
 pub struct Scheduling<'a> {

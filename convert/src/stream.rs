@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::{Context, Error, Item, Report};
+use crate::{BriefEvent, BriefUse, Context, Error, Item, Report, Strings};
 
 /// Reads a trace item by item.
 ///
@@ -22,6 +22,37 @@ pub trait TraceReader {
     /// Fails with the byte offset if the input is not valid in its format. Later calls return `None`. An
     /// input that ends early is also an error ([`Error::is_truncated`]); all items before it are valid.
     fn next<'s>(&'s mut self, context: &'s mut Context) -> Result<Option<Item<'s>>, Error>;
+
+    /// Reads the events that come next, up to the first one that has no [`BriefEvent`] for this use: at most
+    /// [`MOST_BRIEF`](crate::MOST_BRIEF), and maybe none, as at the end. [`next`](Self::next) returns what follows. It
+    /// would have returned an item for each of these events too.
+    ///
+    /// ```
+    /// use hairline_convert::{BriefUse, Context, TraceReader, TrackEventReader};
+    /// use hairline_formats::track_event::{Event, EventType, SequenceId, event};
+    ///
+    /// let mut trace = Vec::new();
+    /// for time in 0..100 {
+    ///     let instant = Event::new(SequenceId(1), EventType::Instant, time);
+    ///     event(&mut trace, &Event { needs_state: false, ..instant });
+    /// }
+    /// let (mut reader, mut context) = (TrackEventReader::new(&trace[..]), Context::new());
+    /// let (mut briefs, mut all) = (Vec::new(), 0);
+    /// loop {
+    ///     reader.briefs(BriefUse::Counting, &mut context, &mut briefs);
+    ///     all += briefs.len();
+    ///     if reader.next(&mut context)?.is_none() {
+    ///         break;
+    ///     }
+    ///     all += 1;
+    /// }
+    /// assert_eq!(all, 101); // the events and their track
+    /// # Ok::<(), hairline_convert::Error>(())
+    /// ```
+    fn briefs(&mut self, wanted: BriefUse, context: &mut Context, briefs: &mut Vec<BriefEvent>) {
+        let _ = (wanted, context);
+        briefs.clear();
+    }
 
     /// Counts the data that the reader did not understand and skipped.
     fn report(&self) -> &Report;
@@ -52,6 +83,17 @@ pub trait TraceWriter {
     /// # Errors
     /// Fails if the output cannot be written.
     fn write(&mut self, item: &Item<'_>) -> io::Result<()>;
+
+    /// Writes events that a reader gave for [writing](BriefUse::Writing). `strings` are those of its context.
+    ///
+    /// # Errors
+    /// As `write`.
+    fn write_briefs(&mut self, briefs: &[BriefEvent], strings: &Strings) -> io::Result<()> {
+        briefs
+            .iter()
+            .filter_map(|brief| brief.event(strings))
+            .try_for_each(|event| self.write(&Item::Event(event)))
+    }
 
     /// Writes the end of the trace, and flushes the output.
     ///

@@ -81,7 +81,9 @@ pub struct Stretch {
     pub cpu: Option<u32>,
     /// Whether the thread's state changes at `end`, or only the question ends there.
     pub is_whole: bool,
-    /// The thread that ended this sleep, if the trace says so.
+    /// Whether a wake-up ends this sleep: `end` is then not the time at which the thread runs again.
+    pub is_woken: bool,
+    /// The thread that ended this sleep, if the trace says so. `None`: an interrupt may have done it.
     pub waker: Option<u64>,
 }
 
@@ -110,11 +112,15 @@ pub struct Timeline {
     cpus: HashMap<u32, Vec<Run>>,
     changes: usize,
     left_out: u64,
+    /// The time of the first change of all.
+    begin: Option<i64>,
 }
 
 #[derive(Debug, Default)]
 struct Thread {
     changes: Vec<Change>,
+    /// As that of the timeline: before it, no state is known.
+    begin: i64,
     /// The sums up to every 32nd change.
     sums: Vec<Split>,
     /// The first change that was dropped.
@@ -147,16 +153,19 @@ impl Timeline {
     }
 
     fn change(&mut self, change: &StateChange) {
+        if self.changes >= MOST_CHANGES {
+            self.left_out += 1;
+            if let Some(thread) = self.threads.get_mut(&change.tid) {
+                thread.until = Some(thread.until.map_or(change.time, |until| until.min(change.time)));
+            }
+            return;
+        }
         if let Some(name) = &change.name {
             self.names.insert(change.tid, Arc::clone(name));
         }
-        let thread = self.threads.entry(change.tid).or_default();
-        if self.changes >= MOST_CHANGES {
-            self.left_out += 1;
-            thread.until = Some(thread.until.map_or(change.time, |until| until.min(change.time)));
-            return;
-        }
         self.changes += 1;
+        self.begin = Some(self.begin.map_or(change.time, |begin| begin.min(change.time)));
+        let thread = self.threads.entry(change.tid).or_default();
         thread.changes.push(Change {
             time: change.time,
             waker: change.waker.and_then(|waker| u32::try_from(waker).ok()).unwrap_or(0),
@@ -181,6 +190,7 @@ impl Timeline {
     pub fn finish(&mut self) {
         self.cpus.clear();
         for (tid, thread) in &mut self.threads {
+            thread.begin = self.begin.unwrap_or_default();
             thread.finish();
             for (index, change) in thread.changes.iter().enumerate() {
                 if change.state.is_running() && change.cpu != NO_CPU {
@@ -231,29 +241,43 @@ impl Timeline {
     pub fn state(&self, tid: u64, time: i64) -> Option<RunState> {
         let thread = self.threads.get(&tid)?;
         let index = thread.changes.partition_point(|change| change.time <= time);
-        thread.state_before(index)
+        thread.state_before(index, time)
     }
 
     /// Shows the stretches of a thread from `start` to `end`, cut to that time.
     pub fn stretches(&self, tid: u64, start: i64, end: i64, show: &mut dyn FnMut(&Stretch)) {
         let Some(thread) = self.threads.get(&tid) else { return };
-        let mut index = thread.changes.partition_point(|change| change.time <= start);
         let mut from = start;
+        if from < thread.begin.min(end) {
+            from = thread.begin.min(end);
+            let unknown = Stretch {
+                start,
+                end: from,
+                state: None,
+                cpu: None,
+                is_whole: false,
+                is_woken: false,
+                waker: None,
+            };
+            show(&unknown);
+        }
+        let mut index = thread.changes.partition_point(|change| change.time <= from);
         while from < end {
             let next = thread.changes.get(index);
             let until = next.map_or(end, |next| next.time.min(end));
-            let state = thread.state_before(index);
+            let state = thread.state_before(index, from);
             let next_run = thread.changes[index..].iter().take(4).find(|change| change.state.is_running());
             let own = index.checked_sub(1).map(|index| thread.changes[index]);
             let at = if state == Some(RunState::Running) { own } else { next_run.copied() };
-            let woken = next.filter(|next| next.is_wakeup && next.waker != 0);
+            let wakeup = next.filter(|next| next.is_wakeup);
             show(&Stretch {
                 start: from,
                 end: until,
                 state,
                 cpu: at.map(|change| change.cpu).filter(|cpu| *cpu != NO_CPU).map(u32::from),
                 is_whole: next.is_some_and(|next| next.time <= end),
-                waker: woken.map(|next| u64::from(next.waker)),
+                is_woken: wakeup.is_some(),
+                waker: wakeup.map(|next| u64::from(next.waker)).filter(|waker| *waker != 0),
             });
             from = until;
             index += 1;
@@ -310,14 +334,15 @@ impl Thread {
         }
     }
 
-    /// The state before the change with this index.
-    fn state_before(&self, index: usize) -> Option<RunState> {
+    /// The state before the change with this index, at a time since the change before that.
+    fn state_before(&self, index: usize, time: i64) -> Option<RunState> {
         match index.checked_sub(1) {
             Some(_) if index == self.changes.len() && self.until.is_some() => None,
             Some(before) => Some(self.changes[before].state).filter(|state| *state != RunState::Dead),
-            // The first change of a thread that ran is that it leaves its processor.
+            // The first change of a thread that ran is that it leaves its processor. When it came there is not
+            // in the trace, so that was before the trace has changes.
             None => {
-                let first = self.changes.first()?;
+                let first = self.changes.first().filter(|_| time >= self.begin)?;
                 let ran = !first.is_wakeup && first.cpu != NO_CPU && !first.state.is_running();
                 ran.then_some(RunState::Running)
             }
@@ -329,20 +354,18 @@ impl Thread {
         let index = self.changes.partition_point(|change| change.time <= time);
         let Some(last) = index.checked_sub(1) else {
             let mut split = Split::default();
-            let first = self.changes.first().map_or(0, |first| first.time);
-            split.add(self.state_before(0), time.saturating_sub(first));
+            let first = self.changes.first().map_or(self.begin, |first| first.time);
+            split.add(self.state_before(0, self.begin), time.max(self.begin).saturating_sub(first));
+            split.add(None, time.min(self.begin).saturating_sub(self.begin));
             return split;
         };
         let block = last / BLOCK;
         let mut split = self.sums.get(block).copied().unwrap_or_default();
         for index in block * BLOCK..last {
             let (change, next) = (self.changes[index], self.changes[index + 1]);
-            split.add(
-                Some(change.state).filter(|s| *s != RunState::Dead),
-                next.time.saturating_sub(change.time),
-            );
+            split.add(Some(change.state), next.time.saturating_sub(change.time));
         }
-        split.add(self.state_before(index), time.saturating_sub(self.changes[last].time));
+        split.add(self.state_before(index, time), time.saturating_sub(self.changes[last].time));
         split
     }
 }
@@ -376,6 +399,7 @@ mod tests {
             .map(|_| at((random(&mut seed) % 10_000) as i64, states[random(&mut seed) as usize % 4]))
             .collect();
         changes.rotate_left(100);
+        changes.push(StateChange::new(-60, 9, RunState::Running));
         let timeline = timeline(&changes);
         for _ in 0..300 {
             let start = (random(&mut seed) % 10_500) as i64 - 200;
@@ -433,10 +457,30 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_that_leaves_its_processor_first_ran_before() {
-        let timeline = timeline(&[at(100, RunState::Sleeping), at(200, RunState::Running)]);
+    fn threads_beyond_the_limit_take_no_memory() {
+        let sleeps =
+            |tid| StateChange { name: Some("a".into()), ..StateChange::new(5, tid, RunState::Sleeping) };
+        let mut all = timeline(&[at(1, RunState::Running)]);
+        all.changes = MOST_CHANGES;
+        let more: Vec<_> = (8..1008).map(sleeps).collect();
+        all.add(&Scheduling { changes: &more, copy: None, others: 0 });
+        all.finish();
+        assert_eq!((all.threads.len(), all.names.len(), all.left_out()), (1, 0, 1000));
+        assert_eq!(all.split(8, 1, 9), Split { running: 0, unknown: 8, ..Split::default() });
+        assert_eq!(all.split(9, 0, 9).unknown, 9);
+    }
+
+    #[test]
+    fn a_thread_that_leaves_its_processor_first_ran_since_the_first_change_of_all() {
+        let other = StateChange::new(60, 9, RunState::Running);
+        let timeline = timeline(&[at(100, RunState::Sleeping), at(200, RunState::Running), other]);
         let split = timeline.split(8, 50, 250);
-        assert_eq!(split, Split { running: 100, asleep: 100, ..Split::default() });
-        assert_eq!(timeline.split(9, 0, 10).unknown, 10);
+        assert_eq!(split, Split { running: 90, asleep: 100, unknown: 10, ..Split::default() });
+        let mut all = Vec::new();
+        timeline.stretches(8, 50, 150, &mut |stretch| all.push((stretch.start, stretch.end, stretch.state)));
+        let (running, asleep) = (Some(RunState::Running), Some(RunState::Sleeping));
+        assert_eq!(all, [(50, 60, None), (60, 100, running), (100, 150, asleep)]);
+        assert_eq!([55, 60, 99, 100].map(|time| timeline.state(8, time)), [None, running, running, asleep]);
+        assert_eq!(timeline.split(10, 0, 10).unknown, 10);
     }
 }

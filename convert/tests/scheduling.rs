@@ -143,3 +143,32 @@ proptest! {
         read(&trace);
     }
 }
+
+/// What the processor did and how the stack ended survive both formats.
+#[test]
+fn samples_keep_all_that_they_say() {
+    use hairline_formats::track_event::{CpuMode, PacketData, PacketReader, UnwindError};
+    let (mode, unwind_error) = (CpuMode::Kernel, UnwindError::MemoryInvalid);
+    let sample = PerfSample { cpu: Some(3), pid: 7, tid: 8, mode, unwind_error, ..PerfSample::default() };
+    let mut trace = Vec::new();
+    te::interned_stacks(&mut trace, SEQUENCE, true, &[]);
+    te::perf_sample(&mut trace, SEQUENCE, 15, &sample);
+    for format in [TraceFormat::Fxt, TraceFormat::TrackEvent] {
+        let mut out = Vec::new();
+        let (mut reader, mut context) = (open(&trace[..], None).unwrap(), Context::new());
+        let mut writer = create(format, &mut out);
+        while let Some(item) = reader.next(&mut context).unwrap() {
+            writer.write(&item).unwrap();
+        }
+        writer.finish().unwrap();
+        drop((reader, writer));
+        trace = out;
+    }
+    let (mut reader, mut found) = (PacketReader::new(&trace[..]), Vec::new());
+    while let Some((_, packet)) = reader.next().unwrap() {
+        if let Some(PacketData::Sample(sample)) = packet.data {
+            found.push(sample);
+        }
+    }
+    assert_eq!(found, [sample]);
+}

@@ -38,6 +38,7 @@ pub mod fxt;
 mod input;
 mod numbered;
 pub mod proto;
+mod switch;
 mod text;
 #[cfg(feature = "json")]
 pub mod trace_event_json;
@@ -45,6 +46,7 @@ pub mod track_event;
 mod value;
 
 pub use error::{DecodeError, DecodeErrorKind};
+pub use switch::{SideState, SwitchSide};
 pub use text::truncate_utf8;
 pub use value::{Entries, Path, Value};
 

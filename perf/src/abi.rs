@@ -30,11 +30,18 @@ pub(crate) struct EventAttr {
 const _: () = assert!(size_of::<EventAttr>() == 112, "PERF_ATTR_SIZE_VER5");
 
 /// `PERF_TYPE_*`
+pub(crate) const TYPE_HARDWARE: u32 = 0;
 pub(crate) const TYPE_SOFTWARE: u32 = 1;
 pub(crate) const TYPE_TRACEPOINT: u32 = 2;
 
+/// `PERF_COUNT_HW_*`
+pub(crate) const HW_CYCLES: u64 = 0;
+pub(crate) const HW_INSTRUCTIONS: u64 = 1;
+pub(crate) const HW_CACHE_MISSES: u64 = 3;
+
 /// `PERF_COUNT_SW_*`
 pub(crate) const SW_CPU_CLOCK: u64 = 0;
+pub(crate) const SW_TASK_CLOCK: u64 = 1;
 pub(crate) const SW_CONTEXT_SWITCHES: u64 = 3;
 pub(crate) const SW_DUMMY: u64 = 9;
 
@@ -73,6 +80,8 @@ pub(crate) mod sample {
 }
 
 /// `PERF_FORMAT_*`
+pub(crate) const FORMAT_TOTAL_TIME_ENABLED: u64 = 1;
+pub(crate) const FORMAT_TOTAL_TIME_RUNNING: u64 = 1 << 1;
 pub(crate) const FORMAT_ID: u64 = 1 << 2;
 pub(crate) const FORMAT_LOST: u64 = 1 << 4;
 
@@ -126,12 +135,16 @@ pub(crate) mod ioctl {
 #[cfg_attr(not(all(target_os = "linux", target_endian = "little")), allow(dead_code))]
 pub(crate) const FLAG_CLOEXEC: u32 = 8;
 
+/// `CLOCK_MONOTONIC` of linux/time.h.
+pub(crate) const CLOCK_MONOTONIC: i32 = 1;
+
 /// `CLOCK_BOOTTIME` of linux/time.h.
 pub(crate) const CLOCK_BOOTTIME: i32 = 7;
 
 /// Numbers of asm-generic/errno-base.h, which all processors have. Not libc's: only Linux needs that package.
 pub(crate) mod errno {
     pub(crate) const EPERM: i32 = 1;
+    pub(crate) const ENOENT: i32 = 2;
     pub(crate) const ESRCH: i32 = 3;
     pub(crate) const ENOMEM: i32 = 12;
     pub(crate) const ENFILE: i32 = 23;

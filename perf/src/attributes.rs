@@ -11,7 +11,21 @@ pub enum Inherit {
     All,
 }
 
-/// The kind of an event, and what its records contain. The times of all records are `CLOCK_BOOTTIME`.
+/// What is counted, in user mode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Counter {
+    /// Cycles of the processors.
+    Cycles,
+    /// Instructions that were executed.
+    Instructions,
+    /// Accesses that found their data in no cache, as the processor defines it.
+    CacheMisses,
+    /// The CPU time, in ns. The kernel counts it itself, so each machine has it.
+    TaskClock,
+}
+
+/// The kind of an event, and what its records contain. The times of all records are `CLOCK_BOOTTIME`,
+/// but for those of a tracepoint.
 ///
 /// Events whose records share a ring need the same [`Layout`] only in their samples: the other records end
 /// with the same fields.
@@ -71,11 +85,33 @@ impl Attributes {
         at
     }
 
-    /// Each hit of a tracepoint, with its raw fields. `id` is the number in tracefs, which needs rights.
+    /// A counter without records: [`Event::count`](crate::Event::count) reads it.
+    #[must_use]
+    pub fn count(counter: Counter) -> Self {
+        let (kind, config) = match counter {
+            Counter::Cycles => (abi::TYPE_HARDWARE, abi::HW_CYCLES),
+            Counter::Instructions => (abi::TYPE_HARDWARE, abi::HW_INSTRUCTIONS),
+            Counter::CacheMisses => (abi::TYPE_HARDWARE, abi::HW_CACHE_MISSES),
+            Counter::TaskClock => (abi::TYPE_SOFTWARE, abi::SW_TASK_CLOCK),
+        };
+        Self(EventAttr {
+            kind,
+            size: size_of::<EventAttr>() as u32,
+            config,
+            read_format: abi::FORMAT_TOTAL_TIME_ENABLED | abi::FORMAT_TOTAL_TIME_RUNNING,
+            flags: flag::EXCLUDE_KERNEL | flag::EXCLUDE_HV,
+            ..EventAttr::default()
+        })
+    }
+
+    /// Each hit of a tracepoint, with its raw fields. `id` is the number in tracefs, which needs rights. Its
+    /// times
+    /// are `CLOCK_MONOTONIC`: the kernel refuses others for tracepoints.
     #[must_use]
     pub fn tracepoint(id: u64) -> Self {
         let mut point = Self::software(id);
         point.0.kind = abi::TYPE_TRACEPOINT;
+        point.0.clockid = abi::CLOCK_MONOTONIC;
         point.0.flags &= !flag::EXCLUDE_KERNEL;
         point.0.sample_period = 1;
         point.0.sample_type |= sample::RAW;
@@ -95,6 +131,13 @@ impl Attributes {
             Inherit::Threads => flag::INHERIT | flag::INHERIT_THREAD,
             Inherit::All => flag::INHERIT,
         })
+    }
+
+    /// Adds [`Record::Switch`](crate::Record). One event that has samples too costs a switch less than two
+    /// do.
+    #[must_use]
+    pub fn and_switches(self) -> Self {
+        self.with(flag::CONTEXT_SWITCH)
     }
 
     /// Adds [`Record::Fork`](crate::Record), `Comm` and `Exit`.

@@ -20,6 +20,7 @@ pub fn advice(e: &io::Error) -> &'static str {
         (io::ErrorKind::PermissionDenied, _) => {
             "set kernel.perf_event_paranoid to 2 or less, or give CAP_PERFMON"
         }
+        (_, Some(errno::ENOENT)) => "this machine has no such counter, as most virtual machines",
         (io::ErrorKind::QuotaExceeded, _) | (_, Some(errno::EMFILE | errno::ENFILE)) => {
             "raise the limit of open files (ulimit -n)"
         }
@@ -90,6 +91,19 @@ impl Event {
         let mut words = [0; 3];
         sys::read_words(&self.fd, &mut words)?;
         Ok(words[1])
+    }
+
+    /// Returns the count of [`Attributes::count`], with those of threads that have inherited the event.
+    /// `None`: it
+    /// has not counted.
+    #[must_use]
+    pub fn count(&self) -> Option<u64> {
+        let mut words = [0; 3]; // the count, the time enabled, the time counted
+        if sys::read_words(&self.fd, &mut words).ok()? < 3 || words[2] == 0 {
+            return None;
+        }
+        let whole = u128::from(words[0]) * u128::from(words[1]) / u128::from(words[2]);
+        u64::try_from(whole).ok()
     }
 
     /// Returns the number of records that found no room in the ring, of this event and of those that later

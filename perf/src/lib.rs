@@ -3,6 +3,8 @@
 //!
 //! ```text
 //! own                  the threads of this process
+//! wakings              who woke whom, where the kernel permits it
+//! counts               counters of the hardware
 //! tasks                the states of threads, from the records of all processors
 //! ring  event          memory that the kernel writes; a file descriptor for each event
 //! attributes           the kind of an event
@@ -33,6 +35,7 @@
 
 mod abi;
 mod attributes;
+mod counts;
 mod cpus;
 mod event;
 mod own;
@@ -41,12 +44,14 @@ mod record;
 mod ring;
 mod sys;
 mod tasks;
+mod wakings;
 
-pub use attributes::{Attributes, Inherit, Layout};
+pub use attributes::{Attributes, Counter, Inherit, Layout};
+pub use counts::Counts;
 pub use cpus::online_cpus;
 pub use event::{Event, Id, advice};
 pub use own::Switches;
 pub use own_events::{OwnEvents, RING};
 pub use record::{Direction, Mapping, Record, Stamp, Task, Words};
 pub use ring::{Read, Ring};
-pub use tasks::{Change, Named, State, Taken, Tasks};
+pub use tasks::{Change, Named, State, Taken, Tasks, Waker, Waking};

@@ -5,18 +5,24 @@ use std::io;
 
 use crate::attributes::{Attributes, Inherit};
 use crate::own_events::OwnEvents;
-use crate::record::Task;
+use crate::record::{Record, Stamp, Task};
 use crate::tasks::{State, Taken, Tasks};
+use crate::wakings::Wakings;
 
-/// Records up to this age wait: the kernel takes the time of a record before it writes the record, and the
-/// rings are read one after the other.
+/// Records of this age, at the time when the first ring is read, have all been in their rings then: the kernel
+/// takes the time of a record before it writes the record.
 const SETTLED_AFTER: u64 = 10_000_000;
 
 /// The switches of threads.
 #[derive(Debug)]
 pub struct Switches {
-    events: OwnEvents,
+    /// `None`: the caller has the records, from events for something else.
+    events: Option<OwnEvents>,
+    /// `None`: the kernel does not permit it. Most users may not.
+    wakings: Option<Wakings>,
     tasks: Tasks,
+    /// The time at which the last read of all rings began.
+    read_at: u64,
 }
 
 impl Switches {
@@ -33,7 +39,8 @@ impl Switches {
                 tasks.found(Task { pid, tid }, name.as_bytes(), now(), cpu, state);
             }
         })?;
-        Ok(Self { events, tasks })
+        let left = may_open.saturating_sub(events.count() as u64);
+        Ok(Self { events: Some(events), wakings: Wakings::of_this_process(left).ok(), tasks, read_at: 0 })
     }
 
     /// Opens events for the process `pid`, which has not yet executed its program, and for all processes that it
@@ -43,35 +50,70 @@ impl Switches {
     /// As those of [`Event::open`](crate::Event::open) and [`Ring::at_most`](crate::Ring::at_most).
     pub fn of_command(pid: u32, bytes: usize) -> io::Result<Self> {
         let attributes = Attributes::switches().inherit(Inherit::All).enable_on_exec();
-        Ok(Self { events: OwnEvents::open_for_command(&attributes, pid, bytes)?, tasks: Tasks::new(None) })
+        let events = OwnEvents::open_for_command(&attributes, pid, bytes)?;
+        Ok(Self { events: Some(events), ..Self::of_records(pid) })
+    }
+
+    /// Follows the same threads by records that the caller [adds](Self::add): those of its own events for
+    /// them, with [`Attributes::and_switches`] and [`Attributes::tasks`].
+    #[must_use]
+    pub fn of_records(pid: u32) -> Self {
+        Self { events: None, wakings: Wakings::of_command(pid).ok(), tasks: Tasks::new(None), read_at: 0 }
+    }
+
+    /// Adds a record of the caller's events. Those without a meaning for threads are ignored.
+    pub fn add(&mut self, record: &Record<'_>, stamp: Stamp) {
+        self.tasks.add(record, stamp);
+    }
+
+    fn all(&self) -> impl Iterator<Item = &OwnEvents> {
+        self.events.iter().chain(self.wakings.iter().map(Wakings::events))
+    }
+
+    /// Returns whether the kernel tells who wakes whom.
+    #[must_use]
+    pub fn has_wakings(&self) -> bool {
+        self.wakings.is_some()
     }
 
     /// Returns the file descriptors, which a forked child closes.
     #[must_use]
     pub fn raw_fds(&self) -> Vec<i32> {
-        self.events.raw_fds()
+        self.all().flat_map(OwnEvents::raw_fds).collect()
     }
 
-    /// Reads the rings. Returns the part of the fullest ring that was filled, in percent.
-    pub fn read(&mut self) -> u64 {
-        let Self { events, tasks } = self;
-        events.read(|record, stamp| tasks.add(&record, stamp))
+    /// Reads the rings. `began`: `CLOCK_BOOTTIME` in ns before the first ring was read, also of those whose
+    /// records the caller [adds](Self::add). Returns the part of the fullest ring that was filled, in percent.
+    ///
+    /// The time matters: this thread may lose its processor between two rings. The second one then has records
+    /// that are newer than those still to be read from the first one.
+    pub fn read(&mut self, began: u64) -> u64 {
+        self.read_at = began;
+        self.read_rings()
     }
 
-    /// Returns what the records tell that are old enough at `now`.
-    pub fn take(&mut self, now: u64) -> Taken {
-        self.tasks.take(now.saturating_sub(SETTLED_AFTER))
+    fn read_rings(&mut self) -> u64 {
+        let Self { events, wakings, tasks, .. } = self;
+        let switches =
+            events.as_mut().map_or(0, |events| events.read(|record, stamp| tasks.add(&record, stamp)));
+        let read = |wakings: &mut Wakings| wakings.read(|waking, stamp| tasks.add_waking(waking, stamp));
+        wakings.as_mut().map_or(0, read).max(switches)
     }
 
-    /// Returns what the records up to a time tell.
-    pub fn take_until(&mut self, until: u64) -> Taken {
-        self.tasks.take(until)
+    /// Returns what the records tell that no older one can precede.
+    pub fn take(&mut self) -> Taken {
+        self.take_older(SETTLED_AFTER)
+    }
+
+    /// Returns what the records tell that had this age, in ns, when the last [read](Self::read) began.
+    pub fn take_older(&mut self, age: u64) -> Taken {
+        self.tasks.take(self.read_at.saturating_sub(age))
     }
 
     /// Ends the recording, and returns what is left.
     pub fn finish(&mut self) -> Taken {
         self.disable();
-        self.read();
+        self.read_rings();
         self.tasks.take_rest()
     }
 
@@ -83,19 +125,21 @@ impl Switches {
 
     /// Ends the recording. The descriptors stay open.
     pub fn disable(&self) {
-        self.events.disable();
+        self.all().for_each(OwnEvents::disable);
     }
 
     /// Returns the number of records that were lost since the last call: see [`OwnEvents::newly_lost`].
     pub fn newly_lost(&mut self, ask: bool) -> u64 {
-        self.events.newly_lost(ask)
+        let switches = self.events.as_mut().map_or(0, |events| events.newly_lost(ask));
+        let wakings = self.wakings.as_mut().map_or(0, |wakings| wakings.newly_lost(ask));
+        switches.saturating_add(wakings)
     }
 }
 
 /// Returns the name, the state and the processor of a thread of this process. No state: it runs or could run.
 fn thread_now(tid: u32) -> Option<(String, Option<State>, u32)> {
-    let stat = std::fs::read_to_string(format!("/proc/self/task/{tid}/stat")).ok()?;
-    parse_stat(&stat)
+    let stat = std::fs::read(format!("/proc/self/task/{tid}/stat")).ok()?;
+    parse_stat(&String::from_utf8_lossy(&stat)) // a name may have any bytes
 }
 
 /// Parses `71 (name) S 1 ...`: the name may contain parentheses.
@@ -111,6 +155,8 @@ fn parse_stat(stat: &str) -> Option<(String, Option<State>, u32)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::Direction;
+    use crate::tasks::{Waker, Waking};
 
     #[test]
     fn the_state_of_a_thread_follows_its_name() {
@@ -122,6 +168,17 @@ mod tests {
     }
 
     #[test]
+    #[cfg(target_os = "linux")]
+    fn a_thread_whose_name_is_no_text_is_found() {
+        let named = std::thread::spawn(|| {
+            std::fs::write("/proc/thread-self/comm", b"b\xffd").unwrap();
+            let link = std::fs::read_link("/proc/thread-self").unwrap();
+            thread_now(link.file_name().unwrap().to_str().unwrap().parse().unwrap())
+        });
+        assert_eq!(named.join().unwrap().unwrap().0, "b\u{fffd}d");
+    }
+
+    #[test]
     fn this_thread_is_found_and_its_sleep_is_seen() {
         let Ok(mut own) = Switches::of_this_process(|| 0, 10_000) else { return };
         std::thread::sleep(std::time::Duration::from_millis(2));
@@ -130,6 +187,26 @@ mod tests {
         assert!(asleep >= 1 && !taken.names.is_empty(), "{taken:?}");
         assert_eq!(own.newly_lost(true), 0);
         assert!(!own.raw_fds().is_empty());
+    }
+
+    /// The reader has read the switches of a thread, loses its processor, and then reads the wake-ups.
+    #[test]
+    fn a_wake_up_waits_for_the_sleep_before_it_which_another_ring_has() {
+        const MS: u64 = 1_000_000;
+        let mut switches = Switches { events: None, wakings: None, tasks: Tasks::new(None), read_at: 0 };
+        let at = |time| Stamp { pid: 70, tid: 71, time, id: 0, cpu: 0 };
+        let waking = Waking { tid: 71, is_by_interrupt: false };
+        switches.add(&Record::Switch { direction: Direction::In }, at(50 * MS));
+        switches.tasks.add_waking(waking, Stamp { tid: 70, ..at(140 * MS) });
+        switches.read(100 * MS); // the wake-ups are read at 150 ms
+        let states = |taken: Taken| taken.changes.iter().map(|change| change.state).collect::<Vec<_>>();
+        assert_eq!(states(switches.take()), [State::Running]);
+        switches.add(&Record::Switch { direction: Direction::OutWaiting }, at(120 * MS));
+        switches.add(&Record::Switch { direction: Direction::In }, at(141 * MS));
+        switches.read(200 * MS);
+        let taken = switches.take();
+        assert_eq!(taken.changes[1].waker, Some(Waker { tid: 70, is_interrupt: false }));
+        assert_eq!(states(taken), [State::Asleep, State::Runnable, State::Running]);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! Each present thread gets an event on each processor, which its future threads inherit. All events of a
 //! processor write into one ring.
 
+use std::collections::HashSet;
 use std::io;
 
 use crate::abi::errno;
@@ -41,24 +42,12 @@ impl OwnEvents {
     pub fn open(attributes: &Attributes, may_open: u64, mut each: impl FnMut(u32)) -> io::Result<Self> {
         let cpus = online_cpus();
         let mut own = Self { rings: Vec::new(), events: Vec::new(), lost: 0, told: 0, malformed: 0 };
-        let mut opened: Vec<u32> = Vec::new();
-        for _ in 0..ROUNDS {
-            let new: Vec<u32> = thread_ids().into_iter().filter(|tid| !opened.contains(tid)).collect();
-            if new.is_empty() {
-                break;
+        for_new_threads(cpus.len() as u64, may_open, |tid| {
+            if own.open_thread(tid, &cpus, attributes)? {
+                each(tid);
             }
-            let needed = (opened.len() + new.len()) as u64 * cpus.len() as u64;
-            if needed > may_open {
-                let what = format!("{needed} file descriptors are needed, one for each thread and processor");
-                return Err(io::Error::new(io::ErrorKind::QuotaExceeded, what));
-            }
-            for tid in new {
-                opened.push(tid);
-                if own.open_thread(tid, &cpus, attributes)? {
-                    each(tid);
-                }
-            }
-        }
+            Ok(())
+        })?;
         if own.rings.is_empty() {
             return Err(io::Error::new(io::ErrorKind::NotFound, "/proc has no threads of this process"));
         }
@@ -103,6 +92,12 @@ impl OwnEvents {
 
     fn all(&self) -> impl Iterator<Item = &Event> {
         self.rings.iter().map(Ring::event).chain(&self.events)
+    }
+
+    /// Returns the number of events.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.all().count()
     }
 
     /// Returns the file descriptors, which a forked child closes.
@@ -152,6 +147,32 @@ impl OwnEvents {
         self.lost = self.lost.max(all);
         new
     }
+}
+
+/// Calls `open` for each thread of this process, also for those that start meanwhile. It opens `each`
+/// descriptors.
+pub(crate) fn for_new_threads(
+    each: u64,
+    may_open: u64,
+    mut open: impl FnMut(u32) -> io::Result<()>,
+) -> io::Result<()> {
+    let mut opened: HashSet<u32> = HashSet::new();
+    for _ in 0..ROUNDS {
+        let new: Vec<u32> = thread_ids().into_iter().filter(|tid| !opened.contains(tid)).collect();
+        if new.is_empty() {
+            break;
+        }
+        let needed = (opened.len() + new.len()) as u64 * each;
+        if needed > may_open {
+            let what = format!("{needed} file descriptors are needed, {each} for each thread");
+            return Err(io::Error::new(io::ErrorKind::QuotaExceeded, what));
+        }
+        for tid in new {
+            opened.insert(tid);
+            open(tid)?;
+        }
+    }
+    Ok(())
 }
 
 /// Returns the ids of this process's threads.

@@ -10,8 +10,11 @@
 //! | `Switch` out, preempted | runnable |
 //! | `Switch` out, waiting | asleep: the kernel does not report to a user what for |
 //! | `Exit` | dead; no switch follows |
+//! | `Comm` of an exec | the process's other threads: dead |
+//! | waking | runnable, with the waker, if the thread is asleep |
 //!
-//! A thread that can run again after a sleep stays asleep until it runs: wake-ups need more rights.
+//! Wake-ups need more rights. Without them a thread that can run again after a sleep stays asleep until it
+//! runs.
 //!
 //! A record that repeats the state of its thread is ignored. Two events may count for one thread: it was
 //! opened, and has inherited from a thread that was opened before.
@@ -44,6 +47,27 @@ pub struct Change {
     pub cpu: u32,
     /// The state from then on.
     pub state: State,
+    /// What has woken the thread, if it is [`Runnable`](State::Runnable) for that reason and the kernel
+    /// tells.
+    pub waker: Option<Waker>,
+}
+
+/// What wakes a thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Waker {
+    /// The thread that ran.
+    pub tid: u32,
+    /// Whether an interrupt of that thread has done it.
+    pub is_interrupt: bool,
+}
+
+/// A thread is woken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Waking {
+    /// The thread that could go on from then on.
+    pub tid: u32,
+    /// Whether an interrupt has woken it, while the stamp's thread ran.
+    pub is_by_interrupt: bool,
 }
 
 /// The kernel's name of a thread, for a thread that is new or has another name.
@@ -98,6 +122,10 @@ enum What {
     Fork(Task),
     Exit(Task),
     Name(Task, Name),
+    /// A name that comes from exec.
+    Program(Task, Name),
+    /// The stamp's thread ran.
+    Waking(Waking),
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -115,6 +143,7 @@ struct Known {
     /// The time and the processor of its last change; before it, those at which it was found.
     time: u64,
     cpu: u32,
+    waker: Option<Waker>,
     name: Name,
     /// Whether its name was returned.
     is_named: bool,
@@ -143,7 +172,7 @@ impl Tasks {
     /// Adds a thread that exists when the recording begins, at `time`. Without a state, its first record tells
     /// what it was: a thread that loses its processor has run.
     pub fn found(&mut self, task: Task, name: &[u8], time: u64, cpu: u32, state: Option<State>) -> bool {
-        let known = Known { task, state, time, cpu, name: Name::new(name), is_named: false };
+        let known = Known { task, state, time, cpu, waker: None, name: Name::new(name), is_named: false };
         self.known.insert(task.tid, known).is_none()
     }
 
@@ -153,12 +182,20 @@ impl Tasks {
             Record::Switch { direction } => (What::Switch(direction), stamp.pid),
             Record::Fork { child, .. } => (What::Fork(child), child.pid),
             Record::Exit { task, .. } => (What::Exit(task), task.pid),
-            Record::Comm { task, name, .. } => (What::Name(task, Name::new(name)), task.pid),
+            Record::Comm { task, name, is_exec } => {
+                let what = if is_exec { What::Program } else { What::Name };
+                (what(task, Name::new(name)), task.pid)
+            }
             _ => return,
         };
         if self.only.is_none_or(|only| only == pid) {
             self.pending.push(Pending { stamp, what });
         }
+    }
+
+    /// Adds a wake-up, by the stamp's thread. Those of threads that are not followed are ignored.
+    pub fn add_waking(&mut self, waking: Waking, stamp: Stamp) {
+        self.pending.push(Pending { stamp, what: What::Waking(waking) });
     }
 
     /// Returns the number of records that wait.
@@ -178,7 +215,12 @@ impl Tasks {
                 What::Switch(direction) => self.switched(direction, stamp, &mut taken),
                 What::Fork(child) => self.forked(child, stamp, &mut taken),
                 What::Name(task, name) => self.renamed(task, name, stamp, &mut taken),
+                What::Program(task, name) => {
+                    self.executed(task, stamp, &mut taken);
+                    self.renamed(task, name, stamp, &mut taken);
+                }
                 What::Exit(task) => self.ended(task, stamp, &mut taken),
+                What::Waking(waking) => self.woken(waking, stamp, &mut taken),
             }
         }
         self.known.values_mut().for_each(|known| known.put_name(&mut taken.names));
@@ -201,7 +243,7 @@ impl Tasks {
         let names = |known: &Known| Named { task: known.task, name: known.name.text() };
         let change = |known: &Known| {
             let Known { task, time, cpu, state, .. } = *known;
-            state.map(|state| Change { time, task, cpu, state })
+            state.map(|state| Change { time, task, cpu, state, waker: known.waker })
         };
         Taken {
             names: self.known.values().map(names).collect(),
@@ -233,12 +275,24 @@ impl Tasks {
 
     fn forked(&mut self, child: Task, stamp: Stamp, taken: &mut Taken) {
         let parent = self.known.get(&stamp.tid).map(|parent| parent.name);
-        if self.known.contains_key(&child.tid) {
-            return; // found, or forked by a thread with two events
+        match self.known.get(&child.tid).map(|known| known.task) {
+            Some(known) if known == child => return, // found, or forked by a thread with two events
+            Some(before) => self.ended(before, stamp, taken), // its own end was lost, and is counted
+            None => {}
         }
         let mut known = Known { name: parent.unwrap_or_default(), ..Known::new(child, stamp) };
         known.put(State::Runnable, stamp.time, stamp.cpu, &mut taken.changes);
         self.known.insert(child.tid, known);
+    }
+
+    /// A thread that is on its way to sleep, or runs again already, is in no other state for it.
+    fn woken(&mut self, waking: Waking, stamp: Stamp, taken: &mut Taken) {
+        if let Some(known) = self.known.get_mut(&waking.tid)
+            && known.state == Some(State::Asleep)
+        {
+            let waker = Waker { tid: stamp.tid, is_interrupt: waking.is_by_interrupt };
+            known.put_woken(State::Runnable, stamp.time, stamp.cpu, Some(waker), &mut taken.changes);
+        }
     }
 
     fn renamed(&mut self, task: Task, name: Name, stamp: Stamp, taken: &mut Taken) {
@@ -248,6 +302,14 @@ impl Tasks {
         if known.state.is_none() && task.tid == stamp.tid {
             known.put(State::Running, stamp.time, stamp.cpu, &mut taken.changes); // it names itself
         }
+    }
+
+    /// An exec ends the other threads of its process. The one that executes gets the number of the first thread,
+    /// and its own has no `Exit`.
+    fn executed(&mut self, task: Task, stamp: Stamp, taken: &mut Taken) {
+        let others = self.known.values().map(|known| known.task);
+        let others: Vec<Task> = others.filter(|of| of.pid == task.pid && of.tid != task.tid).collect();
+        others.into_iter().for_each(|other| self.ended(other, stamp, taken));
     }
 
     fn ended(&mut self, task: Task, stamp: Stamp, taken: &mut Taken) {
@@ -265,13 +327,25 @@ impl Tasks {
 impl Known {
     fn new(task: Task, stamp: Stamp) -> Self {
         let Stamp { time, cpu, .. } = stamp;
-        Self { task, state: None, time, cpu, name: Name::default(), is_named: false }
+        Self { task, state: None, time, cpu, waker: None, name: Name::default(), is_named: false }
     }
 
     fn put(&mut self, state: State, time: u64, cpu: u32, changes: &mut Vec<Change>) {
+        self.put_woken(state, time, cpu, None, changes);
+    }
+
+    fn put_woken(
+        &mut self,
+        state: State,
+        time: u64,
+        cpu: u32,
+        waker: Option<Waker>,
+        changes: &mut Vec<Change>,
+    ) {
         if self.state != Some(state) {
             (self.state, self.time, self.cpu) = (Some(state), time, cpu);
-            changes.push(Change { time, task: self.task, cpu, state });
+            self.waker = waker;
+            changes.push(Change { time, task: self.task, cpu, state, waker });
         }
     }
 
@@ -362,13 +436,64 @@ mod tests {
         tasks.add(&Record::Fork { child: other, parent: TASK, time: 6 }, at(6, 0));
         let taken = tasks.take(7);
         assert!(taken.names.contains(&Named { task: child, name: "app".into() }) && taken.names.len() == 2);
-        assert_eq!(taken.changes, [Change { time: 5, task: child, cpu: 0, state: State::Runnable }]);
+        assert_eq!(
+            taken.changes,
+            [Change { time: 5, task: child, cpu: 0, state: State::Runnable, waker: None }]
+        );
         tasks.add(&Record::Comm { task: child, name: b"worker", is_exec: false }, at(8, 0));
         tasks.add(&Record::Exit { task: child, time: 9 }, at(9, 0));
         let taken = tasks.take(10);
         assert_eq!(taken.names, [Named { task: child, name: "worker".into() }]);
-        assert_eq!(taken.changes, [Change { time: 9, task: child, cpu: 0, state: State::Dead }]);
+        assert_eq!(taken.changes, [Change { time: 9, task: child, cpu: 0, state: State::Dead, waker: None }]);
         assert_eq!(tasks.now().names.len(), 1, "an ended thread is forgotten");
+    }
+
+    #[test]
+    fn a_thread_that_executes_a_program_leaves_no_other_thread_of_its_process() {
+        let mut tasks = Tasks::new(None);
+        // A thread that is not the first has the number of the first one from its exec on.
+        let (first, worker) = (Task { pid: 70, tid: 70 }, Task { pid: 70, tid: 71 });
+        let stamp = |of: Task, time| Stamp { pid: of.pid, tid: of.tid, time, id: 0, cpu: 1 };
+        tasks.add(&Record::Exit { task: first, time: 10 }, stamp(first, 10));
+        tasks.add(&switch(Direction::In), stamp(worker, 20));
+        tasks.add(&Record::Comm { task: first, name: b"sleep", is_exec: true }, stamp(first, 30));
+        let other = Task { pid: 80, tid: 80 };
+        tasks.add(&switch(Direction::In), stamp(other, 5));
+        let taken = tasks.take(100);
+        let of = |task| {
+            let changes = taken.changes.iter().filter(move |change| change.task == task);
+            changes.map(|change| (change.time, change.state)).collect::<Vec<_>>()
+        };
+        assert_eq!(of(worker), [(20, State::Running), (30, State::Dead)]);
+        assert_eq!(of(first), [(30, State::Running)]);
+        assert_eq!(of(other), [(5, State::Running)]);
+    }
+
+    #[test]
+    fn a_number_that_comes_again_in_another_process_is_another_thread() {
+        let mut tasks = Tasks::new(None);
+        tasks.add(&switch(Direction::In), at(10, 1));
+        let child = Task { pid: 99, tid: TASK.tid }; // the end of the thread before was lost
+        tasks.add(&Record::Fork { child, parent: Task { pid: 99, tid: 99 }, time: 50 }, at(50, 0));
+        let changes: Vec<_> = tasks.take(100).changes.iter().map(|c| (c.task.pid, c.time, c.state)).collect();
+        assert_eq!(changes, [(70, 10, State::Running), (70, 50, State::Dead), (99, 50, State::Runnable)]);
+    }
+
+    #[test]
+    fn a_woken_thread_waits_for_a_processor_and_knows_its_waker() {
+        let mut tasks = Tasks::new(Some(70));
+        tasks.found(TASK, b"", 1, 0, Some(State::Asleep));
+        let waking = Waking { tid: 71, is_by_interrupt: false };
+        let by = |time, tid| Stamp { tid, ..at(time, 1) };
+        tasks.add_waking(waking, by(5, 80));
+        tasks.add_waking(waking, by(6, 81)); // it is awake already
+        tasks.add_waking(Waking { tid: 99, ..waking }, by(7, 80)); // of another process
+        tasks.add(&switch(Direction::In), at(9, 0));
+        tasks.add_waking(waking, by(10, 80));
+        let taken = tasks.take(100);
+        assert_eq!(states(&taken), [(5, 1, State::Runnable), (9, 0, State::Running)]);
+        let wakers: Vec<_> = taken.changes.iter().map(|change| change.waker).collect();
+        assert_eq!(wakers, [Some(Waker { tid: 80, is_interrupt: false }), None]);
     }
 
     #[test]

@@ -54,6 +54,7 @@
 //! * `log`: `Logger`, which records the messages of the `log` crate.
 //! * `metrics`: `MetricsRecorder`, which records the values of the `metrics` crate.
 //! * `futures`: `TraceStream`, which records streams as [`TraceFuture`] records futures.
+//! * `http`: `Flow::from_headers` and `Flow::add_to_headers`, for the headers of the `http` crate.
 //! * `serde`: `serialize`, which makes an argument of any `serde::Serialize`.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
@@ -62,6 +63,8 @@ mod builder;
 mod error;
 mod filter;
 mod heap;
+#[cfg(feature = "http")]
+mod http;
 #[cfg(feature = "log")]
 mod logger;
 mod map_key;
@@ -82,6 +85,7 @@ pub mod recovery;
 mod site;
 mod slow;
 mod summary;
+mod traceparent;
 mod vocabulary;
 mod wrapped;
 
@@ -109,6 +113,7 @@ pub use process_counters::check_counters;
 #[doc(no_inline)]
 pub use recovery::recover;
 pub use summary::{Lost, Summary, ThreadSummary};
+pub use traceparent::Traceparent;
 pub use vocabulary::{Level, Ordering, Unit};
 pub use wrapped::{Bytes, Interned, Koid, bytes, interned, koid};
 #[cfg(feature = "serde")]

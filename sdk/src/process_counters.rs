@@ -14,9 +14,10 @@ pub(crate) enum Group {
     Threads,
     Files,
     Io,
+    Hardware,
 }
 
-const NAMES: [(&str, Group); 7] = [
+const NAMES: [(&str, Group); 8] = [
     ("rss", Group::Rss),
     ("cpu", Group::Cpu),
     ("faults", Group::Faults),
@@ -24,6 +25,7 @@ const NAMES: [(&str, Group); 7] = [
     ("threads", Group::Threads),
     ("fds", Group::Files),
     ("io", Group::Io),
+    ("hw", Group::Hardware),
 ];
 
 /// Samples in a second, unless the text names another number.
@@ -44,8 +46,8 @@ impl ProcessCounters {
     /// # Errors
     /// [`Error::Value`] about `what` if the text is malformed.
     pub(crate) fn parse(what: &'static str, text: &str) -> Result<Self, Error> {
-        let expected = "use all, or rss, cpu, faults, switches, threads, fds and io with commas between them; \
-             and @100 at the end for 100 samples in a second (1 to 1000)";
+        let expected = "use all, or rss, cpu, faults, switches, threads, fds, io and hw with commas between \
+             them; and @100 at the end for 100 samples in a second (1 to 1000)";
         let wrong = || Error::Value { what, value: text.to_owned(), expected };
         let (names, per_second) = match text.split_once('@') {
             Some((names, number)) => (names, number.trim().parse().map_err(|_| wrong())?),
@@ -86,6 +88,11 @@ pub fn check_counters(list: &str) -> Result<(), Error> {
 impl ProcessCounters {
     pub(crate) fn has(self, group: Group) -> bool {
         self.groups & group.bit() != 0
+    }
+
+    /// Returns whether it has all groups.
+    pub(crate) fn are_all(self) -> bool {
+        self.groups == u8::MAX
     }
 
     /// The time between two samples.

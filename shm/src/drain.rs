@@ -234,11 +234,6 @@ impl Drain {
         }
     }
 
-    /// Makes the next fragment start with its context. Call it after other bytes were written to the output.
-    pub fn forget_last_sequence(&mut self) {
-        self.last_sequence = None;
-    }
-
     /// The event records of each sequence that the output has taken so far, without those that were
     /// discarded. The first 4,096 sequences have an entry each. [`OTHER_SEQUENCES`] is the sum of the others.
     #[must_use]

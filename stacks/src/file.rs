@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{Cursor, Read, Seek};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use framehop::ExplicitModuleSectionInfo;
 use object::elf::PF_X;
@@ -14,11 +15,22 @@ use crate::machine::Section;
 use crate::{sys, vdso};
 
 /// The largest section that is read for unwinding: more than any program has.
-const MOST: u64 = 1 << 30;
+const MOST: u64 = 256 << 20;
+
+/// The largest file that is read. A hole in a file costs its maker nothing, and its reader memory.
+const LARGEST: u64 = 4 << 30;
 
 /// The unit in which files are mapped. A kernel with larger pages rounds further down, and rarely enough to
 /// meet the segment before.
 const PAGE: u64 = 4096;
+
+/// What tells files of one path apart: one was replaced, or is in another container.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct Inode {
+    /// Major and minor number.
+    pub(crate) device: (u32, u32),
+    pub(crate) number: u64,
+}
 
 /// A mapped file.
 #[derive(Debug)]
@@ -29,6 +41,8 @@ pub(crate) struct ProgramFile {
     segments: Vec<Segment>,
     sections: ExplicitModuleSectionInfo<Section>,
     source: Source,
+    /// When the open file was last written, and its size.
+    written: Option<(SystemTime, u64)>,
 }
 
 /// A part of a file that is mapped with its code.
@@ -61,17 +75,25 @@ pub(crate) type Content<'a> = ReadCache<Box<dyn Bytes + 'a>>;
 impl ProgramFile {
     /// Opens the file that process `pid` has mapped from `path`.
     pub(crate) fn open(pid: u32, path: &str) -> Self {
+        let source = source(pid, path);
+        let written = source.written();
         let file = Self {
             path: path.to_owned(),
             build_id: Vec::new(),
             segments: Vec::new(),
             sections: ExplicitModuleSectionInfo::default(),
-            source: source(pid, path),
+            source,
+            written,
         };
         match file.content().and_then(|content| load(&content)) {
             Some(Loaded { build_id, segments, sections }) => Self { build_id, segments, sections, ..file },
             None => file,
         }
+    }
+
+    /// Returns whether the open file has another content than when it was opened: it was overwritten in place.
+    pub(crate) fn is_changed(&self) -> bool {
+        matches!(self.source, Source::File(_)) && self.source.written() != self.written
     }
 
     /// Closes the file. It can be read as long as its path has a file with its build id.
@@ -107,6 +129,14 @@ impl ProgramFile {
     }
 }
 
+impl Source {
+    fn written(&self) -> Option<(SystemTime, u64)> {
+        let Self::File(file) = self else { return None };
+        let about = file.metadata().ok()?;
+        Some((about.modified().ok()?, about.len()))
+    }
+}
+
 fn source(pid: u32, path: &str) -> Source {
     if path == vdso::NAME {
         return vdso::image().map_or(Source::Nowhere, Source::Memory);
@@ -119,10 +149,12 @@ fn source(pid: u32, path: &str) -> Source {
     regular(&inside).or_else(|| regular(Path::new(path))).map_or(Source::Nowhere, Source::File)
 }
 
-/// Opens a regular file for reading. A FIFO in its place must not block.
+/// Opens a regular file for reading. A FIFO or a device in its place is left alone: opening it can release its
+/// writer, or start the device. If it comes between the two looks, it does not block.
 pub(crate) fn regular(path: &Path) -> Option<File> {
+    std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file)?;
     let file = sys::open_at_once(path).ok()?;
-    file.metadata().ok()?.is_file().then_some(file)
+    file.metadata().ok().filter(|about| about.is_file() && about.len() <= LARGEST).map(|_| file)
 }
 
 struct Loaded {
@@ -159,4 +191,52 @@ fn load(content: &Content<'_>) -> Option<Loaded> {
         ..ExplicitModuleSectionInfo::default()
     };
     Some(Loaded { build_id, segments: segments.collect(), sections })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_fifo_in_the_place_of_a_file_keeps_its_writer_waiting() {
+        let fifo = std::env::temp_dir().join(format!("hairline-stacks-fifo-{}", std::process::id()));
+        assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+        let path = fifo.clone();
+        let writer = std::thread::spawn(move || File::options().write(true).open(path).map(drop));
+        std::thread::sleep(Duration::from_millis(50));
+        assert!(regular(&fifo).is_none());
+        std::thread::sleep(Duration::from_millis(50));
+        assert!(!writer.is_finished(), "the writer waits for its own reader");
+        let reader = File::open(&fifo).unwrap();
+        writer.join().unwrap().unwrap();
+        drop((reader, fs::remove_file(fifo)));
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_file_of_holes_is_not_read() {
+        let path = std::env::temp_dir().join(format!("hairline-stacks-holes-{}", std::process::id()));
+        let file = File::create(&path).unwrap();
+        if file.set_len(LARGEST + 1).is_ok() {
+            assert!(regular(&path).is_none());
+        }
+        fs::remove_file(path).unwrap();
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_file_that_is_written_again_is_changed() {
+        let path = std::env::temp_dir().join(format!("hairline-stacks-written-{}", std::process::id()));
+        fs::write(&path, b"one").unwrap();
+        let file = ProgramFile::open(std::process::id(), path.to_str().unwrap());
+        assert!(!file.is_changed());
+        fs::write(&path, b"other").unwrap();
+        assert!(file.is_changed());
+        fs::remove_file(path).unwrap();
+        assert!(file.is_changed(), "it is still open");
+    }
 }

@@ -26,13 +26,20 @@ const TICKS_PER_SECOND: u64 = 1_000_000_000;
 #[derive(Debug, Default)]
 pub(crate) struct Records {
     has_started: bool,
-    /// The ids of modules by process and file.
-    modules: HashMap<(u32, u32), u16>,
-    /// The written mappings of each process.
-    mappings: HashSet<(u32, u32)>,
+    /// Those of each process.
+    processes: HashMap<u32, Written>,
     out: Vec<u8>,
     /// The frames of a stack.
     addresses: Vec<u64>,
+}
+
+/// What has been written of a process.
+#[derive(Debug, Default)]
+struct Written {
+    /// The ids of modules by file.
+    modules: HashMap<u32, u16>,
+    /// The numbers of mappings.
+    mappings: HashSet<u32>,
 }
 
 impl Records {
@@ -52,7 +59,7 @@ impl Records {
     ) {
         let process = u64::from(sample.pid);
         for number in places.iter().filter_map(|place| place.mapping) {
-            if self.mappings.insert((sample.pid, number)) {
+            if self.processes.entry(sample.pid).or_default().mappings.insert(number) {
                 self.mapping(files, table, timestamp, sample.pid, number);
             }
         }
@@ -62,17 +69,34 @@ impl Records {
         fxt::backtrace(&mut self.out, &Backtrace { timestamp, thread, frames: &self.addresses[..] });
     }
 
+    /// Returns the ids of all modules.
+    #[cfg(test)]
+    pub(crate) fn modules(&self) -> impl Iterator<Item = u16> {
+        self.processes.values().flat_map(|written| written.modules.values().copied())
+    }
+
+    /// Forgets a process that has ended.
+    pub(crate) fn ended(&mut self, pid: u32) {
+        self.processes.remove(&pid);
+    }
+
     fn mapping(&mut self, files: &[ProgramFile], table: &Table, timestamp: u64, pid: u32, number: u32) {
         let Some(of) = table.mappings.values().get(number as usize) else { return };
         let Some(file) = files.get(of.file as usize) else { return };
         let thread = ThreadRef::Inline { process: u64::from(pid), thread: 0 };
-        // A process with more modules than ids gets frames without one.
-        let Ok(next) = u16::try_from(self.modules.len()) else { return };
-        let id = *self.modules.entry((pid, of.file)).or_insert_with(|| {
-            let build_id = &file.build_id[..];
-            fxt::module(&mut self.out, &Module { timestamp, thread, id: next, name: &file.path, build_id });
-            next
-        });
+        let modules = &mut self.processes.entry(pid).or_default().modules;
+        let next = u16::try_from(modules.len());
+        let id = match (modules.get(&of.file), next) {
+            (Some(id), _) => *id,
+            (None, Ok(id)) => {
+                modules.insert(of.file, id);
+                let (name, build_id) = (&*file.path, &file.build_id[..]);
+                fxt::module(&mut self.out, &Module { timestamp, thread, id, name, build_id });
+                id
+            }
+            // A process with more modules than ids gets frames without one.
+            (None, Err(_)) => return,
+        };
         fxt::mmap(
             &mut self.out,
             &Mmap {

@@ -39,6 +39,6 @@ mod sys;
 mod table;
 mod vdso;
 
-pub use machine::{REGISTERS, STACK_BYTES};
+pub use machine::{LEAST_STACK, REGISTERS, stack_bytes};
 pub use order::SampledAt;
 pub use profile::{Profile, Totals};

@@ -1,8 +1,26 @@
 //! The processor: the registers that unwinding needs.
 
-/// The first bytes of a stack that a sample copies. With half of it, a quarter of the stacks of a plain
-/// release build lose their root.
-pub const STACK_BYTES: u32 = 8192;
+/// The least number of bytes of a stack that a sample copies. With half of it, a quarter of the stacks of a
+/// plain release build lose their root.
+pub const LEAST_STACK: u32 = 8 << 10;
+
+/// The largest number. A handler of an async runtime is deeper than [`LEAST_STACK`] as a rule.
+const MOST_STACK: u32 = 32 << 10;
+
+/// The time in ms that a ring has room for: its reader may get no processor for so long.
+const ROOM_FOR: u64 = 50;
+
+/// Returns the number of bytes of a stack that each sample copies, for rings of this size and this number of
+/// samples in a second: as many as the ring has room for in 50 ms, from 8 to 32 KiB.
+#[must_use]
+pub fn stack_bytes(ring: u64, frequency: u32) -> u32 {
+    let has_room = |stack: u32| u64::from(frequency) * u64::from(stack) / 1000 * ROOM_FOR <= ring;
+    let mut stack = MOST_STACK;
+    while stack > LEAST_STACK && !has_room(stack) {
+        stack /= 2;
+    }
+    stack
+}
 
 /// The bytes of a section, which the modules of several processes share.
 pub(crate) type Section = std::sync::Arc<[u8]>;
@@ -43,3 +61,16 @@ mod native {
 
 pub use native::REGISTERS;
 pub(crate) use native::{Cache, Unwinder, registers};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_larger_ring_has_room_for_deeper_stacks() {
+        let of_rings = [16 << 10, 512 << 10, 1 << 20, 2 << 20, 4 << 20].map(|ring| stack_bytes(ring, 997));
+        assert_eq!(of_rings, [8 << 10, 8 << 10, 16 << 10, 32 << 10, 32 << 10]);
+        assert_eq!(stack_bytes(512 << 10, 97), 32 << 10, "fewer samples");
+        assert_eq!(stack_bytes(u64::MAX, u32::MAX), 32 << 10);
+    }
+}

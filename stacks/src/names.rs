@@ -27,6 +27,13 @@ impl Names {
         }
     }
 
+    /// Forgets the name of a thread that has ended, if nothing of its process has samples.
+    pub(crate) fn ended(&mut self, task: Task) {
+        if self.sampled.range((task.pid, 0)..=(task.pid, u32::MAX)).next().is_none() {
+            self.names.remove(&task.tid);
+        }
+    }
+
     pub(crate) fn sampled(&mut self, pid: u32, tid: u32, time: u64) {
         self.sampled.entry((pid, tid)).or_insert(time);
     }

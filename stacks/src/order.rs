@@ -5,6 +5,8 @@
 
 use hairline_perf::{Record, Stamp, Task};
 
+use crate::file::Inode;
+
 /// The longest time between a record's own time and its appearance in a ring, in ns. The kernel takes the
 /// time before it copies the stack.
 const WRITING: u64 = 1_000_000;
@@ -21,8 +23,9 @@ pub enum SampledAt {
 /// A record that has left its ring.
 #[derive(Debug)]
 pub(crate) enum Happening {
-    Map { pid: u32, start: u64, size: u64, offset: u64, path: Vec<u8> },
+    Map { pid: u32, start: u64, size: u64, offset: u64, path: Vec<u8>, inode: Inode },
     Fork { parent: Task, child: Task },
+    Exit { task: Task },
     Comm { task: Task, is_exec: bool, name: Vec<u8> },
     Sample { address: u64, registers: Vec<u64>, stack: Vec<u8>, at: SampledAt },
     Lost { records: u64 },
@@ -38,8 +41,10 @@ impl Happening {
                 size: m.size,
                 offset: m.offset,
                 path: m.path.to_owned(),
+                inode: Inode { device: m.device, number: m.inode },
             },
             Record::Fork { child, parent, .. } => Self::Fork { parent: *parent, child: *child },
+            Record::Exit { task, .. } => Self::Exit { task: *task },
             Record::Comm { task, is_exec, name } => {
                 Self::Comm { task: *task, is_exec: *is_exec, name: (*name).to_owned() }
             }

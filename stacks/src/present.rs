@@ -1,11 +1,14 @@
 //! What a running process has: its mappings and the names of its threads, from `/proc`.
 
+use crate::file::Inode;
+
 /// A mapping with code.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Present {
     pub(crate) start: u64,
     pub(crate) end: u64,
     pub(crate) offset: u64,
+    pub(crate) inode: Inode,
     pub(crate) path: String,
 }
 
@@ -23,14 +26,17 @@ fn parse(line: &str) -> Option<Present> {
         field
     };
     let (range, permissions, offset) = (field(), field(), field());
-    field(); // device
-    field(); // inode
+    let (device, number) = (field(), field().parse().ok()?);
     let (start, end) = range.split_once('-')?;
     let hex = |text| u64::from_str_radix(text, 16).ok();
+    let (major, minor) = device.split_once(':')?;
+    let device = (u32::from_str_radix(major, 16).ok()?, u32::from_str_radix(minor, 16).ok()?);
+    let inode = Inode { device, number };
     let path = rest.trim_start();
     let path = if path.is_empty() { "//anon" } else { path };
     let is_code = permissions.as_bytes().get(2) == Some(&b'x');
-    let present = Present { start: hex(start)?, end: hex(end)?, offset: hex(offset)?, path: path.to_owned() };
+    let (start, end, offset) = (hex(start)?, hex(end)?, hex(offset)?);
+    let present = Present { start, end, offset, inode, path: path.to_owned() };
     is_code.then_some(present)
 }
 
@@ -52,7 +58,8 @@ mod tests {
     fn a_mapping_with_code_is_parsed_with_the_spaces_of_its_path() {
         let line = "7f00-7f10 r-xp 0000a000 08:01 123                        /a b/lib.so (deleted)";
         let path = "/a b/lib.so (deleted)".to_owned();
-        assert_eq!(parse(line), Some(Present { start: 0x7f00, end: 0x7f10, offset: 0xa000, path }));
+        let inode = Inode { device: (8, 1), number: 123 };
+        assert_eq!(parse(line), Some(Present { start: 0x7f00, end: 0x7f10, offset: 0xa000, inode, path }));
         assert_eq!(parse("7f00-7f10 r-xp 00000000 00:00 0").unwrap().path, "//anon");
         assert_eq!(parse("7f00-7f10 rw-p 00000000 00:00 0 [heap]"), None);
         assert_eq!(parse("nonsense"), None);

@@ -17,6 +17,23 @@ pub(crate) struct Process {
     /// By their first address.
     mappings: BTreeMap<u64, Mapped>,
     unwinder: Unwinder<Section>,
+    life: Life,
+}
+
+/// Whether a process goes on.
+#[derive(Clone, Copy, Debug)]
+enum Life {
+    /// It is the recording one.
+    Endless,
+    /// The number of its threads besides the first one, and whether the first one has ended. A record that was
+    /// lost makes a process outlive its end here, or lose a few of its threads: never all of them.
+    Counted { others: u32, first_has_ended: bool },
+}
+
+impl Default for Life {
+    fn default() -> Self {
+        Self::Counted { others: 0, first_has_ended: false }
+    }
 }
 
 /// A mapping.
@@ -47,6 +64,33 @@ impl std::fmt::Debug for Process {
 }
 
 impl Process {
+    /// Returns a copy for a process that this one has forked.
+    pub(crate) fn forked(&self) -> Self {
+        Self { life: Life::default(), ..self.clone() }
+    }
+
+    /// The process outlives its records.
+    pub(crate) fn set_endless(&mut self) {
+        self.life = Life::Endless;
+    }
+
+    pub(crate) fn thread_started(&mut self) {
+        if let Life::Counted { others, .. } = &mut self.life {
+            *others = others.saturating_add(1);
+        }
+    }
+
+    /// Counts the end of the first thread or of another one. Returns whether it was the last one.
+    pub(crate) fn thread_ended(&mut self, is_first: bool) -> bool {
+        let Life::Counted { others, first_has_ended } = &mut self.life else { return false };
+        if is_first {
+            *first_has_ended = true;
+        } else {
+            *others = others.saturating_sub(1);
+        }
+        *first_has_ended && *others == 0
+    }
+
     /// Adds a mapping, and removes those that it covers.
     pub(crate) fn map(&mut self, start: u64, end: u64, offset: u64, number: u32, file: &ProgramFile) {
         let covered: Vec<u64> =

@@ -5,13 +5,14 @@ use std::collections::HashMap;
 use hairline_formats::track_event::{CpuMode, PerfSample, SequenceId, UnwindError};
 use hairline_perf::{Record, Stamp, Task};
 
-use crate::file::ProgramFile;
+use crate::file::{Inode, ProgramFile};
 use crate::fxt::Records;
 use crate::machine::Cache;
 use crate::names::Names;
 use crate::order::{Happening, Order, SampledAt};
 use crate::packets::Packets;
 use crate::present;
+use crate::present::Present;
 use crate::process::{Place, Process, Sampled};
 use crate::symbols;
 use crate::table::{Mapping, Table};
@@ -42,8 +43,8 @@ pub struct Totals {
 pub struct Profile {
     order: Order,
     processes: HashMap<u32, Process>,
-    /// The numbers of files by their paths.
-    by_path: HashMap<String, u32>,
+    /// The numbers of the latest files by their paths.
+    by_path: HashMap<(String, Inode), u32>,
     files: Vec<ProgramFile>,
     table: Table,
     names: Names,
@@ -91,15 +92,8 @@ impl Profile {
 
     /// Adds the mappings and the thread names that a running process has.
     pub fn add_present(&mut self, pid: u32) {
-        for present in present::mappings(pid) {
-            self.map(
-                pid,
-                present.start,
-                present.end.saturating_sub(present.start),
-                present.offset,
-                &present.path,
-            );
-        }
+        present::mappings(pid).iter().for_each(|present| self.map(pid, present));
+        self.processes.entry(pid).or_default().set_endless();
         for (tid, name) in present::names(pid) {
             self.names.set(tid, name);
         }
@@ -123,7 +117,7 @@ impl Profile {
             out: Vec::new(),
             totals: Totals::default(),
         };
-        let file = profile.file(0, UNKNOWN);
+        let file = profile.file(0, UNKNOWN, Inode::default());
         let all = Mapping { file, start: 0, end: u64::MAX, offset: 0, bias: 0 };
         profile.unknown = profile.table.mappings.number(&all);
         profile
@@ -173,17 +167,21 @@ impl Profile {
 
     fn take(&mut self, stamp: Stamp, happening: Happening) {
         match happening {
-            Happening::Map { pid, start, size, offset, path } => {
-                let path = String::from_utf8_lossy(&path);
-                self.map(pid, start, size, offset, &path);
+            Happening::Map { pid, start, size, offset, path, inode } => {
+                let path = String::from_utf8_lossy(&path).into_owned();
+                let Some(end) = start.checked_add(size) else { return };
+                self.map(pid, &Present { start, end, offset, inode, path });
             }
             Happening::Fork { parent, child } => {
                 self.names.inherit(parent.tid, child.tid);
-                if parent.pid != child.pid {
-                    let process = self.processes.get(&parent.pid).cloned().unwrap_or_default();
+                if parent.pid == child.pid {
+                    self.processes.entry(child.pid).or_default().thread_started();
+                } else {
+                    let process = self.processes.get(&parent.pid).map(Process::forked).unwrap_or_default();
                     self.processes.insert(child.pid, process);
                 }
             }
+            Happening::Exit { task } => self.ended(task),
             Happening::Comm { task, is_exec, name } => {
                 self.names.set(task.tid, String::from_utf8_lossy(&name).into_owned());
                 if is_exec {
@@ -202,18 +200,33 @@ impl Profile {
         }
     }
 
-    fn map(&mut self, pid: u32, start: u64, size: u64, offset: u64, path: &str) {
-        let Some(end) = start.checked_add(size) else { return };
-        let number = self.file(pid, path);
+    /// Forgets what is needed no more of a thread that has ended.
+    fn ended(&mut self, task: Task) {
+        self.names.ended(task);
+        let process = self.processes.get_mut(&task.pid);
+        if process.is_some_and(|process| process.thread_ended(task.pid == task.tid)) {
+            self.processes.remove(&task.pid);
+            if let Some(records) = &mut self.records {
+                records.ended(task.pid);
+            }
+        }
+    }
+
+    fn map(&mut self, pid: u32, present: &Present) {
+        let Present { start, end, offset, inode, ref path } = *present;
+        let number = self.file(pid, path, inode);
         let file = &self.files[number as usize];
         let bias = file.bias(start, offset).unwrap_or(0);
         let mapping = self.table.mappings.number(&Mapping { file: number, start, end, offset, bias });
         self.processes.entry(pid).or_default().map(start, end, offset, mapping, file);
     }
 
-    /// Returns the number of the file with this path.
-    fn file(&mut self, pid: u32, path: &str) -> u32 {
-        if let Some(number) = self.by_path.get(path) {
+    /// Returns the number of the file that has this path now.
+    fn file(&mut self, pid: u32, path: &str, inode: Inode) -> u32 {
+        let key = (path.to_owned(), inode);
+        if let Some(number) = self.by_path.get(&key)
+            && !self.files[*number as usize].is_changed()
+        {
             return *number;
         }
         let mut file = ProgramFile::open(pid, path);
@@ -222,13 +235,14 @@ impl Profile {
         }
         let number = u32::try_from(self.files.len()).unwrap_or(u32::MAX);
         self.files.push(file);
-        self.by_path.insert(path.to_owned(), number);
+        self.by_path.insert(key, number);
         number
     }
 
     fn sample(&mut self, stamp: Stamp, sampled: &Sampled<'_>, at: SampledAt) {
         self.places.clear();
-        let process = self.processes.entry(stamp.pid).or_default();
+        let unknown = Process::default();
+        let process = self.processes.get(&stamp.pid).unwrap_or(&unknown);
         let error = process.unwind(sampled, &mut self.cache.0, &mut self.places);
         let is_cut = !matches!(error, UnwindError::None);
         self.names.sampled(stamp.pid, stamp.tid, stamp.time);
@@ -252,5 +266,86 @@ impl Profile {
         }
         let packets = if is_switch { &mut self.switches } else { &mut self.packets };
         packets.sample(&mut self.out, &self.files, &self.table, stamp.time, &sample);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hairline_perf::Mapping as Mapped;
+
+    use super::*;
+
+    fn mapping(pid: u32, path: &str, inode: u64) -> Record<'_> {
+        Record::Mmap(Mapped {
+            task: Task { pid, tid: pid },
+            address: 0x1000,
+            size: 0x1000,
+            offset: 0,
+            device: (8, 1),
+            inode,
+            build_id: &[],
+            protection: 5,
+            path: path.as_bytes(),
+        })
+    }
+
+    fn add(profile: &mut Profile, pid: u32, record: &Record<'_>) {
+        let stamp = Stamp { pid, tid: pid, time: 1, ..Stamp::default() };
+        profile.add(record, stamp, SampledAt::CpuTime);
+    }
+
+    fn sample(pid: u32) -> (Record<'static>, Stamp) {
+        let words = hairline_perf::Words::default();
+        let (stack, raw) = (&[][..], &[][..]);
+        let (call_chain, registers) = (words, words);
+        let record = Record::Sample { is_user: true, address: 0x1010, call_chain, registers, stack, raw };
+        (record, Stamp { pid, tid: pid, time: 1, ..Stamp::default() })
+    }
+
+    #[test]
+    fn another_file_at_a_path_is_another_file() {
+        let mut profile = Profile::packets(SequenceId(1));
+        for (pid, inode) in [(7, 30), (8, 30), (9, 31)] {
+            add(&mut profile, pid, &mapping(pid, "/no/such/program", inode));
+        }
+        profile.settle(u64::MAX);
+        profile.finish(&|_| true);
+        assert_eq!(profile.files.len(), 3, "two and the unknown one");
+    }
+
+    #[test]
+    fn processes_that_have_ended_take_no_memory() {
+        let mut profile = Profile::fxt();
+        let first = Task { pid: 1, tid: 1 };
+        for pid in 2..1000 {
+            let (main, worker) = (Task { pid, tid: pid }, Task { pid, tid: pid + 10_000 });
+            add(&mut profile, 1, &Record::Fork { child: main, parent: first, time: 1 });
+            add(&mut profile, pid, &Record::Comm { task: main, name: b"cc", is_exec: true });
+            add(&mut profile, pid, &mapping(pid, "/no/such/program", 30));
+            add(&mut profile, pid, &Record::Fork { child: worker, parent: main, time: 1 });
+            let (record, stamp) = sample(pid);
+            profile.add(&record, stamp, SampledAt::CpuTime);
+            add(&mut profile, pid, &Record::Exit { task: main, time: 1 });
+            if pid % 2 == 0 {
+                add(&mut profile, pid, &Record::Exit { task: worker, time: 1 });
+            }
+        }
+        profile.order.rest().into_iter().for_each(|(stamp, happening)| profile.take(stamp, happening));
+        assert_eq!(profile.processes.len(), 499, "those with a thread");
+        assert_eq!(profile.totals.strange, 0, "each was known when it was sampled");
+    }
+
+    #[test]
+    fn each_process_has_its_own_ids_of_modules() {
+        let mut profile = Profile::fxt();
+        for pid in 1..=70_000 {
+            add(&mut profile, pid, &mapping(pid, "/no/such/program", 30));
+            let (record, stamp) = sample(pid);
+            profile.add(&record, stamp, SampledAt::CpuTime);
+        }
+        profile.order.rest().into_iter().for_each(|(stamp, happening)| profile.take(stamp, happening));
+        let records = profile.records.unwrap();
+        assert_eq!(records.modules().count(), 70_000);
+        assert!(records.modules().all(|id| id == 0), "the first one of its process");
     }
 }

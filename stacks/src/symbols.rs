@@ -17,6 +17,10 @@ use crate::table::Table;
 /// The addresses of a packet, which has then some 15 KB and rarely more than a blob.
 const ADDRESSES_OF_A_PACKET: usize = 32;
 
+/// The most bytes of debug information that are read of a file, after their decompression. A file with more has
+/// the functions of its symbol table.
+const MOST_DEBUG: u64 = 2 << 30;
+
 /// A function, with its source if that is known.
 #[derive(Debug)]
 struct Function {
@@ -100,6 +104,9 @@ fn separate(build_id: &[u8]) -> Option<PathBuf> {
 
 /// Calls `look_up` with the debug information.
 fn with_debug(elf: &Elf<'_, '_>, look_up: &mut dyn FnMut(Option<&Debug<'_>>)) {
+    if debug_bytes(elf.sections()) > MOST_DEBUG {
+        return look_up(None);
+    }
     let endian = if elf.is_little_endian() { RunTimeEndian::Little } else { RunTimeEndian::Big };
     let section = |id: SectionId| -> Result<Cow<'_, [u8]>, object::Error> {
         elf.section_by_name(id.name()).map_or(Ok(Cow::Borrowed(&[][..])), |s| s.uncompressed_data())
@@ -111,6 +118,13 @@ fn with_debug(elf: &Elf<'_, '_>, look_up: &mut dyn FnMut(Option<&Debug<'_>>)) {
         Ok(context) => look_up(Some(&Debug(context))),
         Err(_) => look_up(None),
     }
+}
+
+/// Returns the size that debug information has in memory, as its headers say.
+fn debug_bytes<'d>(sections: impl Iterator<Item = impl ObjectSection<'d>>) -> u64 {
+    let of_debug = sections.filter(|section| section.name().is_ok_and(|name| name.starts_with(".debug")));
+    let sizes = of_debug.filter_map(|section| Some(section.compressed_file_range().ok()?.uncompressed_size));
+    sizes.fold(0, u64::saturating_add)
 }
 
 /// The debug information of a file.
@@ -170,5 +184,49 @@ impl SymbolTable {
     fn function(&self, address: u64) -> Vec<Function> {
         let function = |name| Function { name, file: String::new(), line: 0 };
         self.name(address).map(function).into_iter().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Cursor;
+
+    use super::*;
+
+    /// An ELF file whose only section is compressed, by the header: type and size that follow.
+    fn with_compressed(size: u64) -> Vec<u8> {
+        let names = b"\0.debug_info\0.shstrtab\0";
+        let mut file = vec![0; 64];
+        file[..16].copy_from_slice(b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0");
+        let compressed = file.len() as u64;
+        file.extend([1_u64.to_le_bytes(), size.to_le_bytes(), 1_u64.to_le_bytes()].concat()); // zlib
+        let names_at = file.len() as u64;
+        file.extend(names);
+        let sections = file.len() as u64;
+        let mut section = |name: u32, kind: u32, flags: u64, at: u64, size: u64| {
+            file.extend([name.to_le_bytes(), kind.to_le_bytes()].concat());
+            file.extend([flags, 0, at, size, 0, 1, 0].map(u64::to_le_bytes).concat());
+        };
+        section(0, 0, 0, 0, 0);
+        section(1, 1, 0x800, compressed, 24);
+        section(13, 3, 0, names_at, names.len() as u64);
+        for (at, value) in [(16, 3_u16), (18, 62), (20, 1), (52, 64), (58, 64), (60, 3), (62, 2)] {
+            file[at..at + 2].copy_from_slice(&value.to_le_bytes());
+        }
+        file[40..48].copy_from_slice(&sections.to_le_bytes());
+        file
+    }
+
+    #[test]
+    fn debug_information_that_would_fill_the_memory_is_not_read() {
+        let has_debug = |size: u64| {
+            let content: Content<'_> = ReadCache::new(Box::new(Cursor::new(with_compressed(size))));
+            let elf = object::File::parse(&content).unwrap();
+            assert_eq!(debug_bytes(elf.sections()), size);
+            let mut has = None;
+            with_debug(&elf, &mut |debug| has = Some(debug.is_some()));
+            has.unwrap()
+        };
+        assert!(!has_debug(MOST_DEBUG + 1) && !has_debug(u64::MAX));
     }
 }

@@ -152,6 +152,31 @@ fn a_span_that_another_thread_closes_keeps_its_entries() {
     );
 }
 
+// this thread enters a span twice, another one closes it, makes the next span, and this one closes that
+#[test]
+fn the_close_of_a_span_takes_no_slice_of_the_span_before_it_in_the_same_place() {
+    each_undisturbed(
+        Mode::Auto,
+        || {
+            let dispatch = tracing::dispatcher::get_default(Clone::clone);
+            let first = info_span!("first");
+            first.in_scope(|| ());
+            first.in_scope(|| ());
+            let elsewhere = move || {
+                tracing::dispatcher::with_default(&dispatch, || {
+                    drop(first);
+                    let second = info_span!("second");
+                    second.in_scope(|| ());
+                    second.in_scope(work);
+                    second
+                })
+            };
+            drop(std::thread::spawn(elsewhere).join().expect("no panic"));
+        },
+        |trace, name| assert_eq!(trace.rows(ENTRIES), "first\t2\nsecond\t2", "{name}"),
+    );
+}
+
 #[test]
 fn a_span_that_is_closed_while_it_is_entered_keeps_its_slices() {
     each_undisturbed(

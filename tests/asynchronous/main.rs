@@ -10,6 +10,7 @@ mod many;
 mod messages;
 mod other_layers;
 mod polls;
+mod requests;
 mod runtimes;
 mod spans;
 

@@ -18,7 +18,7 @@ mod track_event;
 use std::io::{Cursor, Read};
 use std::path::{Path, PathBuf};
 
-use hairline_convert::{Context, Report, TraceFormat, create, open_twice};
+use hairline_convert::{BriefUse, Context, Report, TraceFormat, create, open_twice};
 
 /// What a trace becomes in another format, and what the reader and the writer have to say about it.
 #[track_caller]
@@ -26,9 +26,18 @@ fn convert(trace: &[u8], to: TraceFormat) -> (Vec<u8>, Report) {
     merge(&[trace], to)
 }
 
-/// The same of several traces, as one.
+/// The same of several traces, as one. It is the same with all events as items, and with those in brief that can be.
 #[track_caller]
 fn merge(traces: &[&[u8]], to: TraceFormat) -> (Vec<u8>, Report) {
+    let (merged, report) = merge_items(traces, to, false);
+    let (in_brief, its_report) = merge_items(traces, to, true);
+    assert!(merged == in_brief, "with events in brief another trace");
+    assert!(report.iter().eq(its_report.iter()), "with events in brief another report");
+    (in_brief, its_report)
+}
+
+#[track_caller]
+fn merge_items(traces: &[&[u8]], to: TraceFormat, in_brief: bool) -> (Vec<u8>, Report) {
     let (mut merged, mut report) = (Vec::new(), Report::default());
     let mut writer = create(to, &mut merged);
     let mut context = Context::new();
@@ -36,7 +45,13 @@ fn merge(traces: &[&[u8]], to: TraceFormat) -> (Vec<u8>, Report) {
         let copy = trace.to_vec();
         let again = || Ok(Box::new(Cursor::new(copy)) as Box<dyn Read>);
         let mut reader = open_twice(*trace, None, again).expect("a trace");
-        while let Some(item) = reader.next(&mut context).expect("a whole trace") {
+        let mut briefs = Vec::new();
+        loop {
+            if in_brief {
+                reader.briefs(BriefUse::Writing, &mut context, &mut briefs);
+                writer.write_briefs(&briefs, &context.strings).expect("memory");
+            }
+            let Some(item) = reader.next(&mut context).expect("a whole trace") else { break };
             writer.write(&item).expect("memory");
         }
         report.add_all(reader.report());

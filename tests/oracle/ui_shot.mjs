@@ -16,6 +16,7 @@ const USAGE = `usage: node ui_shot.mjs [options] TRACE OUT.png
   --query SQL        run SQL in the UI's query box on load
   --cmd ID[=JSON]    run a UI command after load (repeatable), e.g. 'dev.perfetto.PinTracksByRegex=[".*main.*"]'
   --click TEXT       click the first element with this text after load (repeatable)
+  --at X,Y           click at this place (repeatable), after those clicks
   --fill HINT=TEXT   type a text and Enter into the first field with this hint (repeatable), after the clicks
   --timeout SECONDS  (90)
   --chrome PATH      (/usr/bin/chromium)
@@ -31,6 +32,7 @@ const OPTIONS = {
   query: {type: 'string'},
   cmd: {type: 'string', multiple: true, default: []},
   click: {type: 'string', multiple: true, default: []},
+  at: {type: 'string', multiple: true, default: []},
   fill: {type: 'string', multiple: true, default: []},
   timeout: {type: 'string', default: '90'},
   chrome: {type: 'string', default: '/usr/bin/chromium'},
@@ -150,6 +152,11 @@ async function act(page, options) {
   for (const text of options.click) {
     await page.getByText(text).first().click();
     await idle(page);
+  }
+  for (const place of options.at) {
+    const [x, y] = place.split(',').map(Number);
+    await page.mouse.click(x, y);
+    await page.waitForTimeout(500);
   }
   for (const filled of options.fill) {
     const [, hint, text] = /^([^=]*)=?(.*)$/s.exec(filled);

@@ -1,5 +1,6 @@
 //! The flight recorder: what the last snapshot shows, in both formats.
 
+mod idle;
 mod killed;
 mod long;
 mod random;

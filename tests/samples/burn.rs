@@ -54,7 +54,17 @@ pub extern "C" fn burn(rounds: u32) -> u64 {
     sum
 }
 
+/// Burns below a frame of 20 KiB.
+#[allow(dead_code)] // as `main`
+#[inline(never)]
+fn deep(rounds: u32) -> u64 {
+    let mut room = [0_u8; 20 << 10];
+    black_box(&mut room);
+    let burnt = burn(rounds);
+    burnt ^ u64::from(black_box(&room)[0])
+}
+
 #[allow(dead_code)] // a library has none
 fn main() {
-    println!("{}", burn(200));
+    println!("{}", if std::env::args().len() > 1 { deep(40) } else { burn(200) });
 }

@@ -160,6 +160,43 @@ fn shares_names_inlined_functions_and_lines_are_right_in_a_shared_library() {
     require_true_samples(folder.path(), &caller(folder.path()));
 }
 
+/// Whether this process may lock 2 MiB for each processor.
+fn may_lock_large_rings() -> bool {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: writes one `rlimit`.
+    assert_eq!(unsafe { libc::getrlimit(libc::RLIMIT_MEMLOCK, &raw mut limit) }, 0);
+    let cpus = std::thread::available_parallelism().map_or(1, |cpus| cpus.get() as u64);
+    limit.rlim_cur >= cpus * (2 << 20)
+}
+
+#[test]
+fn a_deep_stack_keeps_its_root_where_the_rings_may_be_large() {
+    let _one = crate::ONE.lock();
+    if !may_lock_large_rings() {
+        eprintln!("ulimit -l is below 2 MiB for each processor: not tested");
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = burn(folder.path(), &[]);
+    let program = program.to_str().expect("UTF-8");
+    for format in FORMATS {
+        let trace = format!("out.{}", extension(format));
+        let arguments = ["record", "--sample", "-o", &trace, "--", program, "deep"];
+        let output = hairline(folder.path(), &arguments);
+        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+        if !is_permitted(&output) {
+            return;
+        }
+        let rooted = "select count(*) from stacks where stack glob '*burn:*deep:*_start:*'";
+        let verdict =
+            judge::load(folder.path().join(&trace), &[STACKS, "select count(*) from perf_sample", rooted]);
+        verdict.require_clean();
+        let (samples, rooted) = (verdict.results[1].single_i64(), verdict.results[2].single_i64());
+        assert!(samples > 200, "0.4 s of CPU time at 997 Hz gave {samples} samples");
+        assert!(rooted * 50 >= samples * 49, "{rooted} of {samples} have their root");
+    }
+}
+
 #[test]
 fn samples_are_in_one_trace_with_the_events_of_other_processes() {
     let _one = crate::ONE.lock();
@@ -184,6 +221,29 @@ fn samples_are_in_one_trace_with_the_events_of_other_processes() {
         assert!(verdict.results[0].single_i64() > 1_000, "{format:?}: {:?}", verdict.results[0]);
         assert_eq!(verdict.results[1].single_i64(), 400, "{format:?}");
         assert_eq!(verdict.results[2].single_i64(), 0, "{format:?}: no thread is there twice");
+    }
+}
+
+#[test]
+fn a_program_that_replaces_another_one_at_its_path_has_its_own_functions() {
+    let _one = crate::ONE.lock();
+    let folder = tempfile::tempdir().expect("a folder");
+    // Their functions have other addresses.
+    std::fs::rename(burn(folder.path(), &["-Copt-level=1"]), folder.path().join("one")).expect("renamed");
+    std::fs::rename(burn(folder.path(), &["-Copt-level=3"]), folder.path().join("two")).expect("renamed");
+    for (way, replace) in [("anew", "rm prog; cp two prog"), ("in place", "cat two > prog")] {
+        let script = format!("cp one prog; ./prog; {replace}; ./prog; rm prog");
+        let output =
+            hairline(folder.path(), &["record", "--sample", "-o", "t.fxt", "--", "sh", "-c", &script]);
+        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+        if !is_permitted(&output) {
+            return;
+        }
+        let programs = "select count(distinct m.build_id) from stack_profile_frame f \
+            join stack_profile_mapping m on m.id = f.mapping where m.name glob '*/prog'";
+        let verdict = judge::load(folder.path().join("t.fxt"), &[programs]);
+        verdict.require_clean();
+        assert_eq!(verdict.results[0].single_i64(), 2, "{way}");
     }
 }
 

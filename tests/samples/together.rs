@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
+use hairline_tests::calm::when_calm;
 use hairline_tests::judge;
 use hairline_tests::recording::{FORMATS, extension};
 
@@ -68,33 +69,40 @@ fn recorded(folder: &Path, command: &[&str], sql: &[&str]) -> Vec<Vec<String>> {
 
 #[test]
 fn slices_states_and_samples_join_the_same_threads_of_a_program_with_macros() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let command = [env!("CARGO_BIN_EXE_together"), "child"];
-    for answers in recorded(folder.path(), &command, &[TURNS, PROCESSES]) {
-        // The program and its child.
-        let turns = "together\talpha\t40\t40\t40\t1\ntogether\tbeta\t40\t40\t40\t1";
-        assert_eq!(answers, [turns, "together\t2"]);
-    }
+    when_calm(|| {
+        let folder = tempfile::tempdir().expect("a folder");
+        let command = [env!("CARGO_BIN_EXE_together"), "child"];
+        for answers in recorded(folder.path(), &command, &[TURNS, PROCESSES]) {
+            // The program and its child.
+            let turns = "together\talpha\t40\t40\t40\t1\ntogether\tbeta\t40\t40\t40\t1";
+            assert_eq!(answers, [turns, "together\t2"]);
+        }
+    });
 }
 
 #[test]
 fn states_and_samples_join_the_same_threads_of_a_foreign_program() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let program = burn(folder.path(), &[]);
-    let slices = "select count(*) from slice";
-    for answers in recorded(folder.path(), &[program.to_str().expect("UTF-8")], &[slices, PROCESSES]) {
-        assert_eq!(answers, ["0", "burn\t1"]);
-    }
+    when_calm(|| {
+        let folder = tempfile::tempdir().expect("a folder");
+        let program = burn(folder.path(), &[]);
+        let slices = "select count(*) from slice";
+        for answers in recorded(folder.path(), &[program.to_str().expect("UTF-8")], &[slices, PROCESSES]) {
+            assert_eq!(answers, ["0", "burn\t1"]);
+        }
+    });
 }
 
 #[test]
 fn programs_with_macros_and_without_are_in_one_trace() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let both = format!("{}; {}; true", env!("CARGO_BIN_EXE_together"), burn(folder.path(), &[]).display());
-    for answers in recorded(folder.path(), &["sh", "-c", &both], &[TURNS, PROCESSES]) {
-        let turns = "together\talpha\t20\t20\t20\t1\ntogether\tbeta\t20\t20\t20\t1";
-        assert_eq!(answers, [turns, "burn\t1\nsh\t1\ntogether\t1"]);
-    }
+    when_calm(|| {
+        let folder = tempfile::tempdir().expect("a folder");
+        let both =
+            format!("{}; {}; true", env!("CARGO_BIN_EXE_together"), burn(folder.path(), &[]).display());
+        for answers in recorded(folder.path(), &["sh", "-c", &both], &[TURNS, PROCESSES]) {
+            let turns = "together\talpha\t20\t20\t20\t1\ntogether\tbeta\t20\t20\t20\t1";
+            assert_eq!(answers, [turns, "burn\t1\nsh\t1\ntogether\t1"]);
+        }
+    });
 }
 
 /// As this user, who may be root.

@@ -16,6 +16,7 @@
 //! are none on the event path.
 
 pub mod alloc;
+pub mod calm;
 pub mod children;
 pub mod crowd;
 pub mod equal;

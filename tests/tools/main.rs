@@ -1,10 +1,13 @@
 //! The command `hairline`, before the judge: what it leaves loads without complaint, and is what was recorded.
 
+mod diff;
 mod explain;
 mod looks;
 mod order;
 mod others;
+mod otlp;
 mod record;
+mod requests;
 mod snapshot;
 mod splice;
 mod top;

@@ -3,6 +3,7 @@
 mod arguments;
 mod asyncs;
 mod composed;
+mod contexts;
 mod counters;
 mod detail;
 mod examples;

@@ -19,6 +19,7 @@ pub(super) fn json(explained: &Explained) -> String {
         "samples": survey.samples.len(),
         "scheduling_left_out": survey.timeline.left_out(),
         "samples_left_out": survey.samples.left_out,
+        "notes": survey.left_out(),
         "names": explained.targets.iter().map(|of| target(survey, of)).collect::<Vec<_>>(),
     });
     let mut text = serde_json::to_string_pretty(&all).unwrap_or_default();

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::explain::explained::Explained;
 use crate::explain::show::full_name;
-use crate::explain::verdict::total;
+use crate::explain::target::total;
 use crate::folded::{draw, step};
 use crate::input::identity;
 use crate::outcome::Outcome;
@@ -17,10 +17,12 @@ pub(super) fn write(explained: &Explained, path: &Path, trace: &Path) -> Outcome
     let Some(target) = explained.targets.first() else { return Outcome::Failed };
     let (samples, all) = (&explained.survey.samples, &target.all);
     let mut lines = Vec::new();
-    // Both are times: a sample on the CPU stands for its share of the time that the slices ran.
+    // Both are times: a sample on the CPU stands for its share of the time that the slices ran. Without
+    // scheduling, there are only samples.
     let on_cpu = total(all.on_cpu.values().copied());
+    let (unit, whole) = if all.split.running > 0 { ("ns", all.split.running) } else { ("samples", on_cpu) };
     let stacks = all.on_cpu.iter().map(|(stack, count)| {
-        let time = i128::from(*count) * i128::from(all.split.running.max(on_cpu)) / i128::from(on_cpu.max(1));
+        let time = i128::from(*count) * i128::from(whole) / i128::from(on_cpu.max(1));
         ("on the CPU", *stack, time)
     });
     let asleep = all.off_cpu.iter().map(|(stack, time)| ("asleep", *stack, i128::from(*time)));
@@ -35,7 +37,7 @@ pub(super) fn write(explained: &Explained, path: &Path, trace: &Path) -> Outcome
         Output::create(path, &[identity(trace)]).and_then(|output| {
             let mut output = output.or_nothing()?;
             let title = full_name(&explained.survey, target);
-            draw(&lines.join("\n"), (title, "ns", "Function:"), &mut output)?;
+            draw(&lines.join("\n"), (title, unit, "Function:"), &mut output)?;
             output.keep()
         })
     };

@@ -8,12 +8,8 @@ use hairline_convert::timeline::Split;
 use hairline_convert::{Item, RunState, SampleKind, TrackId};
 
 use crate::explain::survey::{Chosen, SliceName, Survey};
-use crate::explain::target::{Band, Example, Inner, MOST, Sleep, Target, add};
+use crate::explain::target::{Band, Inner, Longest, MOST, Part, Target, add};
 use crate::trace::ItemVisitor;
-
-/// The limit for examples and for sleeps of one name.
-const MOST_EXAMPLES: usize = 128;
-const MOST_SLEEPS: usize = 1024;
 
 /// The mark of a frame that is in no chosen slice. Other marks are 2 plus the depth of the innermost chosen
 /// slice around the frame, or of itself.
@@ -42,8 +38,9 @@ impl<'s> Gather<'s> {
             all: Band::default(),
             typical: Band::default(),
             slow: Band::default(),
-            examples: Vec::new(),
-            sleeps: Vec::new(),
+            slow_examples: Longest::default(),
+            typical_examples: Longest::default(),
+            sleeps: Longest::default(),
             others: HashMap::new(),
         };
         let targets = chosen.into_iter().map(target).collect();
@@ -55,17 +52,12 @@ impl<'s> Gather<'s> {
         self.slices.finish(&mut self.found)?;
         let mut targets = self.found.targets;
         for target in &mut targets {
-            longest(&mut target.sleeps, MOST_SLEEPS, |sleep| sleep.end.saturating_sub(sleep.start));
-            longest(&mut target.examples, MOST_EXAMPLES, |example| example.end.saturating_sub(example.start));
+            target.slow_examples.shorten();
+            target.typical_examples.shorten();
+            target.sleeps.shorten();
         }
         Ok(targets)
     }
-}
-
-/// Keeps the longest.
-fn longest<T>(all: &mut Vec<T>, most: usize, duration: impl Fn(&T) -> i64) {
-    all.sort_by_key(|one| std::cmp::Reverse(duration(one)));
-    all.truncate(most);
 }
 
 impl ItemVisitor for Gather<'_> {
@@ -96,7 +88,7 @@ impl Found<'_> {
 
     /// The split of a slice's own time, and of all of it.
     fn splits(&mut self, slice: &Slice, depth: usize) -> (Split, Split) {
-        let whole = match self.survey.track_names.tid(slice.track) {
+        let whole = match self.survey.track_names.own_tid(slice.track) {
             Some(tid) => {
                 self.survey.timeline.split(tid, slice.start, slice.start.saturating_add(slice.duration))
             }
@@ -127,7 +119,7 @@ impl Found<'_> {
         let (shortest, longest_typical) = target.chosen.typical;
         let is_slow = slice.duration >= target.chosen.slow;
         let is_typical = (shortest..=longest_typical).contains(&slice.duration);
-        let tid = survey.track_names.tid(slice.track);
+        let tid = survey.track_names.own_tid(slice.track);
         let bands = [(true, &mut target.all), (is_typical, &mut target.typical), (is_slow, &mut target.slow)];
         for (_, band) in bands.into_iter().filter(|(is_in, _)| *is_in) {
             band.count += 1;
@@ -138,38 +130,38 @@ impl Found<'_> {
                     if band.inner.len() < MOST || band.inner.contains_key(name) { *name } else { Key::OTHER };
                 band.inner.entry(name).or_default().add(inner);
             }
-            if let Some(tid) = tid {
-                look_inside(survey, band, tid, slice);
-            }
+            look_inside(survey, band, slice);
         }
         let end = slice.start.saturating_add(slice.duration);
-        if is_slow || is_typical {
-            target.examples.push(Example { track: slice.track, start: slice.start, end, is_slow });
-            if target.examples.len() >= 16 * MOST_EXAMPLES {
-                longest(&mut target.examples, MOST_EXAMPLES, |example| {
-                    example.end.saturating_sub(example.start)
-                });
-            }
+        let example = Part { track: slice.track, start: slice.start, end, is_woken: false, waker: None };
+        if is_slow {
+            target.slow_examples.add(example);
+        }
+        if is_typical {
+            target.typical_examples.add(example);
         }
         if let Some(tid) = tid.filter(|_| is_slow) {
             survey.timeline.stretches(tid, slice.start, end, &mut |stretch| {
                 if stretch.state.is_some_and(RunState::is_asleep) && stretch.is_whole {
                     let (start, end) = (stretch.start, stretch.end);
-                    target.sleeps.push(Sleep { track: slice.track, start, end });
+                    let (is_woken, waker) = (stretch.is_woken, stretch.waker);
+                    target.sleeps.add(Part { track: slice.track, start, end, is_woken, waker });
                 }
             });
-            if target.sleeps.len() >= 16 * MOST_SLEEPS {
-                longest(&mut target.sleeps, MOST_SLEEPS, |sleep| sleep.end.saturating_sub(sleep.start));
-            }
         }
     }
 }
 
 /// Adds what the thread of a slice did: samples, and what it waited for.
-fn look_inside(survey: &Survey, band: &mut Band, tid: u64, slice: &Slice) {
+fn look_inside(survey: &Survey, band: &mut Band, slice: &Slice) {
+    let Some(tid) = survey.track_names.tid(slice.track) else { return };
     let (start, end) = (slice.start, slice.start.saturating_add(slice.duration));
-    for (_, stack) in survey.samples.of(SampleKind::OnCpu, tid, start, end) {
+    let thread = (survey.track_names.pid(slice.track), tid);
+    for (_, stack) in survey.samples.of(SampleKind::OnCpu, thread, start, end) {
         add(&mut band.on_cpu, *stack, 1);
+    }
+    if survey.track_names.own_tid(slice.track).is_none() {
+        return;
     }
     let timeline = &survey.timeline;
     timeline.stretches(tid, start, end, &mut |stretch| {
@@ -191,7 +183,7 @@ fn look_inside(survey: &Survey, band: &mut Band, tid: u64, slice: &Slice) {
                 const BEFORE: i64 = 100_000;
                 let off_cpu = survey.samples.of(
                     SampleKind::OffCpu,
-                    tid,
+                    thread,
                     stretch.start.saturating_sub(BEFORE),
                     stretch.start.saturating_add(1),
                 );

@@ -93,7 +93,8 @@ fn explain(arguments: &Arguments) -> Result<Explained, String> {
             || "it has no slices".to_owned(),
             |pattern| format!("it has no slices of the name {pattern}; `hairline stats` shows all names"),
         );
-        return Err(format!("{}: {what}", summary.name));
+        let more: String = survey.left_out().iter().map(|note| format!("; {note}")).collect();
+        return Err(format!("{}: {what}{more}", summary.name));
     }
     let mut gather = Gather::new(&survey, new_slices(), chosen);
     arguments.trace.show_again(&mut gather)?;

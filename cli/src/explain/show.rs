@@ -4,8 +4,8 @@ use std::fmt::Write;
 
 use crate::explain::explained::Explained;
 use crate::explain::survey::Survey;
-use crate::explain::target::{Band, Target};
-use crate::explain::verdict::{Share, inner, largest, meanwhile, percent, total, verdict};
+use crate::explain::target::{Band, Target, total};
+use crate::explain::verdict::{Share, inner, largest, meanwhile, percent, verdict};
 use crate::table::{Table, in_colour, plain};
 use crate::text::{duration, grouped, grouped_count};
 
@@ -20,15 +20,9 @@ pub(super) fn text(explained: &Explained) -> String {
         }
         target_text(&mut out, &explained.survey, target);
     }
-    let notes = [
-        (
-            explained.survey.timeline.left_out(),
-            "changes of thread states beyond the first 4,194,304 left out",
-        ),
-        (explained.survey.samples.left_out, "stack samples beyond the limit left out"),
-    ];
-    for (count, what) in notes.into_iter().filter(|(count, _)| *count > 0) {
-        let _ = writeln!(out, "{} {what}", grouped(count));
+    let notes = explained.survey.left_out();
+    if !notes.is_empty() {
+        let _ = write!(out, "\n{}\n", notes.join("\n"));
     }
     out
 }
@@ -68,13 +62,20 @@ fn bands(target: &Target, has_scheduling: bool) -> Table {
     if has_scheduling {
         titles.extend(["running", "waiting for a core", "asleep"]);
     }
-    let mut table = Table::new(1, &titles);
     let rows = [("all", &target.all), ("typical", &target.typical), ("slowest 1 %", &target.slow)];
+    let is_partial = has_scheduling && rows.iter().any(|(_, band)| band.mean_split().unknown > 0);
+    if is_partial {
+        titles.push("not known");
+    }
+    let mut table = Table::new(1, &titles);
     for (what, band) in rows {
         let split = band.mean_split();
         let mut row = vec![what.to_owned(), grouped(band.count), duration(band.mean())];
         if has_scheduling {
             row.extend([split.running, split.waiting, split.asleep].map(duration));
+        }
+        if is_partial {
+            row.push(duration(split.unknown));
         }
         table.add(row);
     }

@@ -10,6 +10,7 @@ use hairline_convert::{Item, TrackId};
 use crate::explain::pattern::Pattern;
 use crate::samples::Samples;
 use crate::stats::{Row, Rows};
+use crate::text::grouped_count;
 use crate::trace::ItemVisitor;
 use crate::track_names::TrackNames;
 
@@ -30,6 +31,11 @@ struct Found {
     rows: Rows,
     is_thread: Vec<bool>,
     is_late: bool,
+    /// The slices that are not explained: of names beyond the limit, and without an end.
+    unnamed: u64,
+    open: u64,
+    /// The places at which events are missing.
+    losses: u64,
 }
 
 /// The slices that are explained together.
@@ -63,7 +69,7 @@ fn slowest(count: u64) -> f64 {
     (rank as f64 - 0.5) / count.max(1) as f64
 }
 
-/// The limit for kinds of slices. Further ones are not explained.
+/// The limit for kinds of slices. Further ones are counted, but not explained.
 const MOST_NAMES: usize = 1 << 14;
 
 impl Survey {
@@ -122,6 +128,25 @@ impl Survey {
         rows.into_iter().map(chosen).collect()
     }
 
+    /// What is not part of the result.
+    pub(super) fn left_out(&self) -> Vec<String> {
+        let of = |count, one: &str, what: &str| {
+            (count > 0).then(|| format!("{} {what}", grouped_count(count, one)))
+        };
+        let Found { unnamed, open, losses, .. } = self.found;
+        let (changes, samples) = (self.timeline.left_out(), self.samples.left_out);
+        let shared = if self.timeline.is_empty() { 0 } else { self.track_names.shared() };
+        let notes = [
+            of(losses, "place", "with missing events: times and states around them may be wrong"),
+            of(open, "slice", "without an end left out"),
+            of(unnamed, "slice", "of names beyond the first 16,384 left out"),
+            of(changes, "change", "of thread states beyond the first 4,194,304 left out"),
+            of(samples, "stack sample", "beyond the limit left out"),
+            of(shared, "thread id", "of several processes, whose states are left out"),
+        ];
+        notes.into_iter().flatten().collect()
+    }
+
     /// The name of a thread: that of its track, or the scheduler's.
     pub(super) fn thread_name(&self, tid: u64) -> String {
         match (self.track_names.thread(tid), self.timeline.name(tid)) {
@@ -144,6 +169,7 @@ impl ItemVisitor for Survey {
                 self.found.is_thread[index] = self.track_names.tid(track.id).is_some();
             }
             Item::Scheduling(scheduling) => self.timeline.add(scheduling),
+            Item::Loss(_) => self.found.losses += 1,
             _ => self.samples.item(item),
         }
         self.slices.item(item, &mut self.found);
@@ -157,14 +183,21 @@ impl SliceSink for Found {
         let next = self.names.len();
         let number = match self.numbers.get(&name) {
             Some(number) => *number,
-            None if next >= MOST_NAMES => return,
+            None if next >= MOST_NAMES => {
+                self.unnamed += 1;
+                return;
+            }
             None => {
                 self.names.push(name);
                 self.numbers.insert(name, next as u32);
                 next as u32
             }
         };
-        self.rows.add(number, slice);
+        self.rows.add(number, std::slice::from_ref(slice));
+    }
+
+    fn open_slice(&mut self, _: &Slice, _: &mut [Frame]) {
+        self.open += 1;
     }
 
     fn defect(&mut self, what: Defect, _: TrackId, _: i64, _: Key) {

@@ -19,10 +19,10 @@ pub(super) struct Target {
     pub(super) all: Band,
     pub(super) typical: Band,
     pub(super) slow: Band,
-    /// Some of the slowest and of the typical ones, the longest first.
-    pub(super) examples: Vec<Example>,
-    /// Sleeps inside the slowest ones, the longest first.
-    pub(super) sleeps: Vec<Sleep>,
+    /// The longest of the slowest and of the typical ones, and the longest sleeps inside the slowest.
+    pub(super) slow_examples: Longest<128>,
+    pub(super) typical_examples: Longest<128>,
+    pub(super) sleeps: Longest<1024>,
     /// Slices of other threads, by what they had to do with those.
     pub(super) others: HashMap<(Key, Key, TrackId), Other>,
 }
@@ -55,22 +55,20 @@ pub(super) struct Inner {
     pub(super) own: Split,
 }
 
-/// A slice, to compare others with.
+/// A part of a thread's time: a slice, or a sleep inside it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Example {
+pub(super) struct Part {
     pub(super) track: TrackId,
     pub(super) start: i64,
     pub(super) end: i64,
-    pub(super) is_slow: bool,
+    /// Whether a wake-up ended the sleep, and the thread that did it, if it was no interrupt.
+    pub(super) is_woken: bool,
+    pub(super) waker: Option<u64>,
 }
 
-/// A sleep inside a slow slice.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Sleep {
-    pub(super) track: TrackId,
-    pub(super) start: i64,
-    pub(super) end: i64,
-}
+/// The `MOST` longest parts.
+#[derive(Default)]
+pub(super) struct Longest<const MOST: usize>(Vec<Part>);
 
 /// Slices of one name on another thread.
 #[derive(Clone, Copy, Debug, Default)]
@@ -78,7 +76,9 @@ pub(super) struct Other {
     /// The time that they overlap slow examples, and typical ones.
     pub(super) overlap_slow: i64,
     pub(super) overlap_typical: i64,
-    /// The sleeps that ended when such a slice did: their number and time.
+    /// Whether a sleep ended when such a slice did.
+    pub(super) has_ended: bool,
+    /// Such sleeps: their number and time. A sleep that ended with several slices of the name counts for one.
     pub(super) ended: u64,
     pub(super) ended_time: i64,
 }
@@ -104,6 +104,41 @@ impl Band {
             unknown: self.per_slice(unknown),
         }
     }
+}
+
+impl Part {
+    pub(super) fn duration(&self) -> i64 {
+        self.end.saturating_sub(self.start)
+    }
+}
+
+impl<const MOST: usize> Longest<MOST> {
+    pub(super) fn add(&mut self, part: Part) {
+        self.0.push(part);
+        if self.0.len() >= 16 * MOST {
+            self.shorten();
+        }
+    }
+
+    /// Drops all parts but the longest.
+    pub(super) fn shorten(&mut self) {
+        self.0.sort_by_key(|part| std::cmp::Reverse(part.duration()));
+        self.0.truncate(MOST);
+    }
+
+    pub(super) fn all(&self) -> &[Part] {
+        &self.0
+    }
+
+    /// The sum of the durations.
+    pub(super) fn total(&self) -> i64 {
+        total(self.0.iter().map(Part::duration))
+    }
+}
+
+/// A sum that a made-up trace cannot let overflow.
+pub(super) fn total(all: impl IntoIterator<Item = i64>) -> i64 {
+    all.into_iter().fold(0, i64::saturating_add)
 }
 
 /// Adds to an entry, unless there are too many.

@@ -6,7 +6,7 @@ use hairline_convert::slices::Key;
 use hairline_convert::timeline::Split;
 
 use crate::explain::survey::Survey;
-use crate::explain::target::{Band, Inner, Other, Target};
+use crate::explain::target::{Band, Inner, Other, Target, total};
 use crate::table::plain;
 use crate::text::duration;
 
@@ -31,7 +31,7 @@ pub(super) enum Cause {
     Running,
     Waiting,
     Asleep,
-    /// The trace has no scheduling.
+    /// The trace does not tell.
     Unknown,
 }
 
@@ -53,11 +53,6 @@ impl Cause {
             Self::Unknown => total([split.running, split.waiting, split.asleep, split.unknown]),
         }
     }
-}
-
-/// A sum that a made-up trace cannot let overflow.
-pub(super) fn total(all: impl IntoIterator<Item = i64>) -> i64 {
-    all.into_iter().fold(0, i64::saturating_add)
 }
 
 /// A name with its share.
@@ -91,8 +86,8 @@ pub(super) fn verdict(survey: &Survey, target: &Target) -> Verdict {
     let nothing = Band::default();
     let (band, base) = if is_compared { (slow, typical) } else { (&target.all, &nothing) };
     let extra = band.mean_split().minus(base.mean_split());
-    let is_known = band.split.unknown < band.duration / 2;
-    let cause = match (is_known, extra) {
+    let is_known = |band: &Band| band.split.unknown <= band.duration / 2;
+    let cause = match (is_known(band) && is_known(base) && band.duration > 0, extra) {
         (false, _) => Cause::Unknown,
         (_, Split { running, waiting, asleep, .. }) if waiting > running && waiting >= asleep => {
             Cause::Waiting
@@ -108,7 +103,7 @@ pub(super) fn verdict(survey: &Survey, target: &Target) -> Verdict {
         inside: None,
         lines: Vec::new(),
     };
-    verdict.lines.push(verdict.headline(target));
+    verdict.lines.push(verdict.headline(survey, target, (band, base)));
     verdict.place(survey, target, (band, base));
     match cause {
         Cause::Running => running(survey, band, &mut verdict.lines),
@@ -120,16 +115,32 @@ pub(super) fn verdict(survey: &Survey, target: &Target) -> Verdict {
 }
 
 impl Verdict {
-    fn headline(&self, target: &Target) -> String {
+    fn headline(&self, survey: &Survey, target: &Target, (band, base): (&Band, &Band)) -> String {
         let (extra, share) = (duration(self.extra), duration(self.share.min(self.extra)));
+        let known = |band: &Band| percent(band.duration.saturating_sub(band.split.unknown), band.duration);
         let (what, does) = match self.cause {
-            Cause::Running => ("computing", "their thread runs"),
-            Cause::Waiting => ("no free core", "their thread could run, but waits for a core,"),
-            Cause::Asleep => ("sleep", "their thread is asleep"),
-            Cause::Unknown if !target.chosen.name.is_on_thread => {
-                ("not known, because an interval is on no thread: its slices on threads may tell", "")
+            Cause::Running => ("computing".to_owned(), "their thread runs"),
+            Cause::Waiting => ("no free core".to_owned(), "their thread could run, but waits for a core,"),
+            Cause::Asleep => ("sleep".to_owned(), "their thread is asleep"),
+            Cause::Unknown if !target.chosen.name.is_on_thread => (
+                "not known, because an interval is on no thread: its slices on threads may tell".to_owned(),
+                "",
+            ),
+            Cause::Unknown if survey.timeline.is_empty() => {
+                ("not known, because the trace has no scheduling of their threads".to_owned(), "")
             }
-            Cause::Unknown => ("not known, because the trace has no scheduling of their threads", ""),
+            Cause::Unknown => {
+                let known = if self.is_compared {
+                    format!(
+                        "{} of the time of the slowest and {} of that of the typical ones",
+                        known(band),
+                        known(base)
+                    )
+                } else {
+                    format!("{} of their time", known(band))
+                };
+                (format!("not known, because the trace has the states of their threads for {known}"), "")
+            }
         };
         let who = if target.slow.count == 1 { "The slowest one takes" } else { "The slowest 1 % take" };
         match (self.cause, self.is_compared) {
@@ -150,8 +161,11 @@ impl Verdict {
             band.per_slice(band.inner.get(name).map_or(0, |inner| self.cause.of(&inner.own)))
         };
         let more = band.inner.keys().map(|name| (own(band, name).saturating_sub(own(base, name)), *name));
-        let Some((time, name)) = more.max_by_key(|(time, name)| (*time, name.0)) else { return };
+        let most = more.filter(|(time, _)| *time > 0).max_by_key(|(time, name)| (*time, name.0));
+        let Some((time, name)) = most else { return };
         self.inside = Some(name);
+        // A name may have more of it than all names together: others have less than in the typical ones.
+        let time = time.min(self.share);
         let (time, of) = (duration(time.min(self.extra)), percent(time, self.share));
         self.lines.push(if name == target.chosen.name.name {
             format!("Where: {time} ({of}) in itself, not in an inner slice.")
@@ -182,23 +196,29 @@ const NO_SAMPLES: &str =
 
 fn waiting(survey: &Survey, band: &Band, lines: &mut Vec<String>) {
     let mut threads = largest(&band.holders, |tid| survey.thread_name(*tid), 3);
-    let (whole, known) = (band.split.waiting, total(band.holders.values().copied()));
+    let known = total(band.holders.values().copied());
+    let whole = band.split.waiting.max(known);
     threads.retain(|thread| thread.time >= whole / 50);
     let others = percent(whole.saturating_sub(known), whole);
     lines.push(if threads.is_empty() {
-        "Why: the core was busy with threads that are not in the trace, those of other programs.".to_owned()
+        "Why: not known, because the trace has no thread on their core meanwhile: a thread of another \
+         program may have had it."
+            .to_owned()
     } else if known >= whole / 10 * 9 {
         format!("Why: the core was busy with the threads {} of that time.", list(&threads, whole))
     } else {
         let threads = list(&threads, whole);
-        format!("Why: the core was busy with the threads {threads}; with threads of other programs {others}.")
+        format!(
+            "Why: the core was busy with the threads {threads}; for {others} the trace has no thread on it: \
+             a thread of another program may have had it."
+        )
     });
 }
 
 fn asleep(survey: &Survey, target: &Target, band: &Band, lines: &mut Vec<String>) {
     if target.chosen.is_poll {
-        let what = "Why: this is a poll of an async task, which must not sleep: a blocking call in it \
-                    holds up the other tasks of its thread.";
+        let what = "Why: an interval has the same name, so each may be a poll of an async task: a blocking \
+                    call in it holds up the other tasks of its thread.";
         lines.push(what.to_owned());
     }
     let stacks = largest(&band.off_cpu, |stack| survey.samples.leaf(*stack), 3);
@@ -206,23 +226,27 @@ fn asleep(survey: &Survey, target: &Target, band: &Band, lines: &mut Vec<String>
         lines.push(format!("Functions that sleep: {}.", list(&stacks, band.split.asleep)));
     }
     let wakers = largest(&band.wakers, |tid| survey.thread_name(*tid), 2);
-    let whole = total(target.sleeps.iter().map(|sleep| sleep.end.saturating_sub(sleep.start)));
+    let woken = match &wakers[..] {
+        [] => String::new(),
+        _ => format!(" Woken by {}.", list(&wakers, band.split.asleep)),
+    };
+    let (whole, sleeps) = (target.sleeps.total(), target.sleeps.all().len());
     if let Some(ending) = ending(survey, target).filter(|ending| ending.time >= whole / 2) {
         lines.push(format!(
-            "Why: {} of {} sleeps end when `{}` ends on {}: that thread had what they wait for, like a lock \
-             or an answer.",
+            "Why: {} of {sleeps} sleeps end when `{}` ends on {}, which may have what they wait for, like a \
+             lock or an answer.{woken}",
             ending.count,
-            target.sleeps.len(),
             plain(&ending.name),
             plain(&ending.threads),
         ));
     } else if band.split.uninterruptible > band.split.asleep / 2 {
-        lines.push("Why: the sleep is uninterruptible, so it is for a disk as a rule.".to_owned());
+        lines.push(format!("Why: the sleep is uninterruptible, so it is for a disk as a rule.{woken}"));
     } else if !wakers.is_empty() {
-        lines.push(format!("Why: the threads {} wake them up.", list(&wakers, band.split.asleep)));
+        lines.push(format!("Why: they wait for other threads.{woken}"));
     } else if !target.chosen.is_poll {
-        let what = "Why: no other traced thread ends anything when they wake up, so they wait for something \
-                    outside: a disk, the network, a timer, another process.";
+        let what = "Why: no slice of another thread ends with most of these sleeps: they may wait for \
+                    something outside: a disk, the network, a timer, another process; or for a thread \
+                    without slices.";
         lines.push(what.to_owned());
     }
 }
@@ -237,7 +261,7 @@ struct Ending {
 
 fn ending(survey: &Survey, target: &Target) -> Option<Ending> {
     let mut by_name: HashMap<(Key, Key), (Other, u64, hairline_convert::TrackId)> = HashMap::new();
-    for ((category, name, track), other) in target.others.iter().filter(|(_, other)| other.ended > 0) {
+    for ((category, name, track), other) in target.others.iter().filter(|(_, other)| other.has_ended) {
         let (sum, tracks, first) = by_name.entry((*category, *name)).or_insert((Other::default(), 0, *track));
         sum.ended += other.ended;
         sum.ended_time = sum.ended_time.saturating_add(other.ended_time);
@@ -254,7 +278,7 @@ fn ending(survey: &Survey, target: &Target) -> Option<Ending> {
         many => format!("{many} threads"),
     };
     let name = survey.keys().text(*name).to_owned();
-    Some(Ending { name, threads, count: sum.ended.min(target.sleeps.len() as u64), time: sum.ended_time })
+    Some(Ending { name, threads, count: sum.ended, time: sum.ended_time })
 }
 
 fn overlapping(survey: &Survey, target: &Target, lines: &mut Vec<String>) {
@@ -276,11 +300,7 @@ fn overlapping(survey: &Survey, target: &Target, lines: &mut Vec<String>) {
 
 /// The slices of other threads at the time of the slowest examples, and of the typical ones, in thousandths.
 pub(super) fn meanwhile(survey: &Survey, target: &Target) -> Vec<(String, i64, i64)> {
-    let time = |is_slow: bool| {
-        let of_kind = target.examples.iter().filter(|example| example.is_slow == is_slow);
-        total(of_kind.map(|example| example.end.saturating_sub(example.start)))
-    };
-    let (slow, typical) = (time(true), time(false));
+    let (slow, typical) = (target.slow_examples.total(), target.typical_examples.total());
     let share = |part: i64, whole: i64| {
         let thousandths = i128::from(part) * 1000 / i128::from(whole.max(1));
         i64::try_from(thousandths).unwrap_or(i64::MAX)

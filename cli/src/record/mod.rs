@@ -1,11 +1,8 @@
 //! `hairline record`
 
-mod command;
 mod parts;
 mod quiet;
 mod samples;
-mod senders;
-mod start;
 mod switches;
 
 use std::ffi::OsString;
@@ -17,10 +14,11 @@ use hairline::Format;
 use hairline_convert::splice::Totals;
 use hairline_perf::Switches;
 
-use crate::record::command::{Command, NotStarted};
+use crate::platform::Command;
+use crate::platform::facts::NotStarted;
 use crate::record::parts::{Parts, RecordResult};
 use crate::record::samples::Opened;
-use crate::record::switches::Recording;
+use crate::record::switches::{Recording, States};
 use crate::text::{complain, count, grouped, size, who};
 
 /// Runs a command and records one trace of all its processes.
@@ -128,10 +126,13 @@ fn record(arguments: &Arguments) -> Result<u8, Failed> {
     let mut parts = Parts::begin(&output, format, arguments.keep_parts).map_err(failed)?;
     let (mut events, mut opened) = (None, None);
     let mut open = |pid| {
-        let bytes = if arguments.sample.is_some() { switches::BESIDE_SAMPLES } else { switches::ALONE };
-        events = arguments.sched.then(|| Switches::of_command(pid, bytes));
-        let with_switches = |opened: Opened| if arguments.sched { opened.with_switches(pid) } else { opened };
-        opened = arguments.sample.map(|frequency| samples::open(pid, frequency).map(with_switches));
+        let sched = arguments.sched;
+        let with_switches = |opened: Opened| if sched { opened.with_switches(pid) } else { opened };
+        opened = arguments.sample.map(|frequency| samples::open(pid, frequency, sched).map(with_switches));
+        events = sched.then(|| match &opened {
+            Some(Ok(_)) => Ok(Switches::of_records(pid)),
+            _ => Switches::of_command(pid, switches::BYTES),
+        });
     };
     let has_events = arguments.sched || arguments.sample.is_some();
     let before_exec: Option<&mut dyn FnMut(u32)> = if has_events { Some(&mut open) } else { None };
@@ -140,9 +141,19 @@ fn record(arguments: &Arguments) -> Result<u8, Failed> {
         let code = if matches!(e, NotStarted::NotFound(_)) { 127 } else { 126 };
         Failed { why: e.to_string(), code }
     })?;
-    let recording = events.map(|events| Recording::begin(events, parts.directory(), format));
+    let (mut states, mut recording) = (None, None);
+    match events {
+        Some(Ok(switches)) if matches!(opened, Some(Ok(_))) => {
+            match States::new(switches, parts.directory(), format) {
+                Ok(made) => states = Some(made),
+                Err(e) => recording = Some(Recording::begin(Err(e), parts.directory(), format)),
+            }
+        }
+        Some(events) => recording = Some(Recording::begin(events, parts.directory(), format)),
+        None => {}
+    }
     if let Some(opened) = opened {
-        parts.sample(opened);
+        parts.sample(opened, states);
     }
     let pid = command.pid();
     let ended = command.wait();
@@ -236,8 +247,9 @@ fn report(whole: &RecordResult, output: &Path, parts: &Parts) {
         let processes = count(*recovered, "process");
         complain(format_args!("{processes} {were} killed: what {they} had recorded is in the trace"));
     }
-    if totals.lost > 0 {
-        let lost = count(totals.lost, "event");
+    let lost = totals.lost.saturating_sub(whole.switches_lost);
+    if lost > 0 {
+        let lost = count(lost, "event");
         complain(format_args!(
             "{lost} lost because the buffer was full: use a larger --buffer, or --overflow block"
         ));
@@ -264,8 +276,11 @@ fn report_samples(samples: &hairline_stacks::Totals) {
     };
     complain(format_args!("{}{switches}{cut}", count(samples.samples, "sample")));
     if samples.lost > 0 {
-        let lost = count(samples.lost, "sample");
-        complain(format_args!("{lost} lost because the kernel's ring was full: use a smaller --sample"));
+        let lost = grouped(samples.lost);
+        complain(format_args!(
+            "{lost} samples, or context switches with --sched, lost because the kernel's ring was full: use a \
+             smaller --sample"
+        ));
     }
 }
 

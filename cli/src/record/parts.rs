@@ -22,7 +22,7 @@ use crate::links::{Followed, follow};
 use crate::output::Output;
 use crate::record::quiet;
 use crate::record::samples::{self, Known, Opened, Sampling};
-use crate::record::switches::Recorded;
+use crate::record::switches::{self, Recorded, States};
 
 /// The interval of checks for processes that outlive the command.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
@@ -63,6 +63,8 @@ pub(super) struct RecordResult {
     /// Running processes that have recorded nothing: pid, name.
     pub(super) quiet: Vec<(u32, String)>,
     pub(super) notes: Vec<String>,
+    /// The number of context switches that the kernel's rings had no room for.
+    pub(super) switches_lost: u64,
     /// The numbers of samples, if they were asked for.
     pub(super) samples: Option<hairline_stacks::Totals>,
 }
@@ -91,33 +93,37 @@ impl Parts {
         Ok(Self { directory, output, format, sampling: None, no_samples: None, is_kept: keep })
     }
 
-    /// Begins to read the samples of the command. Without them the recording goes on.
-    pub(super) fn sample(&mut self, opened: io::Result<Opened>) {
+    /// Begins to read the samples of the command, and the switches that their rings have. Without them the
+    /// recording goes on.
+    pub(super) fn sample(&mut self, opened: io::Result<Opened>, states: Option<States>) {
         let part = samples::part(self.directory.path(), extension(self.format));
-        match opened.and_then(|opened| samples::begin(opened, self.format, part)) {
+        match opened.and_then(|opened| samples::begin(opened, self.format, part, states)) {
             Ok(sampling) => self.sampling = Some(sampling),
             Err(e) => self.no_samples = Some(samples::explain(&e)),
         }
     }
 
     /// Ends the samples: they are a part then. `has_names`: another part has the names of all threads.
-    fn end_samples(&mut self, whole: &mut RecordResult, has_names: bool) {
+    /// Returns the
+    /// switches that were in their rings.
+    fn end_samples(&mut self, whole: &mut RecordResult, has_names: bool) -> Option<Result<Recorded, String>> {
         whole.notes.extend(self.no_samples.take());
         let names = std::fs::read_dir(self.directory.path()).into_iter().flatten().flatten();
         let pids = names.filter_map(|entry| pid_of(&entry.file_name().to_string_lossy()));
         let known = if has_names { Known::All } else { Known::Of(pids.collect()) };
-        match self.sampling.take().map(|sampling| sampling.end(known)) {
-            Some(Ok(totals)) => whole.samples = Some(totals),
-            Some(Err(e)) => whole.notes.push(format!("the samples are incomplete: {e}")),
-            None => {}
+        let ended = self.sampling.take()?.end(known);
+        match ended.totals {
+            Ok(totals) => whole.samples = Some(totals),
+            Err(e) => whole.notes.push(format!("the samples are incomplete: {e}")),
         }
+        ended.switches.map(|switches| switches.map_err(|e| switches::failed(&e)))
     }
 
     /// The value of `HAIRLINE` for the processes.
     pub(super) fn template(&self) -> OsString {
         // The path is UTF-8, as checked.
         let directory = self.directory.path().to_string_lossy().replace('%', "%%");
-        format!("{directory}/%p-%e.{}", extension(self.format)).into()
+        Path::new(&directory).join(format!("%p-%e.{}", extension(self.format))).into()
     }
 
     pub(super) fn directory(&self) -> &Path {
@@ -138,6 +144,7 @@ impl Parts {
         interrupted: &dyn Fn() -> bool,
     ) -> Result<(RecordResult, Self), String> {
         let mut whole = RecordResult::default();
+        let has_states = self.sampling.as_ref().is_some_and(|sampling| sampling.has_states);
         let until = Instant::now() + wait;
         let mut searched = None;
         loop {
@@ -157,13 +164,18 @@ impl Parts {
             }
             std::thread::sleep(LOOK_EVERY);
         }
-        self.end_samples(&mut whole, matches!(switches, Some(Ok(_))));
+        let has_names = matches!(switches, Some(Ok(_))) || has_states;
+        let switches = self.end_samples(&mut whole, has_names).or(switches);
         let is_quiet = |(pid, _): &(u32, String)| whole.alive.iter().all(|(alive, ..)| alive != pid);
         whole.quiet.retain(is_quiet);
         self.is_kept |= !whole.alive.is_empty();
         let made = self.list(command, &whole).and_then(|mut parts| {
             match switches {
-                Some(Ok(recorded)) => recorded.add_to(&mut parts, &mut whole.notes),
+                Some(Ok(recorded)) => {
+                    whole.switches_lost = recorded.lost();
+                    recorded.add_to(&mut parts, &mut whole.notes);
+                    self.add_lost(&mut parts, command, &mut whole);
+                }
                 Some(Err(why)) => whole.notes.push(why),
                 None => {}
             }
@@ -175,6 +187,18 @@ impl Parts {
                 let directory = self.directory.keep();
                 Err(format!("{why}; the processes' own traces are in {}", directory.display()))
             }
+        }
+    }
+
+    /// Adds a part that tells what the kernel's rings had no room for.
+    fn add_lost(&self, parts: &mut Vec<PathBuf>, command: u32, whole: &mut RecordResult) {
+        if whole.switches_lost == 0 {
+            return;
+        }
+        let path = self.directory.path().join("lost");
+        match std::fs::write(&path, switches::lost_part(self.format, command, whole.switches_lost)) {
+            Ok(()) => parts.push(path),
+            Err(e) => whole.notes.push(format!("the trace does not tell of that: {e}")),
         }
     }
 

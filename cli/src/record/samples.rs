@@ -1,6 +1,6 @@
 //! Samples of the command and of all that it starts, by the kernel's perf events.
 //!
-//! A thread reads the rings while the command runs, and unwinds: a second of a busy processor is 8 MB of
+//! A thread reads the rings while the command runs, and unwinds: a second of a busy processor is 8 to 33 MB of
 //! stacks, and a few KB of numbers.
 
 use std::collections::HashSet;
@@ -14,9 +14,11 @@ use std::time::Duration;
 use hairline::Format;
 use hairline_formats::track_event::SequenceId;
 use hairline_perf::{Attributes, Event, Inherit, RING, Record, Ring, online_cpus};
-use hairline_stacks::{Profile, REGISTERS, STACK_BYTES, SampledAt, Totals};
-use rustix::process::{Resource, getrlimit};
-use rustix::time::{ClockId, clock_gettime};
+use hairline_stacks::{LEAST_STACK, Profile, REGISTERS, SampledAt, Totals, stack_bytes};
+
+use crate::platform;
+
+use crate::record::switches::{Recorded, States};
 
 /// The largest ring: on a busy machine this process may get no processor for 100 ms.
 const LARGEST: usize = 4 << 20;
@@ -29,7 +31,16 @@ const LONGEST: Duration = Duration::from_millis(10);
 #[derive(Debug)]
 pub(super) struct Sampling {
     known: Arc<OnceLock<Known>>,
-    thread: JoinHandle<io::Result<Totals>>,
+    thread: JoinHandle<Ended>,
+    /// Whether the context switches are in its rings.
+    pub(super) has_states: bool,
+}
+
+/// What the thread returns.
+pub(super) struct Ended {
+    pub(super) totals: io::Result<Totals>,
+    /// The context switches, if its rings had them.
+    pub(super) switches: Option<io::Result<Recorded>>,
 }
 
 /// The processes whose threads have names in other parts.
@@ -59,28 +70,41 @@ pub(super) struct Opened {
 }
 
 /// Opens the events of process `pid`, which count from its next exec on, `frequency` samples in a second.
-pub(super) fn open(pid: u32, frequency: u32) -> io::Result<Opened> {
-    let attributes = Attributes::cpu_clock(frequency)
-        .user_stack(REGISTERS, STACK_BYTES)
-        .mappings()
-        .tasks()
-        .inherit(Inherit::All)
-        .enable_on_exec();
+/// With
+/// `has_switches` the rings have its context switches too: one event costs the program less than two.
+pub(super) fn open(pid: u32, frequency: u32, has_switches: bool) -> io::Result<Opened> {
     let cpus = online_cpus();
     let bytes = ring_size(cpus.len());
-    let ring = |cpu| Ring::at_most(Event::open(&attributes, pid, Some(cpu))?, bytes, &attributes);
-    let rings = cpus.into_iter().map(ring).collect::<io::Result<Vec<Ring>>>()?;
-    let smallest = rings.iter().map(Ring::size).min().unwrap_or(RING) as u64;
-    let a_second = u64::from(frequency) * u64::from(STACK_BYTES);
-    let every = Duration::from_micros(smallest * 1_000_000 / FILLED / a_second.max(1));
-    Ok(Opened { rings, switches: Vec::new(), every: every.min(LONGEST) })
+    let mut stack = stack_bytes(bytes as u64, frequency);
+    loop {
+        let mut attributes = Attributes::cpu_clock(frequency)
+            .user_stack(REGISTERS, stack)
+            .mappings()
+            .tasks()
+            .inherit(Inherit::All)
+            .enable_on_exec();
+        if has_switches {
+            attributes = attributes.and_switches();
+        }
+        let ring = |cpu: &u32| Ring::at_most(Event::open(&attributes, pid, Some(*cpu))?, bytes, &attributes);
+        let rings = cpus.iter().map(ring).collect::<io::Result<Vec<Ring>>>()?;
+        let smallest = rings.iter().map(Ring::size).min().unwrap_or(RING) as u64;
+        let fitting = stack_bytes(smallest, frequency);
+        if fitting >= stack {
+            let a_second = u64::from(frequency) * u64::from(stack);
+            let every = Duration::from_micros(smallest * 1_000_000 / FILLED / a_second.max(1));
+            return Ok(Opened { rings, switches: Vec::new(), every: every.min(LONGEST) });
+        }
+        stack = fitting; // the user has locked memory for something else
+    }
 }
 
 impl Opened {
     /// Opens also the events for the stacks at switches, if this user may. Most users may not.
     pub(super) fn with_switches(mut self, pid: u32) -> Self {
+        // No frequency limits them: a processor may make 100,000 in a second.
         let attributes = Attributes::at_switches()
-            .user_stack(REGISTERS, STACK_BYTES)
+            .user_stack(REGISTERS, LEAST_STACK)
             .inherit(Inherit::All)
             .enable_on_exec();
         let cpus = online_cpus();
@@ -93,29 +117,36 @@ impl Opened {
 
 /// Returns the size of each ring: what a user has without a limit, and what this process may lock besides.
 fn ring_size(cpus: usize) -> usize {
-    let limit = getrlimit(Resource::Memlock).current.unwrap_or(u64::MAX);
-    let own = usize::try_from(limit).unwrap_or(usize::MAX) / cpus.max(1);
+    let own = usize::try_from(platform::lockable_bytes()).unwrap_or(usize::MAX) / cpus.max(1);
     let bytes = RING.saturating_add(own).min(LARGEST);
     1 << bytes.ilog2()
 }
 
-/// Begins to read the rings. The samples become the file `part`.
-pub(super) fn begin(opened: Opened, format: Format, part: PathBuf) -> io::Result<Sampling> {
+/// Begins to read the rings. The samples become the file `part`, the context switches in the rings a part
+/// too.
+pub(super) fn begin(
+    opened: Opened,
+    format: Format,
+    part: PathBuf,
+    states: Option<States>,
+) -> io::Result<Sampling> {
     let file = File::create_new(part)?;
     let known = Arc::new(OnceLock::new());
     let told = Arc::clone(&known);
+    let has_states = states.is_some();
     let thread = std::thread::Builder::new()
         .name("samples".to_owned())
-        .spawn(move || read(opened, format, file, &told))?;
-    Ok(Sampling { known, thread })
+        .spawn(move || read(opened, format, file, &told, states))?;
+    Ok(Sampling { known, thread, has_states })
 }
 
 impl Sampling {
     /// Ends the recording and writes the functions of all frames. The `known` processes have names.
-    pub(super) fn end(self, known: Known) -> io::Result<Totals> {
+    pub(super) fn end(self, known: Known) -> Ended {
         let _ = self.known.set(known);
         self.thread.thread().unpark();
-        self.thread.join().unwrap_or_else(|_| Err(io::Error::other("the thread that reads samples panicked")))
+        let failed = || io::Error::other("the thread that reads samples panicked");
+        self.thread.join().unwrap_or_else(|_| Ended { totals: Err(failed()), switches: Some(Err(failed())) })
     }
 }
 
@@ -124,7 +155,24 @@ pub(super) fn explain(error: &io::Error) -> String {
     format!("no samples: {error}; {}", hairline_perf::advice(error))
 }
 
-fn read(mut opened: Opened, format: Format, mut file: File, known: &OnceLock<Known>) -> io::Result<Totals> {
+fn read(
+    mut opened: Opened,
+    format: Format,
+    file: File,
+    known: &OnceLock<Known>,
+    mut states: Option<States>,
+) -> Ended {
+    let totals = read_samples(&mut opened, format, file, known, states.as_mut());
+    Ended { totals, switches: states.map(States::finish) }
+}
+
+fn read_samples(
+    opened: &mut Opened,
+    format: Format,
+    mut file: File,
+    known: &OnceLock<Known>,
+    mut states: Option<&mut States>,
+) -> io::Result<Totals> {
     let mut profile = match format {
         Format::Fxt => Profile::fxt(),
         _ => Profile::packets(SequenceId(1)),
@@ -132,9 +180,14 @@ fn read(mut opened: Opened, format: Format, mut file: File, known: &OnceLock<Kno
     let (mut malformed, mut counted) = (0, 0);
     loop {
         let is_last = known.get().is_some();
-        let start = now();
+        let start = platform::boottime();
         for ring in &mut opened.rings {
-            let add = |record: Record<'_>, stamp| profile.add(&record, stamp, SampledAt::CpuTime);
+            let add = |record: Record<'_>, stamp| {
+                if let Some(states) = &mut states {
+                    states.add(&record, stamp);
+                }
+                profile.add(&record, stamp, SampledAt::CpuTime);
+            };
             malformed += ring.read(add).malformed;
         }
         for ring in &mut opened.switches {
@@ -144,6 +197,9 @@ fn read(mut opened: Opened, format: Format, mut file: File, known: &OnceLock<Kno
         profile.settle(start);
         if is_last {
             break;
+        }
+        if let Some(states) = &mut states {
+            states.write(start)?;
         }
         file.write_all(&profile.take_output())?;
         std::thread::park_timeout(opened.every);
@@ -156,11 +212,6 @@ fn read(mut opened: Opened, format: Format, mut file: File, known: &OnceLock<Kno
     file.write_all(&profile.take_output())?;
     let totals = profile.totals();
     Ok(Totals { lost: totals.lost.max(counted) + malformed, ..totals })
-}
-
-fn now() -> u64 {
-    let now = clock_gettime(ClockId::Boottime);
-    now.tv_sec.unsigned_abs() * 1_000_000_000 + now.tv_nsec.unsigned_abs()
 }
 
 /// The name of the part with the samples.

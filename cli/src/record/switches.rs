@@ -18,24 +18,23 @@ use std::time::Duration;
 
 use hairline::Format;
 use hairline_formats::track_event as te;
-use hairline_formats::{Value, fxt};
-use hairline_perf::{Change, Named, RING, State, Switches, Taken, advice};
-use rustix::time::{ClockId, clock_gettime};
+use hairline_formats::{SideState, SwitchSide, Value, fxt};
+use hairline_perf::{Change, Named, RING, Record, Stamp, State, Switches, Taken, Waker, advice};
 
-/// The bytes of each ring: all that a user has without a limit, or a quarter of it, so that samples have the rest.
-pub(super) const ALONE: usize = RING;
-pub(super) const BESIDE_SAMPLES: usize = RING / 4;
+use crate::platform;
 
-/// The interval of reads. A ring of a quarter has room for some 3,300 records of switches.
+/// The bytes of each ring: all that a user has without a limit.
+pub(super) const BYTES: usize = RING;
+
+/// The interval of reads. A ring has room for some 13,000 records of switches.
 const READ_EVERY: Duration = Duration::from_millis(20);
 
 /// The packets' sequence, and the id of FXT's provider. The splice gives them numbers of their own.
 const SEQUENCE: te::SequenceId = te::SequenceId(1);
 const PROVIDER: u32 = 1;
 
-/// FXT's weight of the idle thread, which has no row, and a thread that is none.
-const IDLE: i64 = i32::MIN as i64;
-const NO_THREAD: u64 = 0;
+/// The track of the event that shows the losses of this process's rings. The splice gives it another number.
+const LOST_TRACK: te::TrackUuid = te::TrackUuid(0x6c6f_7374);
 
 /// A recording that goes on, or the reason why there is none.
 #[derive(Debug)]
@@ -62,19 +61,15 @@ impl Recording {
     pub(super) fn begin(switches: io::Result<Switches>, directory: &Path, format: Format) -> Self {
         let is_over = Arc::new(AtomicBool::new(false));
         let begin = || -> io::Result<JoinHandle<io::Result<Recorded>>> {
-            let switches = switches?;
-            let states = directory.join("states");
-            let out = BufWriter::new(File::create_new(&states)?);
-            let recorded = Recorded {
-                format,
-                directory: directory.to_owned(),
-                states,
-                names: BTreeMap::new(),
-                began: u64::MAX,
-                lost: 0,
-            };
+            let mut states = States::new(switches?, directory, format)?;
             let is_over = Arc::clone(&is_over);
-            let read = move || recorded.read(switches, out, &is_over);
+            let read = move || {
+                while !is_over.load(Ordering::Relaxed) {
+                    states.write(platform::boottime())?;
+                    std::thread::sleep(READ_EVERY);
+                }
+                states.finish()
+            };
             std::thread::Builder::new().name("switches".to_owned()).spawn(read)
         };
         let reader = begin().map_err(|e| format!("--sched: no context switches: {e}; {}", advice(&e)));
@@ -88,41 +83,73 @@ impl Recording {
     pub(super) fn end(self) -> Result<Recorded, String> {
         self.is_over.store(true, Ordering::Relaxed);
         let read = self.reader?.join().map_err(|_| "--sched: the reader has failed".to_owned())?;
-        read.map_err(|e| format!("--sched: the context switches cannot be written: {e}"))
+        read.map_err(|e| failed(&e))
+    }
+}
+
+/// Why the states are not in the trace.
+pub(super) fn failed(error: &io::Error) -> String {
+    format!("--sched: the context switches cannot be written: {error}")
+}
+
+/// The states of threads on their way into a file. The thread that reads the kernel's rings has it.
+#[derive(Debug)]
+pub(super) struct States {
+    recorded: Recorded,
+    switches: Switches,
+    out: BufWriter<File>,
+    bytes: Vec<u8>,
+}
+
+impl States {
+    /// Creates the file in `directory`.
+    pub(super) fn new(switches: Switches, directory: &Path, format: Format) -> io::Result<Self> {
+        let states = directory.join("states");
+        let mut out = BufWriter::new(File::create_new(&states)?);
+        out.write_all(&head(format))?;
+        let recorded = Recorded {
+            format,
+            directory: directory.to_owned(),
+            states,
+            names: BTreeMap::new(),
+            began: u64::MAX,
+            lost: 0,
+        };
+        Ok(Self { recorded, switches, out, bytes: Vec::new() })
+    }
+
+    /// Adds a record of a ring that has something else too.
+    pub(super) fn add(&mut self, record: &Record<'_>, stamp: Stamp) {
+        self.switches.add(record, stamp);
+    }
+
+    /// Reads the rings, and writes what no older record can precede. `began`: before the first ring was read,
+    /// also of those with something else.
+    pub(super) fn write(&mut self, began: u64) -> io::Result<()> {
+        self.switches.read(began);
+        let taken = self.switches.take();
+        self.put(&taken, false)
+    }
+
+    /// Ends the recording.
+    pub(super) fn finish(mut self) -> io::Result<Recorded> {
+        let rest = self.switches.finish();
+        self.put(&rest, true)?;
+        self.out.flush()?;
+        Ok(self.recorded)
+    }
+
+    fn put(&mut self, taken: &Taken, is_last: bool) -> io::Result<()> {
+        let Self { recorded, switches, out, bytes } = self;
+        recorded.lost += switches.newly_lost(is_last);
+        recorded.keep(taken);
+        bytes.clear();
+        taken.changes.iter().for_each(|change| put_change(bytes, recorded.format, change));
+        out.write_all(bytes)
     }
 }
 
 impl Recorded {
-    /// Reads the rings until the recording is over.
-    fn read(
-        mut self,
-        mut switches: Switches,
-        mut out: BufWriter<File>,
-        is_over: &AtomicBool,
-    ) -> io::Result<Self> {
-        let mut bytes = head(self.format);
-        out.write_all(&bytes)?;
-        loop {
-            let is_last = is_over.load(Ordering::Relaxed);
-            let taken = if is_last {
-                switches.finish()
-            } else {
-                switches.read();
-                switches.take(now())
-            };
-            self.lost += switches.newly_lost(is_last);
-            self.keep(&taken);
-            bytes.clear();
-            taken.changes.iter().for_each(|change| put_change(&mut bytes, self.format, change));
-            out.write_all(&bytes)?;
-            if is_last {
-                out.flush()?;
-                return Ok(self);
-            }
-            std::thread::sleep(READ_EVERY);
-        }
-    }
-
     fn keep(&mut self, taken: &Taken) {
         self.began = taken.changes.iter().map(|change| change.time).min().unwrap_or(u64::MAX).min(self.began);
         self.names.extend(taken.names.iter().map(|named| (named.task.tid, named.clone())));
@@ -142,6 +169,11 @@ impl Recorded {
             Err(e) => notes.push(format!("--sched: threads have no names: {e}")),
         }
         parts.push(self.states);
+    }
+
+    /// The number of records that the kernel's rings had no room for.
+    pub(super) fn lost(&self) -> u64 {
+        self.lost
     }
 
     /// The names of threads, and of processes without a part of their own.
@@ -180,10 +212,39 @@ impl Recorded {
     }
 }
 
-/// Returns `CLOCK_BOOTTIME` in ns.
-fn now() -> u64 {
-    let time = clock_gettime(ClockId::Boottime);
-    time.tv_sec.cast_unsigned() * 1_000_000_000 + time.tv_nsec.cast_unsigned()
+/// Returns a part that says that the kernel's rings were full, as the sessions of processes say it in theirs.
+/// `command`: the process on whose track FXT shows it.
+pub(super) fn lost_part(format: Format, command: u32, lost: u64) -> Vec<u8> {
+    let (category, name, reason) = ("hairline", "lost in all", "kernel ring full");
+    let mut out = head(format);
+    if format == Format::Fxt {
+        let inline = fxt::StringRef::Inline;
+        let (process, thread) = (u64::from(command), u64::from(command));
+        let event = fxt::Event {
+            kind: fxt::EventKind::Instant,
+            timestamp: platform::boottime(),
+            thread: fxt::ThreadRef::Inline { process, thread },
+            category: inline(category),
+            name: inline(name),
+            args: &[(inline(reason), Value::U64(lost))],
+            payload: None,
+        };
+        fxt::event(&mut out, &event);
+        return out;
+    }
+    let track = te::CustomTrack { uuid: LOST_TRACK, name: "hairline record", ..te::CustomTrack::default() };
+    te::custom_descriptor(&mut out, SEQUENCE, &track);
+    te::trace_stats(&mut out, SEQUENCE, &te::TraceStats { events_lost: lost, ..te::TraceStats::default() });
+    let event = te::Event {
+        needs_state: false,
+        categories: &[te::Name::Text(category)],
+        name: Some(te::Name::Text(name)),
+        track_uuid: Some(LOST_TRACK),
+        annotations: &[(te::Name::Text(reason), Value::U64(lost))],
+        ..te::Event::new(SEQUENCE, te::EventType::Instant, platform::boottime())
+    };
+    te::event(&mut out, &event);
+    out
 }
 
 /// Returns the head of a part.
@@ -198,41 +259,22 @@ fn head(format: Format) -> Vec<u8> {
     out
 }
 
-fn put_change(out: &mut Vec<u8>, format: Format, change: &Change) {
-    if format == Format::Fxt {
-        put_fxt_change(out, change);
-        return;
-    }
-    let state = match change.state {
-        State::Running => te::TaskState::Running,
-        State::Runnable => te::TaskState::Runnable,
-        State::Asleep => te::TaskState::InterruptibleSleep,
-        // `Dead` would make a second thread of each track that comes later, and a snapshot's head does.
-        State::Dead => te::TaskState::Destroyed,
+fn side(change: &Change) -> SwitchSide {
+    let state = match (change.state, change.waker) {
+        (_, Some(Waker { tid, is_interrupt })) => SideState::Woken { waker: tid, is_interrupt },
+        (State::Running, None) => SideState::Running,
+        (State::Runnable, None) => SideState::Runnable,
+        (State::Asleep, None) => SideState::Asleep,
+        (State::Dead, None) => SideState::Dead,
     };
-    let cpu = i32::try_from(change.cpu).ok();
-    let event = te::TaskStateEvent { cpu, ..te::TaskStateEvent::new(i64::from(change.task.tid), state) };
-    te::task_state(out, SEQUENCE, change.time, &event);
+    SwitchSide { time: change.time, tid: change.task.tid, cpu: change.cpu, state }
 }
 
-/// The kernel reports each side of a switch by itself, so the other side is the idle thread.
-fn put_fxt_change(out: &mut Vec<u8>, change: &Change) {
-    let thread = u64::from(change.task.tid);
-    let outgoing_state = match change.state {
-        State::Running | State::Runnable => fxt::ThreadState::Running,
-        State::Asleep => fxt::ThreadState::Blocked,
-        State::Dead => fxt::ThreadState::Dead,
-    };
-    let (outgoing, incoming, idle) = match change.state {
-        State::Running => (NO_THREAD, thread, "outgoing_weight"),
-        _ => (thread, NO_THREAD, "incoming_weight"),
-    };
-    let args = &[(fxt::StringRef::Inline(idle), Value::I64(IDLE))][..];
-    let (timestamp, cpu) = (change.time, u16::try_from(change.cpu).unwrap_or(u16::MAX));
-    fxt::context_switch(
-        out,
-        &fxt::ContextSwitch { timestamp, cpu, outgoing, outgoing_state, incoming, args },
-    );
+fn put_change(out: &mut Vec<u8>, format: Format, change: &Change) {
+    match format {
+        Format::Fxt => side(change).put_record(out),
+        _ => side(change).put_packet(out, SEQUENCE),
+    }
 }
 
 fn put_fxt_process(out: &mut Vec<u8>, named: &Named) {

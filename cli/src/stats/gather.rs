@@ -5,7 +5,9 @@ use std::io;
 use hairline::Filter;
 use hairline_convert::slices::{Defect, Frame, Key, Keys, Slice, SliceSink, Slices};
 use hairline_convert::timeline::Timeline;
-use hairline_convert::{Detailed, Event, EventKind, Item, TrackId};
+use hairline_convert::{
+    BriefEvent, BriefKind, Detailed, Event, EventKind, Item, MOST_BRIEF, Strings, TrackId,
+};
 
 use crate::stats::groups::Groups;
 use crate::stats::rows::Rows;
@@ -110,10 +112,12 @@ impl Gather {
         self.counting.since = time;
     }
 
-    /// Adds up the time in which the threads of slices ran and waited.
+    /// Adds up the time in which the threads of slices ran and waited. `earlier`: the tracks, from the same
+    /// reading as the timeline.
     #[must_use]
-    pub(crate) fn with_timeline(mut self, timeline: Timeline) -> Self {
+    pub(crate) fn with_timeline(mut self, timeline: Timeline, earlier: &TrackNames) -> Self {
         self.counting.timeline = Some(timeline);
+        self.track_names.know_shared(earlier);
         self
     }
 
@@ -148,9 +152,9 @@ impl Gather {
     }
 }
 
-impl ItemVisitor for Gather {
-    fn item(&mut self, item: &Item<'_>) {
-        self.slices.item(item, &mut self.counting);
+impl Gather {
+    /// Decides about categories that are new.
+    fn sift(&mut self) {
         if let Some(filter) = &self.counting.filter {
             let (keys, wanted) = (self.slices.keys(), &mut self.counting.wanted);
             while wanted.len() < keys.len() {
@@ -158,6 +162,25 @@ impl ItemVisitor for Gather {
                 wanted.push(categories.split(',').any(|category| filter.matches(category)));
             }
         }
+    }
+}
+
+impl ItemVisitor for Gather {
+    const TAKES_BRIEFS: bool = true;
+
+    fn briefs(&mut self, briefs: &[BriefEvent], strings: &Strings) {
+        // A filter decides about a category before the end of its first slice.
+        let at_once = if self.counting.filter.is_some() { 1 } else { MOST_BRIEF };
+        for briefs in briefs.chunks(at_once) {
+            self.slices.briefs(briefs, strings, &mut self.counting);
+            self.sift();
+        }
+        self.counting.gathered.totals.briefs(briefs);
+    }
+
+    fn item(&mut self, item: &Item<'_>) {
+        self.slices.item(item, &mut self.counting);
+        self.sift();
         let gathered = &mut self.counting.gathered;
         match item {
             Item::Event(event) => gathered.totals.event(event),
@@ -199,6 +222,19 @@ impl Gathered {
 }
 
 impl Totals {
+    fn briefs(&mut self, briefs: &[BriefEvent]) {
+        self.events += briefs.len() as u64;
+        let (mut first, mut last) = (self.first.unwrap_or(i64::MAX), self.last.unwrap_or(i64::MIN));
+        for brief in briefs {
+            self.instants += u64::from(brief.kind == BriefKind::Instant);
+            self.counter_values += u64::from(brief.kind == BriefKind::Counter);
+            (first, last) = (first.min(brief.time), last.max(brief.time));
+        }
+        if !briefs.is_empty() {
+            (self.first, self.last) = (Some(first), Some(last));
+        }
+    }
+
     #[inline]
     fn event(&mut self, event: &Event<'_>) {
         self.events += 1;
@@ -225,18 +261,23 @@ impl Counting {
     fn settle(&mut self) {
         let Gathered { totals, names, categories, intervals, threads, tracks, .. } = &mut self.gathered;
         totals.slices += self.pending.len() as u64;
-        let groups = &self.groups;
-        self.pending.retain(|slice| {
-            let group = groups.of(slice.track);
-            if let Some(group) = group {
-                intervals.add(slice.name.0, slice);
-                tracks.add(group, slice);
+        // A thread's slices follow each other, and so do those of a category.
+        for of_track in self.pending.chunk_by(|a, b| a.track == b.track) {
+            let track = of_track[0].track;
+            if let Some(group) = self.groups.of(track) {
+                of_track.iter().for_each(|slice| intervals.add(slice.name.0, std::slice::from_ref(slice)));
+                tracks.add(group, of_track);
+                continue;
             }
-            group.is_none()
-        });
-        self.pending.iter().for_each(|slice| names.add(slice.name.0, slice));
-        self.pending.iter().for_each(|slice| categories.add(slice.category.0, slice));
-        self.pending.iter().for_each(|slice| threads.add(slice.track.0, slice));
+            of_track.iter().for_each(|slice| names.add(slice.name.0, std::slice::from_ref(slice)));
+            for of_category in of_track.chunk_by(|a, b| a.category == b.category) {
+                categories.add(of_category[0].category.0, of_category);
+            }
+            threads.add(track.0, of_track);
+        }
+        if self.unsplit.is_some() || self.timeline.is_some() {
+            self.pending.retain(|slice| self.groups.of(slice.track).is_none());
+        }
         match &mut self.unsplit {
             Some(unsplit) if unsplit.len() < MOST_UNSPLIT => unsplit.append(&mut self.pending),
             Some(_) => {}
@@ -265,7 +306,10 @@ impl Counting {
             if self.tids.len() <= index {
                 self.tids.resize(index + 1, None);
             }
-            self.tids[index] = names.tid(track);
+            self.tids[index] = names.own_tid(track);
+            if let Some(shared) = names.tid(track).filter(|_| self.tids[index].is_none()) {
+                self.tids.iter_mut().filter(|tid| **tid == Some(shared)).for_each(|tid| *tid = None);
+            }
         }
     }
 }

@@ -10,18 +10,27 @@ const BLOCKS: usize = 64 - PARTS_BITS as usize + 1;
 
 /// A histogram: exact for few values, otherwise within 0.8 %.
 #[derive(Debug, Default)]
+#[repr(C)]
 pub(super) struct Histogram {
-    few: Vec<u64>,
     many: Option<Box<Many>>,
+    few: Vec<u64>,
 }
 
-/// Blocks for the powers of two that occur.
+/// Blocks for the powers of two that occur. Those up to some hours are in one line of the processor's cache.
 #[derive(Debug)]
+#[repr(C, align(64))]
 struct Many {
+    blocks: Vec<Block>,
     /// The index of each block plus 1; 0 is none.
     indices: [u8; BLOCKS],
-    blocks: Vec<[u32; PARTS]>,
+    /// What the bytes of each block could not hold, in units of 256.
+    carried: Vec<[u32; PARTS]>,
 }
+
+/// The low byte of each count: one line of the processor's cache, since each value counts in another line.
+#[derive(Debug)]
+#[repr(align(64))]
+struct Block([u8; PARTS]);
 
 impl Histogram {
     /// Adds a value.
@@ -38,7 +47,7 @@ impl Histogram {
 
     #[cold]
     fn grow(&mut self) {
-        let mut many = Box::new(Many { indices: [0; BLOCKS], blocks: Vec::new() });
+        let mut many = Box::new(Many { blocks: Vec::new(), indices: [0; BLOCKS], carried: Vec::new() });
         std::mem::take(&mut self.few).into_iter().for_each(|value| many.add(value));
         self.many = Some(many);
     }
@@ -80,19 +89,42 @@ impl Many {
         let (block, part) = place(value);
         let mut at = self.indices[block];
         if at == 0 {
-            self.blocks.push([0; PARTS]);
-            at = self.blocks.len() as u8; // at most BLOCKS
-            self.indices[block] = at;
+            at = self.new_block(block);
         }
-        let count = &mut self.blocks[usize::from(at) - 1][part];
+        let index = usize::from(at) - 1;
+        let count = &mut self.blocks[index].0[part];
+        *count = count.wrapping_add(1);
+        if *count == 0 {
+            self.carry(index, part);
+        }
+    }
+
+    #[inline(never)]
+    fn carry(&mut self, block: usize, part: usize) {
+        if self.carried.len() <= block {
+            self.carried.resize(block + 1, [0; PARTS]);
+        }
+        let count = &mut self.carried[block][part];
         *count = count.saturating_add(1);
+    }
+
+    fn count(&self, block: usize, part: usize) -> u64 {
+        let carried = self.carried.get(block).map_or(0, |block| block[part]);
+        u64::from(carried) << 8 | u64::from(self.blocks[block].0[part])
+    }
+
+    #[cold]
+    fn new_block(&mut self, block: usize) -> u8 {
+        self.blocks.push(Block([0; PARTS]));
+        self.indices[block] = self.blocks.len() as u8; // at most BLOCKS
+        self.indices[block]
     }
 
     fn at(&self, rank: u64) -> u64 {
         let mut before = 0;
         for (block, at) in self.indices.iter().enumerate().filter(|(_, at)| **at > 0) {
-            for (part, count) in self.blocks[usize::from(*at) - 1].iter().enumerate() {
-                before += u64::from(*count);
+            for part in 0..PARTS {
+                before += self.count(usize::from(*at) - 1, part);
                 if before >= rank {
                     return value(block, part);
                 }

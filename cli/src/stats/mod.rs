@@ -13,9 +13,9 @@ pub(crate) use rows::{Row, Rows};
 pub(crate) use tables::{By, Line, Sort, Stats};
 
 use hairline::Filter;
-use hairline_convert::Item;
 use hairline_convert::slices::Keys;
 use hairline_convert::timeline::Timeline;
+use hairline_convert::{BriefEvent, Item, Strings};
 
 use crate::outcome::Outcome;
 use crate::stats::tables::TableArguments;
@@ -97,7 +97,7 @@ fn gather(arguments: &Arguments) -> Result<(ReadSummary, (Gathered, Keys, TrackN
     let mut gather = if all.0.is_untrue { Gather::in_order(filter()) } else { Gather::new(filter()) };
     if has_scheduling {
         timeline.finish();
-        gather = gather.with_timeline(timeline);
+        gather = gather.with_timeline(timeline, &all.2);
     }
     let summary = arguments.trace.show_again(&mut gather)?;
     Ok((summary, gather.finish().map_err(unsorted)?))
@@ -110,6 +110,12 @@ struct First {
 }
 
 impl ItemVisitor for First {
+    const TAKES_BRIEFS: bool = true;
+
+    fn briefs(&mut self, briefs: &[BriefEvent], strings: &Strings) {
+        self.gather.briefs(briefs, strings);
+    }
+
     fn item(&mut self, item: &Item<'_>) {
         if let Item::Scheduling(scheduling) = item {
             self.timeline.add(scheduling);

@@ -9,23 +9,24 @@ use crate::stats::histogram::Histogram;
 const MOST_ROWS: usize = 1 << 14;
 const NONE: u32 = u32::MAX;
 
-/// The slices of one row.
+/// The slices of one row. What each slice changes is in one line of the processor's cache.
 #[derive(Debug)]
+#[repr(C, align(64))]
 pub(crate) struct Row {
-    /// The number of the [`Key`] or of the track. `None` for the row that all others share.
-    pub(crate) what: Option<u32>,
     pub(crate) count: u64,
     pub(crate) total: i64,
     pub(crate) own: i64,
     pub(crate) busy: i64,
-    /// The time in which the threads ran, and in which they waited for a core, if that is known.
-    pub(crate) running: i64,
-    pub(crate) waiting: i64,
     pub(crate) min: i64,
     pub(crate) max: i64,
     /// The category of all slices, if they have the same.
     pub(crate) category: Option<Key>,
     histogram: Histogram,
+    /// The number of the [`Key`] or of the track. `None` for the row that all others share.
+    pub(crate) what: Option<u32>,
+    /// The time in which the threads ran, and in which they waited for a core, if that is known.
+    pub(crate) running: i64,
+    pub(crate) waiting: i64,
 }
 
 impl Row {
@@ -45,18 +46,24 @@ impl Row {
         }
     }
 
+    /// Adds slices, of which there is at least one.
     #[inline]
-    fn add(&mut self, slice: &Slice) {
-        self.count += 1;
-        self.total = self.total.saturating_add(slice.duration);
-        self.own = self.own.saturating_add(slice.self_time);
-        self.busy = self.busy.saturating_add(slice.busy);
-        self.min = self.min.min(slice.duration);
-        self.max = self.max.max(slice.duration);
-        if self.category != Some(slice.category) {
-            self.category = None;
+    fn add(&mut self, slices: &[Slice]) {
+        // In registers: a sum in memory waits for its last store.
+        let Self { mut total, mut own, mut busy, mut min, mut max, mut category, .. } = *self;
+        for slice in slices {
+            total = total.saturating_add(slice.duration);
+            own = own.saturating_add(slice.self_time);
+            busy = busy.saturating_add(slice.busy);
+            (min, max) = (min.min(slice.duration), max.max(slice.duration));
+            if category != Some(slice.category) {
+                category = None;
+            }
+            self.histogram.add(slice.duration.unsigned_abs());
         }
-        self.histogram.add(slice.duration.unsigned_abs());
+        self.count += slices.len() as u64;
+        (self.total, self.own, self.busy) = (total, own, busy);
+        (self.min, self.max, self.category) = (min, max, category);
     }
 
     /// The 50th, 90th and 99th percentile.
@@ -80,27 +87,29 @@ pub(crate) struct Rows {
 }
 
 impl Rows {
+    /// Adds slices to the row of a number.
     #[inline]
-    pub(crate) fn add(&mut self, what: u32, slice: &Slice) {
+    pub(crate) fn add(&mut self, what: u32, slices: &[Slice]) {
         let place = self.indices.get(what as usize).copied().unwrap_or(NONE);
         match self.rows.get_mut(place as usize) {
-            Some(row) => row.add(slice),
-            None => self.first(what, slice),
+            Some(row) => row.add(slices),
+            None => self.first(what, slices),
         }
     }
 
     #[cold]
-    fn first(&mut self, what: u32, slice: &Slice) {
+    fn first(&mut self, what: u32, slices: &[Slice]) {
+        let Some(Slice { category, .. }) = slices.first().copied() else { return };
         if self.rows.len() >= MOST_ROWS {
-            let others = self.others.get_or_insert_with(|| Box::new(Row::new(None, slice.category)));
-            return others.add(slice);
+            let others = self.others.get_or_insert_with(|| Box::new(Row::new(None, category)));
+            return others.add(slices);
         }
         if self.indices.len() <= what as usize {
             self.indices.resize(what as usize + 1, NONE);
         }
         self.indices[what as usize] = self.rows.len() as u32; // at most MOST_ROWS
-        let mut row = Row::new(Some(what), slice.category);
-        row.add(slice);
+        let mut row = Row::new(Some(what), category);
+        row.add(slices);
         self.rows.push(row);
     }
 

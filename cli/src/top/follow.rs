@@ -10,7 +10,9 @@ use std::time::Duration;
 
 use hairline_convert::{Context, open};
 
-use crate::input::{Identity, identity, identity_of, open_file};
+use crate::input::{identity, open_file};
+use crate::platform;
+use crate::platform::facts::Identity;
 use crate::stats::Gather;
 use crate::top::rates::Rates;
 use crate::top::source::SliceSource;
@@ -68,7 +70,7 @@ impl Read for Growing {
 impl Follow {
     pub(super) fn start(path: &Path) -> Result<Self, String> {
         let name = path.display().to_string();
-        let (file, _) = open_file(path).map_err(|e| format!("{name}: {e}"))?;
+        let (file, first) = open_file(path).map_err(|e| format!("{name}: {e}"))?;
         let shared = Arc::new(Shared {
             gather: Mutex::new(Gather::new(None).with_live_timeline()),
             is_read: AtomicBool::new(false),
@@ -77,8 +79,7 @@ impl Follow {
             is_over: AtomicBool::new(false),
             failed: Mutex::new(None),
         });
-        let about = file.metadata().map_err(|e| format!("{name}: {e}"))?;
-        let (first, identity) = (about.len(), identity_of(&about));
+        let identity = platform::identity(&file).map_err(|e| format!("{name}: {e}"))?;
         let growing = Growing { file, first, shared: Arc::clone(&shared) };
         thread::spawn(move || {
             let shared = Arc::clone(&growing.shared);

@@ -7,15 +7,14 @@ mod source;
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use hairline::recovery::{self, FoundRegion, ProcessState};
 
 use crate::outcome::Outcome;
+use crate::platform;
 use crate::region::find;
-use crate::signals::{ENDING, heeded};
 use crate::stats::Sort;
 use crate::text::{complain, failed, put, who};
 use crate::top::follow::Follow;
@@ -83,10 +82,7 @@ fn source(region: &FoundRegion) -> Result<Box<dyn SliceSource>, String> {
 }
 
 fn show(arguments: &Arguments, region: &FoundRegion, source: &mut dyn SliceSource) -> Result<(), String> {
-    let is_over = Arc::new(AtomicBool::new(false));
-    for signal in heeded(&ENDING) {
-        signal_hook::flag::register(signal, Arc::clone(&is_over)).map_err(|e| e.to_string())?;
-    }
+    let is_over = platform::ending().map_err(|e| e.to_string())?;
     source.take(&is_over)?;
     let mut began = Instant::now();
     loop {

@@ -7,11 +7,11 @@
 use std::net::SocketAddr;
 
 use crate::input::open_file;
+use crate::platform::facts::Client;
 use crate::text::complain;
 use crate::view::content::{Content, Resource, UI, media_type};
 use crate::view::http::{Answer, Body, Request};
 use crate::view::launch::Launch;
-use crate::view::peer::Client;
 
 /// An answer, and its content.
 pub(super) struct Reply {

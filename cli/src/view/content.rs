@@ -4,8 +4,8 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::platform::Trusted;
 use crate::view::launch::Launch;
-use crate::view::peer::Trusted;
 use crate::view::token::Token;
 
 /// The address of the UI.

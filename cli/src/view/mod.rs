@@ -5,22 +5,20 @@ mod connections;
 mod content;
 mod http;
 mod launch;
-mod peer;
 mod server;
 mod token;
 
 use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use crate::input::open_file;
 use crate::outcome::Outcome;
-use crate::signals::remove_at_end;
+use crate::platform::{self, Trusted, remove_at_end};
 use crate::text::{complain, failed, say};
 use crate::view::content::{Content, UI};
 use crate::view::launch::Launch;
-use crate::view::peer::Trusted;
 use crate::view::server::Server;
 use crate::view::token::Token;
 
@@ -136,11 +134,7 @@ fn link(content: &Content, address: SocketAddr) -> String {
 
 /// Starts a browser. Returns whether there is one.
 fn open(link: &str) -> bool {
-    let opener = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
-    let has_screen = cfg!(target_os = "macos")
-        || ["DISPLAY", "WAYLAND_DISPLAY", "BROWSER"].iter().any(|name| std::env::var_os(name).is_some());
-    let quietly = |command: &mut Command| {
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().is_ok()
-    };
-    has_screen && quietly(Command::new(opener).arg(link))
+    platform::browser().is_some_and(|mut command| {
+        command.arg(link).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().is_ok()
+    })
 }

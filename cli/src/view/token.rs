@@ -1,8 +1,7 @@
 //! The secret in the link.
 
 use std::fmt;
-use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 
 /// 128 random bits from the system as text. Only the owner of the link knows them.
 #[derive(Debug)]
@@ -11,7 +10,7 @@ pub(super) struct Token(String);
 impl Token {
     pub(super) fn new() -> io::Result<Self> {
         let mut random = [0; 16];
-        File::open("/dev/urandom")?.read_exact(&mut random)?;
+        getrandom::fill(&mut random)?;
         Ok(Self(format!("{:032x}", u128::from_ne_bytes(random))))
     }
 }

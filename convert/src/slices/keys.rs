@@ -63,6 +63,16 @@ impl Keys {
         }
     }
 
+    /// The key of the text with a number, which is given plus 1; 0 for none.
+    #[inline]
+    pub(super) fn numbered(&mut self, number: u32, strings: &Strings) -> Key {
+        let Some(id) = number.checked_sub(1) else { return Key::NONE };
+        match self.by_id.get(id as usize) {
+            Some(&key) if key != UNKNOWN => Key(key),
+            _ => self.first(id as usize, strings.get(StringId(id))),
+        }
+    }
+
     #[cold]
     fn first(&mut self, id: usize, text: &str) -> Key {
         let key = self.by_text(text);

@@ -35,7 +35,7 @@ use crate::slices::order::Order;
 use crate::slices::slice::TrackSink;
 use crate::slices::track::TrackSlices;
 use crate::slices::window::Window;
-use crate::{Event, EventKind, Item, TrackId, TrackKind};
+use crate::{BriefEvent, BriefKind, Event, EventKind, Item, Strings, TrackId, TrackKind};
 
 /// The limit for stored intervals on all tracks together.
 const MOST_HELD: usize = 1 << 16;
@@ -140,12 +140,36 @@ impl Slices {
         // The categories of an end have no meaning.
         let category =
             if change == Change::End { Key::NONE } else { self.keys.categories(&event.categories) };
-        let entry = Entry { time: event.time, track: event.track, change, name, category };
+        self.change(Entry { time: event.time, track: event.track, change, name, category }, sink);
+    }
+
+    /// Adds events of which a reader says only the [brief](crate::TraceReader::briefs). `strings` are those of the
+    /// reader's context.
+    #[inline]
+    pub fn briefs(&mut self, briefs: &[BriefEvent], strings: &Strings, sink: &mut impl SliceSink) {
+        for brief in briefs {
+            let change = match brief.kind {
+                BriefKind::Begin => Change::Begin,
+                BriefKind::End => Change::End,
+                BriefKind::Instant | BriefKind::Counter => continue,
+            };
+            let name = self.keys.numbered(brief.name, strings);
+            let category = match change {
+                Change::End => Key::NONE,
+                _ => self.keys.numbered(brief.category, strings),
+            };
+            self.change(Entry { time: brief.time, track: brief.track, change, name, category }, sink);
+        }
+    }
+
+    #[inline(always)] // for every event
+    fn change(&mut self, entry: Entry, sink: &mut impl SliceSink) {
+        let Entry { change, name, .. } = entry;
         if let Some(order) = &mut self.order {
             return order.push(entry);
         }
         let is_complete = matches!(change, Change::Complete { .. });
-        let track = self.track(event.track);
+        let track = self.track(entry.track);
         if !track.is_windowed {
             if is_complete || track.last.is_none_or(|last| last <= entry.time) {
                 return self.take(&entry, sink);
@@ -158,7 +182,7 @@ impl Slices {
         }
     }
 
-    #[inline]
+    #[inline(always)] // as `change`
     fn take(&mut self, entry: &Entry, sink: &mut impl SliceSink) {
         let end = match entry.change {
             Change::Complete { duration } => entry.time.saturating_add(duration.max(0)),
@@ -174,6 +198,9 @@ impl Slices {
             }
             track.last = Some(entry.time);
         }
+        if !is_complete && !track.has_intervals() {
+            return track.take(entry, &mut self.open, &mut track_sink);
+        }
         let before = track.held();
         track.take(entry, &mut self.open, &mut track_sink);
         self.held = self.held + track.held() - before;
@@ -182,12 +209,18 @@ impl Slices {
         }
     }
 
+    #[inline]
     fn track(&mut self, id: TrackId) -> &mut TrackSlices {
         let index = id.0 as usize;
         if index >= self.tracks.len() {
-            self.tracks.resize_with(index + 1, TrackSlices::default);
+            self.make_room(index);
         }
         &mut self.tracks[index]
+    }
+
+    #[cold]
+    fn make_room(&mut self, index: usize) {
+        self.tracks.resize_with(index + 1, TrackSlices::default);
     }
 
     #[cold]

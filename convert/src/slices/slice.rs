@@ -38,6 +38,7 @@ pub struct Frame {
 }
 
 impl Frame {
+    #[inline]
     pub(super) fn new(name: Key, category: Key, start: i64) -> Self {
         Self { name, category, start, mark: 0, inner: 0 }
     }

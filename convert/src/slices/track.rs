@@ -29,12 +29,18 @@ pub(super) struct TrackSlices {
 }
 
 impl TrackSlices {
+    /// Whether there were complete slices.
+    #[inline]
+    pub(super) fn has_intervals(&self) -> bool {
+        self.intervals.is_some()
+    }
+
     /// The number of stored intervals.
     pub(super) fn held(&self) -> usize {
         self.intervals.as_ref().map_or(0, |intervals| intervals.held())
     }
 
-    #[inline]
+    #[inline(always)] // for every event
     pub(super) fn take(&mut self, entry: &Entry, open: &mut usize, sink: &mut TrackSink<'_, impl SliceSink>) {
         let Entry { time, change, name, category, .. } = *entry;
         match change {
@@ -54,7 +60,7 @@ impl TrackSlices {
         }
     }
 
-    #[inline]
+    #[inline(always)] // as `take`
     fn end(&mut self, time: i64, name: Key, open: &mut usize, sink: &mut TrackSink<'_, impl SliceSink>) {
         if self.without_room > 0 {
             self.without_room -= 1;
@@ -67,14 +73,28 @@ impl TrackSlices {
             _ => self.stack[from..].iter().rposition(is_of).map(|place| from + place),
         };
         let Some(ends) = ends else { return sink.defect(Defect::EndWithoutBegin, time, name) };
-        while self.stack.len() > ends + 1 {
+        if self.stack.len() > ends + 1 {
+            self.close_inner(time, ends, open, sink);
+        }
+        *open -= 1;
+        self.close(time, sink);
+    }
+
+    /// Ends the slices inside the one at a place.
+    #[inline(never)]
+    fn close_inner(
+        &mut self,
+        time: i64,
+        place: usize,
+        open: &mut usize,
+        sink: &mut TrackSink<'_, impl SliceSink>,
+    ) {
+        while self.stack.len() > place + 1 {
             let inner = self.stack[self.stack.len() - 1];
             sink.defect(Defect::EndsWithAnother, inner.start, inner.name);
             *open -= 1;
             self.close(time, sink);
         }
-        *open -= 1;
-        self.close(time, sink);
     }
 
     /// Ends the innermost slice.

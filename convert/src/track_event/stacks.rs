@@ -108,7 +108,8 @@ impl Stacks {
             interned.callstacks.insert(frames.into(), iid);
             iid
         };
-        let sample = PerfSample { cpu: sample.cpu, pid, tid, callstack, ..PerfSample::default() };
+        let Sample { cpu, mode, unwind_error, .. } = *sample;
+        let sample = PerfSample { cpu, pid, tid, callstack, mode, unwind_error, lost: 0 };
         te::perf_sample(out, sequence, time, &sample);
     }
 }

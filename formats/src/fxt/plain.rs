@@ -27,7 +27,8 @@ pub struct PlainEvent {
 impl PlainEvent {
     /// Reads the record at the beginning of `bytes`. Returns the event and the record's size in bytes.
     #[inline]
-    pub(super) fn decode(bytes: &[u8]) -> Option<(Self, usize)> {
+    #[must_use]
+    pub fn decode(bytes: &[u8]) -> Option<(Self, usize)> {
         let (header, rest) = word(bytes)?;
         let (timestamp, _) = word(rest)?;
         let (thread, args) = (fields::THREAD.get(header) as u8, fields::ARGS.get(header));

@@ -167,6 +167,20 @@ impl<R: Read> RecordReader<R> {
         Some((self.input.offset(), event))
     }
 
+    /// The offset of the next record, and the bytes in memory from there on. They remain the next ones until
+    /// [`pass`](Self::pass). None after an error.
+    #[inline]
+    pub fn buffered(&mut self) -> (u64, &[u8]) {
+        self.input.consume(std::mem::take(&mut self.current));
+        (self.input.offset(), if self.ended { &[] } else { self.input.available() })
+    }
+
+    /// Passes over whole records that [`buffered`](Self::buffered) returned, of this size in all.
+    #[inline]
+    pub fn pass(&mut self, size: usize) {
+        self.current = size.min(self.input.available().len());
+    }
+
     /// Reads the current record. Before the first and after the last one, returns a [`Record::TooLarge`] of 0
     /// words.
     ///

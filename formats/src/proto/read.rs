@@ -102,6 +102,19 @@ impl<'a> Fields<'a> {
         Self { rest: message, offset }
     }
 
+    /// The packet at the begin of a part of a trace, if its length takes one byte; with its size.
+    #[inline]
+    #[must_use]
+    pub fn short_packet(trace: &'a [u8]) -> Option<(Self, usize)> {
+        const PACKET: u8 = 1 << WIRE_TYPE_BITS | WireType::Bytes as u8;
+        match trace {
+            [PACKET, len @ 0..0x80, body @ ..] => {
+                Some((Self::new(body.get(..usize::from(*len))?, 0), 2 + usize::from(*len)))
+            }
+            _ => None,
+        }
+    }
+
     /// The fields of an empty message.
     pub(crate) fn none() -> Self {
         Self::new(&[], 0)

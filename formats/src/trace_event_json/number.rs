@@ -63,18 +63,22 @@ pub(super) fn nanoseconds(text: &str) -> Option<i64> {
     plain_nanoseconds(text).or_else(|| any_nanoseconds(text))
 }
 
-/// The fast path for nearly all times: without sign and exponent, and with at most three digits after the
-/// point.
+/// The fast path for nearly all times: at most 18 characters, without sign and exponent, and with at most three
+/// digits after the point.
 fn plain_nanoseconds(text: &str) -> Option<i64> {
+    if text.len() > 18 {
+        return None;
+    }
     let (mut number, mut digits, mut whole) = (0_i64, 0, None);
     for byte in text.bytes() {
-        match byte {
-            b'0'..=b'9' => {
-                number = number.checked_mul(10)?.checked_add(i64::from(byte - b'0'))?;
-                digits += 1;
-            }
-            b'.' if whole.is_none() && digits > 0 => whole = Some(digits),
-            _ => return None,
+        let digit = byte.wrapping_sub(b'0');
+        if digit < 10 {
+            number = number * 10 + i64::from(digit);
+            digits += 1;
+        } else if byte == b'.' && whole.is_none() && digits > 0 {
+            whole = Some(digits);
+        } else {
+            return None;
         }
     }
     let decimals = digits - whole.unwrap_or(digits);

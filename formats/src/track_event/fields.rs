@@ -20,6 +20,7 @@ messages! {
 
     /// `TracePacket`.
     trace_packet {
+        FTRACE_EVENTS = 1, "`FtraceEventBundle`.";
         PROCESS_TREE = 2, "`ProcessTree`.";
         CLOCK_SNAPSHOT = 6, "`ClockSnapshot`.";
         TIMESTAMP = 8, "`uint64`, on the clock of `TIMESTAMP_CLOCK_ID`.";
@@ -316,6 +317,28 @@ messages! {
         PRIO = 5, "`int32`: the priority.";
     }
 
+    /// `FtraceEventBundle`.
+    ftrace_event_bundle {
+        CPU = 1, "`uint32`: the processor.";
+        EVENT = 2, "`FtraceEvent`, repeated.";
+    }
+
+    /// `FtraceEvent`.
+    ftrace_event {
+        TIMESTAMP = 1, "`uint64`, in ns of `CLOCK_BOOTTIME`.";
+        PID = 2, "`uint32`: the thread that ran.";
+        COMMON_FLAGS = 5, "`uint32`: bits of [`ftrace_flags`](super::ftrace_flags).";
+        SCHED_WAKING = 20, "`SchedWakingFtraceEvent`.";
+    }
+
+    /// `SchedWakingFtraceEvent`.
+    sched_waking {
+        COMM = 1, "`string`: the kernel's name of the woken thread.";
+        PID = 2, "`int32`: the woken thread.";
+        PRIO = 3, "`int32`: its priority.";
+        TARGET_CPU = 5, "`int32`: the processor it will run on.";
+    }
+
     /// `SystemInfo`.
     system_info {
         UTSNAME = 1, "`Utsname`.";
@@ -341,6 +364,14 @@ pub mod sequence_flags {
     pub const CLEARED: u32 = 1;
     /// The packet relies on the sequence's state since the last [`CLEARED`].
     pub const NEEDS: u32 = 2;
+}
+
+/// Bits of [`ftrace_event::COMMON_FLAGS`].
+pub mod ftrace_flags {
+    /// In a hard interrupt.
+    pub const HARD_INTERRUPT: u32 = 8;
+    /// In a soft interrupt.
+    pub const SOFT_INTERRUPT: u32 = 16;
 }
 
 /// Numbers of clocks. Those up to 63 have a fixed meaning; 64 to 127 belong to each sequence.

@@ -36,6 +36,7 @@ mod short;
 mod stream;
 mod task_state;
 mod tracks;
+mod waking;
 
 pub use annotation::{
     LONGEST_ELEMENT, LONGEST_NUMBER, annotation_len, put_annotation, put_array, put_element, put_named,
@@ -73,3 +74,4 @@ pub use tracks::{
     CounterTrack, CustomTrack, ProcessTrack, ThreadTrack, counter_descriptor, custom_descriptor,
     process_descriptor, thread_descriptor,
 };
+pub use waking::{Waking, waking};

@@ -160,6 +160,32 @@ impl Drop for Memory {
     }
 }
 
+/// Returns `CLOCK_BOOTTIME` - `CLOCK_MONOTONIC` in ns: the time that the machine has been suspended.
+pub(crate) fn suspended() -> u64 {
+    /// Two reads of clocks are less apart, unless the thread loses its processor between them.
+    const BETWEEN_READS: u64 = 50_000;
+    /// It hardly does so each time.
+    const ATTEMPTS: usize = 8;
+    let mut least = u64::MAX;
+    for _ in 0..ATTEMPTS {
+        let before = read_clock(libc::CLOCK_MONOTONIC);
+        least = least.min(read_clock(libc::CLOCK_BOOTTIME).saturating_sub(before));
+        if read_clock(libc::CLOCK_MONOTONIC).saturating_sub(before) < BETWEEN_READS {
+            break;
+        }
+    }
+    if least < BETWEEN_READS { 0 } else { least }
+}
+
+fn read_clock(id: libc::clockid_t) -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the kernel writes one `timespec`.
+    unsafe { libc::clock_gettime(id, &raw mut time) };
+    #[allow(clippy::unnecessary_cast, clippy::cast_lossless)] // 32 bits on some systems
+    let (seconds, nanoseconds) = (time.tv_sec as i64, time.tv_nsec as i64);
+    seconds.cast_unsigned() * 1_000_000_000 + nanoseconds.cast_unsigned()
+}
+
 fn page_size() -> usize {
     // SAFETY: the argument is a number.
     usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096)

@@ -28,6 +28,10 @@ pub(crate) fn read_words(fd: &Fd, _: &mut [u64]) -> io::Result<usize> {
     match *fd {}
 }
 
+pub(crate) fn suspended() -> u64 {
+    0
+}
+
 pub(crate) fn raw(fd: &Fd) -> i32 {
     match *fd {}
 }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use crate::map_key::MapKey;
 use crate::off::track::{Flow, OnTrack, Track};
+use crate::traceparent::Traceparent;
 use crate::vocabulary::Correlation;
 #[cfg(feature = "serde")]
 use crate::wrapped::Serialized;
@@ -112,6 +113,7 @@ implement! { Koid, |v| *v; [] Koid; }
 impl Held for Koid {}
 
 implement! { &'a str, |v| v; [] str; [] String; [] Cow<'_, str>; }
+implement! { &'a str, |v| v.as_str(); [] Traceparent; }
 implement! { Bytes<'a>, |v| *v; [] Bytes<'_>; }
 implement! { Option<T::Held<'a>>, |v| v.as_ref().map(Argument::hold); [T: Argument] Option<T>; }
 

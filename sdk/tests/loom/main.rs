@@ -17,7 +17,9 @@ mod clock;
 mod flows;
 mod heap;
 mod on;
+mod slices;
 mod spans;
+mod spots;
 
 /// Every interleaving with at most as many preemptions as `LOOM_MAX_PREEMPTIONS` says.
 fn explore(model: impl Fn() + Sync + Send + 'static) {

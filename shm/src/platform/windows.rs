@@ -1,10 +1,6 @@
 //! Windows. A region is a mapped file in the user's directory for temporary files.
-//!
-//! The functions of the system that this crate calls are declared here: they are few, and a dependency is
-//! built by each user of the SDK.
 
 use std::borrow::Cow;
-use std::ffi::c_void;
 use std::fs::{File, Metadata, OpenOptions};
 use std::io;
 use std::os::windows::fs::{FileExt, OpenOptionsExt};
@@ -12,99 +8,37 @@ use std::os::windows::io::{AsRawHandle, RawHandle};
 use std::path::{Path, PathBuf};
 use std::ptr::NonNull;
 
-use crate::platform::Shown;
+use windows_sys::Win32::Foundation::{
+    CloseHandle, ERROR_INVALID_PARAMETER, ERROR_LOCK_VIOLATION, FILETIME, WAIT_OBJECT_0,
+};
+use windows_sys::Win32::Security::Authentication::Identity::RtlGenRandom;
+use windows_sys::Win32::Storage::FileSystem::{
+    BY_HANDLE_FILE_INFORMATION, FILE_FLAG_OPEN_REPARSE_POINT, GetDiskFreeSpaceExW,
+    GetFileInformationByHandle, LOCKFILE_EXCLUSIVE_LOCK, LOCKFILE_FAIL_IMMEDIATELY, LockFileEx, UnlockFileEx,
+};
+use windows_sys::Win32::System::IO::OVERLAPPED;
+use windows_sys::Win32::System::Memory::{
+    CreateFileMappingW, FILE_MAP_WRITE, MEM_COMMIT, MEM_RELEASE, MEM_RESERVE, MEMORY_MAPPED_VIEW_ADDRESS,
+    MapViewOfFile, PAGE_READWRITE, UnmapViewOfFile, VirtualAlloc, VirtualFree,
+};
+use windows_sys::Win32::System::SystemInformation::{GetSystemInfo, SYSTEM_INFO};
+use windows_sys::Win32::System::Threading::{
+    FlushProcessWriteBuffers, GetCurrentProcess, GetProcessTimes, OpenProcess,
+    PROCESS_QUERY_LIMITED_INFORMATION, PROCESS_SYNCHRONIZE, WaitForSingleObject,
+};
 
-const PAGE_READWRITE: u32 = 4;
-const FILE_MAP_WRITE: u32 = 2;
-const MEM_COMMIT_RESERVE: u32 = 0x3000;
-const MEM_RELEASE: u32 = 0x8000;
-const LOCK_EXCLUSIVE_AT_ONCE: u32 = 1 | 2;
-const ERROR_INVALID_PARAMETER: i32 = 87;
-const ERROR_LOCK_VIOLATION: i32 = 33;
-const FILE_FLAG_OPEN_REPARSE_POINT: u32 = 0x0020_0000;
-const PROCESS_QUERY_LIMITED_INFORMATION: u32 = 0x1000;
-const SYNCHRONIZE: u32 = 0x0010_0000;
+use crate::platform::Shown;
 
 /// The offset of the byte that a lock takes. Locks of Windows keep other processes from reading the bytes, so
 /// it is one that no file has.
 const LOCKED_BYTE: u32 = 0x4000_0000;
 
-#[repr(C)]
-#[derive(Default)]
-struct Overlapped {
-    internal: [usize; 2],
-    offset_low: u32,
-    offset_high: u32,
-    event: usize,
-}
-
-#[repr(C)]
-#[derive(Default)]
-struct FileInformation {
-    attributes: u32,
-    times: [[u32; 2]; 3],
-    volume: u32,
-    size: [u32; 2],
-    links: u32,
-    index: [u32; 2],
-}
-
-#[repr(C)]
-#[derive(Default)]
-struct SystemInfo {
-    architecture: u32,
-    page_size: u32,
-    addresses: [usize; 2],
-    mask: usize,
-    processors: [u32; 3],
-    levels: [u16; 2],
-}
-
-#[link(name = "kernel32")]
-unsafe extern "system" {
-    fn CreateFileMappingW(
-        file: RawHandle,
-        security: *const c_void,
-        protect: u32,
-        size_high: u32,
-        size_low: u32,
-        name: *const u16,
-    ) -> RawHandle;
-    fn MapViewOfFile(mapping: RawHandle, access: u32, high: u32, low: u32, len: usize) -> *mut c_void;
-    fn UnmapViewOfFile(base: *const c_void) -> i32;
-    fn VirtualAlloc(at: *const c_void, len: usize, kind: u32, protect: u32) -> *mut c_void;
-    fn VirtualFree(at: *mut c_void, len: usize, kind: u32) -> i32;
-    fn CloseHandle(handle: RawHandle) -> i32;
-    fn LockFileEx(file: RawHandle, flags: u32, zero: u32, low: u32, high: u32, at: *mut Overlapped) -> i32;
-    fn UnlockFileEx(file: RawHandle, zero: u32, low: u32, high: u32, at: *mut Overlapped) -> i32;
-    fn GetFileInformationByHandle(file: RawHandle, information: *mut FileInformation) -> i32;
-    fn GetSystemInfo(information: *mut SystemInfo);
-    fn FlushProcessWriteBuffers();
-    fn GetCurrentProcess() -> RawHandle;
-    fn OpenProcess(access: u32, inherit: i32, pid: u32) -> RawHandle;
-    fn GetProcessTimes(
-        process: RawHandle,
-        start: *mut u64,
-        end: *mut u64,
-        kernel: *mut u64,
-        user: *mut u64,
-    ) -> i32;
-    fn WaitForSingleObject(handle: RawHandle, milliseconds: u32) -> u32;
-    fn GetDiskFreeSpaceExW(path: *const u16, own: *mut u64, total: *mut u64, free: *mut u64) -> i32;
-}
-
-#[link(name = "advapi32")]
-unsafe extern "system" {
-    /// `RtlGenRandom`.
-    fn SystemFunction036(buffer: *mut c_void, len: u32) -> u8;
-}
-
 /// Returns the bytes of a page.
 pub(crate) fn page_size() -> usize {
-    let mut information = SystemInfo::default();
+    let mut information = SYSTEM_INFO::default();
     // SAFETY: the call writes the struct.
     unsafe { GetSystemInfo(&raw mut information) };
-    information.page_size as usize
+    information.dwPageSize as usize
 }
 
 /// Returns the directory for the files of regions.
@@ -116,10 +50,8 @@ pub(crate) fn directory() -> PathBuf {
 pub(crate) fn random() -> io::Result<u64> {
     let mut random = [0u8; 8];
     // SAFETY: the pointer and the length describe `random`.
-    match unsafe { SystemFunction036(random.as_mut_ptr().cast(), 8) } {
-        0 => Err(io::ErrorKind::Unsupported.into()),
-        _ => Ok(u64::from_le_bytes(random)),
-    }
+    let is_random = unsafe { RtlGenRandom(random.as_mut_ptr().cast(), 8) };
+    if is_random { Ok(u64::from_le_bytes(random)) } else { Err(io::ErrorKind::Unsupported.into()) }
 }
 
 /// Has no such files.
@@ -164,11 +96,12 @@ pub(crate) fn map(file: &File, len: usize) -> io::Result<NonNull<u8>> {
     // the mapping after its handle is closed.
     let base = unsafe {
         let none = std::ptr::null();
-        let mapping = CreateFileMappingW(file.as_raw_handle(), none, PAGE_READWRITE, high, low, none.cast());
+        let mapping =
+            CreateFileMappingW(file.as_raw_handle(), none, PAGE_READWRITE, high, low, std::ptr::null());
         if mapping.is_null() {
             return Err(io::Error::last_os_error());
         }
-        let base = NonNull::new(MapViewOfFile(mapping, FILE_MAP_WRITE, 0, 0, len).cast());
+        let base = NonNull::new(MapViewOfFile(mapping, FILE_MAP_WRITE, 0, 0, len).Value.cast());
         let base = base.ok_or_else(io::Error::last_os_error);
         CloseHandle(mapping);
         base
@@ -182,13 +115,14 @@ pub(crate) fn map(file: &File, len: usize) -> io::Result<NonNull<u8>> {
 /// `base` is that of the mapping. No reference to it is left.
 pub(crate) unsafe fn unmap(base: NonNull<u8>, _len: usize) {
     // SAFETY: by the contract.
-    unsafe { UnmapViewOfFile(base.as_ptr().cast()) };
+    unsafe { UnmapViewOfFile(MEMORY_MAPPED_VIEW_ADDRESS { Value: base.as_ptr().cast() }) };
 }
 
 /// Maps `len` zeroed bytes, not shared.
 pub(crate) fn map_private(len: usize) -> io::Result<NonNull<u8>> {
     // SAFETY: new memory, at an address that the system chooses.
-    let base = unsafe { VirtualAlloc(std::ptr::null(), len.max(1), MEM_COMMIT_RESERVE, PAGE_READWRITE) };
+    let base =
+        unsafe { VirtualAlloc(std::ptr::null(), len.max(1), MEM_COMMIT | MEM_RESERVE, PAGE_READWRITE) };
     NonNull::new(base.cast()).ok_or_else(io::Error::last_os_error)
 }
 
@@ -234,20 +168,31 @@ pub(crate) unsafe fn replace_by_private(_start: NonNull<u8>, _len: usize) -> boo
 /// Does nothing: there is no fork.
 pub(crate) fn wipe_on_fork(_mapping: NonNull<u8>, _len: usize) {}
 
+fn locked_byte() -> OVERLAPPED {
+    let mut at = OVERLAPPED::default();
+    at.Anonymous.Anonymous.OffsetHigh = LOCKED_BYTE;
+    at
+}
+
 /// Locks the file. Does not wait: the error is `WouldBlock` if another process has the lock.
 pub(crate) fn try_lock(file: &File) -> io::Result<()> {
-    let mut at = Overlapped { offset_high: LOCKED_BYTE, ..Overlapped::default() };
+    let mut at = locked_byte();
+    let flags = LOCKFILE_EXCLUSIVE_LOCK | LOCKFILE_FAIL_IMMEDIATELY;
     // SAFETY: an open handle, and a struct that lives for the call.
-    if unsafe { LockFileEx(file.as_raw_handle(), LOCK_EXCLUSIVE_AT_ONCE, 0, 1, 0, &raw mut at) } != 0 {
+    if unsafe { LockFileEx(file.as_raw_handle(), flags, 0, 1, 0, &raw mut at) } != 0 {
         return Ok(());
     }
     let e = io::Error::last_os_error();
-    Err(if e.raw_os_error() == Some(ERROR_LOCK_VIOLATION) { io::ErrorKind::WouldBlock.into() } else { e })
+    Err(if e.raw_os_error() == Some(ERROR_LOCK_VIOLATION.cast_signed()) {
+        io::ErrorKind::WouldBlock.into()
+    } else {
+        e
+    })
 }
 
 /// Unlocks the file.
 pub(crate) fn unlock(file: &File) {
-    let mut at = Overlapped { offset_high: LOCKED_BYTE, ..Overlapped::default() };
+    let mut at = locked_byte();
     // SAFETY: as in `try_lock`.
     unsafe { UnlockFileEx(file.as_raw_handle(), 0, 1, 0, &raw mut at) };
 }
@@ -259,10 +204,10 @@ pub(crate) fn is_own(_metadata: &Metadata) -> bool {
 
 /// Whether the file has no name any more.
 pub(crate) fn is_removed(file: &File) -> bool {
-    let mut information = FileInformation::default();
+    let mut information = BY_HANDLE_FILE_INFORMATION::default();
     // SAFETY: an open handle, and the call writes the struct.
     let is_known = unsafe { GetFileInformationByHandle(file.as_raw_handle(), &raw mut information) } != 0;
-    is_known && information.links == 0
+    is_known && information.nNumberOfLinks == 0
 }
 
 /// Reads the bytes at an offset.
@@ -309,7 +254,7 @@ pub(crate) fn shown_self() -> Option<Shown> {
 /// Returns how the system shows a process; `None` if this user may not ask.
 pub(crate) fn shown(pid: u32) -> Option<Shown> {
     // SAFETY: takes numbers.
-    let process = unsafe { OpenProcess(PROCESS_QUERY_LIMITED_INFORMATION | SYNCHRONIZE, 0, pid) };
+    let process = unsafe { OpenProcess(PROCESS_QUERY_LIMITED_INFORMATION | PROCESS_SYNCHRONIZE, 0, pid) };
     if process.is_null() {
         return None;
     }
@@ -320,12 +265,13 @@ pub(crate) fn shown(pid: u32) -> Option<Shown> {
 }
 
 fn shown_by(process: RawHandle) -> Option<Shown> {
-    let (mut start, mut end, mut kernel, mut user) = (0, 0, 0, 0);
-    // SAFETY: an open handle, and the calls write four numbers.
+    let [mut start, mut end, mut kernel, mut user] = [FILETIME::default(); 4];
+    // SAFETY: an open handle, and the calls write four times.
     unsafe {
         let is_known =
             GetProcessTimes(process, &raw mut start, &raw mut end, &raw mut kernel, &raw mut user) != 0;
-        is_known.then(|| Shown { has_ended: WaitForSingleObject(process, 0) == 0, start })
+        let start = u64::from(start.dwHighDateTime) << 32 | u64::from(start.dwLowDateTime);
+        is_known.then(|| Shown { has_ended: WaitForSingleObject(process, 0) == WAIT_OBJECT_0, start })
     }
 }
 
@@ -334,7 +280,7 @@ pub(crate) fn exists(pid: u32) -> bool {
     // SAFETY: takes numbers.
     let process = unsafe { OpenProcess(PROCESS_QUERY_LIMITED_INFORMATION, 0, pid) };
     if process.is_null() {
-        return io::Error::last_os_error().raw_os_error() != Some(ERROR_INVALID_PARAMETER);
+        return io::Error::last_os_error().raw_os_error() != Some(ERROR_INVALID_PARAMETER.cast_signed());
     }
     // SAFETY: opened above.
     unsafe { CloseHandle(process) };

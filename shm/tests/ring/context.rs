@@ -44,20 +44,6 @@ fn a_sequence_without_context_still_separates_two_fragments_of_another() {
     assert_eq!(sink.bytes, b"<1>ax<1>b");
 }
 
-#[test]
-fn the_context_is_repeated_after_other_bytes_in_the_output() {
-    let (region, mut drain) = ring(4);
-    let mut sink = Sink::default();
-    let mut chunk = claim(&region, 1, 0, b"<1>").unwrap();
-    for record in [b"a", b"b"] {
-        assert!(chunk.append(record, 1));
-        drain.pass(&mut sink).unwrap();
-        sink.bytes.extend_from_slice(b"!");
-        drain.forget_last_sequence();
-    }
-    assert_eq!(sink.bytes, b"<1>a!<1>b!");
-}
-
 // 1: [C1 a]...             in the output
 // 2: [C2 x]... [y]...      x discarded, y in the output: it needs the context of 2
 #[test]

@@ -17,7 +17,6 @@ enum Op {
     Drain,
     DrainRefused,
     Discard,
-    Forget,
 }
 
 fn op() -> impl Strategy<Value = Op> {
@@ -31,7 +30,6 @@ fn op() -> impl Strategy<Value = Op> {
         3 => Just(Op::Drain),
         1 => Just(Op::DrainRefused),
         1 => Just(Op::Discard),
-        1 => Just(Op::Forget),
     ]
 }
 
@@ -162,10 +160,6 @@ proptest! {
                     let expected = model.drain(false);
                     prop_assert_eq!((pass.records, pass.freed), (expected.records, expected.freed));
                     model.lost += expected.records;
-                }
-                Op::Forget => {
-                    drain.forget_last_sequence();
-                    model.last = None;
                 }
             }
             prop_assert_eq!(region.free_chunks() as usize, model.free.len());

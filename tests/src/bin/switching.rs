@@ -6,6 +6,8 @@
 //! switching fork FILE            forks a child that lives on, and ends
 //! switching files FILE           with a limit of open files that is too low for events
 //! switching environment FILE     the same, without a session of its own
+//! switching exec -            a thread that is not the first executes `sleep`
+//! switching half FILE         with a limit that is low for switches and samples together
 //! switching environment-files FILE   as many threads, and no such limit
 //! switching overflow FILE        more switches than the kernel's rings hold, while nobody reads them
 //! switching often -              as many switches, without a session
@@ -18,6 +20,7 @@
 
 use std::fs::File;
 use std::io::Write;
+use std::os::unix::process::CommandExt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration, Instant};
@@ -110,9 +113,23 @@ fn wait(call: impl FnOnce()) -> Option<Duration> {
     Some(began.elapsed())
 }
 
+/// Waits in a call that ends some time after `is_ready`, so that it does not end before it began.
+fn wait_when_ready(is_ready: &AtomicBool, call: impl FnOnce()) -> Option<Duration> {
+    is_ready.store(true, Ordering::Relaxed);
+    wait(call)
+}
+
+/// Sleeps for this time after another thread is ready.
+fn sleep_from(is_ready: &AtomicBool, time: Duration) {
+    while !is_ready.load(Ordering::Relaxed) {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    std::thread::sleep(time);
+}
+
 fn known(directory: &std::path::Path) {
     const WAIT: Duration = Duration::from_millis(20);
-    measured("spins", || {}, || spin(Duration::from_millis(30)));
+    measured("spins", || {}, || spin(Duration::from_millis(100)));
     measured("sleeps", || {}, || wait(|| std::thread::sleep(WAIT)));
     let over = Arc::new(AtomicBool::new(false));
     let rival = {
@@ -127,17 +144,19 @@ fn known(directory: &std::path::Path) {
     measured("preempted", bind, || spin(Duration::from_millis(100)));
     over.store(true, Ordering::Relaxed);
     rival.join().expect("its end");
-    let mutex = Mutex::new(());
+    let (mutex, is_ready) = (Mutex::new(()), &AtomicBool::new(false));
     std::thread::scope(|scope| {
         let held = mutex.lock().expect("free");
-        scope.spawn(|| measured("mutex", || {}, || wait(|| drop(mutex.lock()))));
-        std::thread::sleep(WAIT);
+        scope.spawn(|| measured("mutex", || {}, || wait_when_ready(is_ready, || drop(mutex.lock()))));
+        sleep_from(is_ready, WAIT);
         drop(held);
     });
     let (sender, receiver) = mpsc::channel();
+    let is_ready = &AtomicBool::new(false);
     std::thread::scope(|scope| {
-        scope.spawn(|| measured("channel", || {}, move || wait(|| receiver.recv().expect("a message"))));
-        std::thread::sleep(WAIT);
+        let receive = move || receiver.recv().expect("a message");
+        scope.spawn(|| measured("channel", || {}, || wait_when_ready(is_ready, receive)));
+        sleep_from(is_ready, WAIT);
         sender.send(()).expect("a receiver");
     });
     let mut file = File::create(directory.join("disk")).expect("a file");
@@ -145,8 +164,10 @@ fn known(directory: &std::path::Path) {
         "disk",
         || {},
         || {
-            for _ in 0..20 {
-                file.write_all(&[7; 1 << 20]).expect("written");
+            // Little data: interrupts and the hypervisor take processor time from a thread that runs, which its
+            // own clock leaves out (a fifth of it here), and the trace does not. Waits have none of that.
+            for _ in 0..50 {
+                file.write_all(&[7; 4096]).expect("written");
                 file.sync_all().expect("on the disk");
             }
             None
@@ -156,7 +177,7 @@ fn known(directory: &std::path::Path) {
         "often",
         || {},
         || {
-            (0..200).for_each(|_| std::thread::sleep(Duration::from_micros(50)));
+            (0..200).for_each(|_| std::thread::sleep(Duration::from_millis(1)));
             None
         },
     );
@@ -226,6 +247,40 @@ fn overflow(path: &str) {
     summary.notes.iter().for_each(|note| println!("note: {note}"));
 }
 
+/// Prints how many files the program can still open in a session with switches and samples, and the limit.
+fn half(path: &str) {
+    let cpus = std::thread::available_parallelism().map_or(1, |cpus| cpus.get() as u64);
+    for _ in 0..12 {
+        std::thread::spawn(|| std::thread::sleep(Duration::from_secs(60)));
+    }
+    limit_files(32 * cpus);
+    let session = Session::builder().output(path).scheduling(true).sampling(97).start().expect("a session");
+    let files: Vec<File> = std::iter::from_fn(|| File::open("/dev/null").ok()).collect();
+    let left = files.len();
+    drop(files);
+    println!("left {left} of {}", 32 * cpus);
+    let summary = session.stop().expect("a stopped session");
+    summary.notes.iter().for_each(|note| println!("note: {note}"));
+}
+
+/// Executes a program on a thread that is not the first, while another one runs.
+fn exec() {
+    let name = |name: &str| std::thread::Builder::new().name(name.to_owned());
+    let rival = || while std::hint::black_box(true) {};
+    name("rival").spawn(rival).expect("a thread");
+    let executes = || {
+        std::thread::sleep(Duration::from_millis(20));
+        panic!("{}", std::process::Command::new("sleep").arg("0.2").exec());
+    };
+    let _ = name("executes").spawn(executes).expect("a thread").join();
+}
+
+fn limit_files(most: u64) {
+    let limit = libc::rlimit { rlim_cur: most, rlim_max: most };
+    // SAFETY: reads one `rlimit`.
+    assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) }, 0);
+}
+
 fn main() {
     let arguments: Vec<_> = std::env::args().skip(1).collect();
     let [way, file, rest @ ..] = arguments.as_slice() else { panic!("switching WAY FILE [ring]") };
@@ -236,9 +291,7 @@ fn main() {
         }
     }
     if way == "environment" || way == "files" {
-        let limit = libc::rlimit { rlim_cur: 8, rlim_max: 8 };
-        // SAFETY: reads one `rlimit`.
-        assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) }, 0);
+        limit_files(8);
     }
     if way.starts_with("environment") {
         trace_scope!("sched", "work");
@@ -246,7 +299,10 @@ fn main() {
     }
     match way.as_str() {
         "often" => return often(),
+        "plain" => return known(directory),
         "overflow" => return overflow(file),
+        "exec" => return exec(),
+        "half" => return half(file),
         _ => {}
     }
     let overflow = if rest.is_empty() { Overflow::Drop } else { Overflow::Overwrite };

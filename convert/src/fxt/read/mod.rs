@@ -17,6 +17,7 @@
 //! | other objects and blobs | foreign items, with times in nanoseconds: see [`foreign`] |
 
 mod blobs;
+mod brief;
 mod current;
 mod foreign;
 mod intervals;
@@ -46,8 +47,8 @@ use crate::fxt::read::reason::{DAMAGED, Reason, TIME, TOO_MANY_TRACKS, UNKNOWN_S
 use crate::fxt::read::state::Step;
 use crate::fxt::read::tables::Tables;
 use crate::{
-    Context, Copied, Detailed, Error, EventDetails, Item, Loss, Report, Sample, Scheduling, StateChange,
-    Trace, TraceFormat,
+    BriefEvent, BriefUse, Context, Copied, Detailed, Error, EventDetails, Item, Loss, Report, Sample,
+    Scheduling, StateChange, Trace, TraceFormat,
 };
 
 const TOO_MANY_PROVIDERS: &str = "providers whose tables were dropped";
@@ -238,6 +239,11 @@ impl<R: Read> crate::stream::TraceReader for FxtReader<R> {
                 Step::Lost(events) => Item::Loss(Loss { events, ..Loss::default() }),
             }));
         }
+    }
+
+    fn briefs(&mut self, wanted: BriefUse, _: &mut Context, briefs: &mut Vec<BriefEvent>) {
+        briefs.clear();
+        self.read_briefs(wanted, briefs);
     }
 
     fn report(&self) -> &Report {

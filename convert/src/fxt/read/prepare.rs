@@ -58,8 +58,7 @@ impl<R: Read> FxtReader<R> {
             fxt::EventKind::DurationBegin => (EventKind::Begin, None),
             fxt::EventKind::DurationEnd => (EventKind::End, None),
             fxt::EventKind::DurationComplete => {
-                let end = tables.rate().ns(payload).ok_or(TIME)?;
-                let duration = end - time;
+                let duration = tables.rate().ns(payload).ok_or(TIME)? - time;
                 if duration < 0 {
                     return Err(Reason("slices that end before they begin left out"));
                 }

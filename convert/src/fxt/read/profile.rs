@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use hairline_formats::fxt::{self, Backtrace, Frames, Mmap, Module};
+use hairline_formats::track_event::{CpuMode, UnwindError};
 
 use crate::fxt::read::reason::{Reason, TIME, UNKNOWN_THREAD};
 use crate::fxt::read::tables::Tables;
@@ -96,7 +97,9 @@ impl Profile {
     /// The stored backtrace.
     pub(super) fn sample(&self) -> Sample<'_> {
         let Self { time, pid, tid, .. } = *self;
-        Sample { time, pid, tid, cpu: None, kind: SampleKind::OnCpu, stack: self, copy: None }
+        let (mode, unwind_error) = (CpuMode::default(), UnwindError::default());
+        let kind = SampleKind::OnCpu;
+        Sample { time, pid, tid, cpu: None, kind, mode, unwind_error, stack: self, copy: None }
     }
 }
 

@@ -24,17 +24,31 @@ pub(super) struct Tracks {
     processes: HashMap<u64, u32>,
     threads: HashMap<(u64, u64), u32>,
     counters: HashMap<Counter, u32>,
+    /// Recent counters, by [`Counter::place`]: a search in the map takes as long as the rest of reading one.
+    recent: RecentCounters,
     intervals: Intervals,
     /// Tracks whose description must be returned next.
     undescribed: VecDeque<u32>,
 }
 
-#[derive(Debug, PartialEq, Eq, Hash)]
+type RecentCounters = [Option<(Counter, u32)>; 1 << RECENT_BITS];
+const RECENT_BITS: u32 = 4;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Counter {
     process: u64,
     name: u64,
     series: u64,
     number: u64,
+}
+
+impl Counter {
+    /// The place among the recent ones.
+    #[inline]
+    fn place(&self) -> usize {
+        let mixed = self.process ^ self.name.rotate_left(16) ^ self.series.rotate_left(32) ^ self.number;
+        (mixed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - RECENT_BITS)) as usize
+    }
 }
 
 /// Assigns a number to the text if possible.
@@ -132,8 +146,12 @@ impl Tracks {
         context: &mut Context,
     ) -> Option<TrackId> {
         let counter = Counter { process: pid, name: key(name), series: key(series), number };
-        if let Some(slot) = self.counters.get(&counter) {
-            return Some(self.id(*slot));
+        if let Some((_, slot)) = self.recent[counter.place()].filter(|(recent, _)| *recent == counter) {
+            return Some(self.id(slot));
+        }
+        if let Some(slot) = self.counters.get(&counter).copied() {
+            self.recent[counter.place()] = Some((counter, slot));
+            return Some(self.id(slot));
         }
         let process = self.process(pid, context)?;
         let parent = Some(self.id(process));

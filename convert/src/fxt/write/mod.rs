@@ -34,12 +34,13 @@ use std::io::{self, Write};
 use hairline_formats::Value;
 use hairline_formats::fxt::{self, StringRef};
 
-use crate::fxt::write::strings::Strings;
+use crate::fxt::write::strings::Strings as OutputStrings;
 use crate::fxt::write::tracks::OutputTrackKind;
 use crate::report::LATE_THREADS;
 use crate::track_event::stacks::put_symbols;
 use crate::{
-    Categories, Copied, Event, EventKind, Item, Loss, Report, Trace, TraceFormat, Track, TrackId, TrackKind,
+    BriefEvent, Categories, Copied, Event, EventKind, Item, Loss, Report, Strings, Trace, TraceFormat, Track,
+    TrackId, TrackKind,
 };
 
 const NS: u64 = 1_000_000_000;
@@ -60,7 +61,7 @@ impl<W: Write> FxtWriter<W> {
         provider.clone_into(&mut self.provider_name);
         fxt::provider_info(out, self.provider, provider);
         fxt::initialization(out, NS);
-        self.strings = Strings::default();
+        self.strings = OutputStrings::default();
         self.threads.clear(&mut self.tracks);
     }
 
@@ -104,10 +105,15 @@ impl<W: Write> FxtWriter<W> {
         fxt::kernel_object(&mut self.output.bytes, kind, koid, name, process.as_slice());
     }
 
+    #[inline]
     fn event(&mut self, event: &Event<'_>) {
-        if self.short(event) {
-            return;
+        if !self.short(event) {
+            self.any_event(event);
         }
+    }
+
+    #[inline(never)]
+    fn any_event(&mut self, event: &Event<'_>) {
         let time = u64::try_from(event.time).unwrap_or_else(|_| {
             self.report.add("times before 0, which became 0");
             0
@@ -185,6 +191,17 @@ impl<W: Write> crate::stream::TraceWriter for FxtWriter<W> {
             Item::Foreign { what, format, bytes } => self.foreign(what, *format, bytes),
         }
         self.output.settle()
+    }
+
+    fn write_briefs(&mut self, briefs: &[BriefEvent], strings: &Strings) -> io::Result<()> {
+        if self.provider == 0 && !briefs.is_empty() {
+            self.start("hairline");
+        }
+        for event in briefs.iter().filter_map(|brief| brief.event(strings)) {
+            self.event(&event);
+            self.output.settle()?;
+        }
+        Ok(())
     }
 
     fn finish(&mut self) -> io::Result<()> {

@@ -8,6 +8,7 @@ use hairline_formats::fxt::{self, ContextSwitch, StringRef, ThreadState, ThreadW
 
 use crate::fxt::write::scheduled::{Leaving, MOST_THREADS, Scheduled};
 use crate::fxt::write::state::FxtWriter;
+use crate::scheduling::{BEFORE_0, OTHERS, WAKERS};
 use crate::{RunState, Scheduling, StateChange, TraceFormat};
 
 /// The thread id of no thread: the idle task.
@@ -21,7 +22,7 @@ impl<W: Write> FxtWriter<W> {
         if let Some(copy) = scheduling.copy.filter(|copy| copy.format == TraceFormat::Fxt) {
             return self.output.bytes.extend_from_slice(copy.bytes);
         }
-        self.report.add_many("ftrace events that are not about scheduling left out", scheduling.others);
+        self.report.add_many(OTHERS, scheduling.others);
         for change in scheduling.changes {
             self.state_change(change);
         }
@@ -29,7 +30,7 @@ impl<W: Write> FxtWriter<W> {
 
     fn state_change(&mut self, change: &StateChange) {
         let Ok(time) = u64::try_from(change.time) else {
-            return self.report.add("thread states before 0, left out");
+            return self.report.add(BEFORE_0);
         };
         if let Some(name) = &change.name
             && self.scheduled.names.len() < MOST_THREADS
@@ -56,7 +57,7 @@ impl<W: Write> FxtWriter<W> {
             }
             RunState::Runnable => {
                 self.leave();
-                self.report.add_many("wakers of threads left out", change.waker.is_some().into());
+                self.report.add_many(WAKERS, change.waker.is_some().into());
                 let weight = [(StringRef::Inline("weight"), weight(change.priority))];
                 let args = if change.priority.is_some() { &weight[..] } else { &[] };
                 let wakeup = ThreadWakeup { timestamp: time, cpu, thread: change.tid, args };

@@ -48,16 +48,8 @@ impl<W: Write> JsonWriter<W> {
         let Some(OutputTrack::Thread { pid, tid, flows, .. }) = self.tracks.get_mut(event.track) else {
             return Ok(());
         };
-        let (pid, tid) = (*pid, *tid);
-        // An event at the same time would take over the flows of the events before it, so they are written
-        // first.
-        let waiting = std::mem::take(flows);
-        if waiting.iter().any(|point| point.time == ts) {
-            self.write_ready(ts)?;
-        }
-        for point in waiting {
-            if point.time == ts { self.write_point(point)? } else { self.flows.wait(point) }
-        }
+        let (pid, tid, waiting) = (*pid, *tid, std::mem::take(flows));
+        self.write_points_before(ts, waiting)?;
         if let EventKind::Flow { id, step, to_next, lasts } = event.kind {
             let is_plain = |text: &str| matches!(text, "" | FLOW);
             if !is_plain(event.name.text) || !is_plain(&self.categories) {
@@ -106,6 +98,17 @@ impl<W: Write> JsonWriter<W> {
             self.wait(event.track, (pid, tid, ts), flow, role);
         }
         self.write_ready(i64::MIN)
+    }
+
+    /// An event at the same time would take over the flows of the events before it, so they are written first.
+    fn write_points_before(&mut self, ts: i64, waiting: Vec<Point>) -> io::Result<()> {
+        if waiting.iter().any(|point| point.time == ts) {
+            self.write_ready(ts)?;
+        }
+        for point in waiting {
+            if point.time == ts { self.write_point(point)? } else { self.flows.wait(point) }
+        }
+        Ok(())
     }
 
     fn wait(&mut self, track: TrackId, (pid, tid, time): (u32, u32, i64), flow: u64, role: Role) {

@@ -115,9 +115,15 @@ impl Clocks {
     /// unknown clock.
     #[inline]
     pub(super) fn time(&mut self, of: &mut Sequence, id: Option<u32>, timestamp: u64) -> Option<i64> {
+        self.of(of, id)?.time(timestamp)
+    }
+
+    /// The clock `id`, or the sequence's default clock. Returns `None` for an unknown clock.
+    #[inline]
+    pub(super) fn of(&mut self, of: &mut Sequence, id: Option<u32>) -> Option<ClockInUse<'_>> {
         let id = id.or(of.clock).unwrap_or(self.primary);
         if id == self.primary {
-            return Some(timestamp.cast_signed());
+            return Some(ClockInUse(None));
         }
         let index = match of.last_clock {
             Some((last, index)) if last == id => index,
@@ -127,17 +133,28 @@ impl Clocks {
                 index
             }
         };
-        let state = &mut self.states[index];
+        Some(ClockInUse(Some(&mut self.states[index])))
+    }
+
+    fn trace_time(&self, sequence: SequenceId, id: u32, own: u64) -> Option<i64> {
+        self.states[*self.known.get(&key(sequence, id))?].trace_time(own)
+    }
+}
+
+/// A clock of packets, or the clock of the trace time.
+pub(super) struct ClockInUse<'a>(Option<&'a mut ClockState>);
+
+impl ClockInUse<'_> {
+    /// The trace time of a packet.
+    #[inline(always)] // for every event
+    pub(super) fn time(&mut self, timestamp: u64) -> Option<i64> {
+        let Some(state) = &mut self.0 else { return Some(timestamp.cast_signed()) };
         let mut own = timestamp.wrapping_mul(state.multiplier);
         if state.is_incremental {
             own = own.wrapping_add(state.last);
             state.last = own;
         }
         state.trace_time(own)
-    }
-
-    fn trace_time(&self, sequence: SequenceId, id: u32, own: u64) -> Option<i64> {
-        self.states[*self.known.get(&key(sequence, id))?].trace_time(own)
     }
 }
 

@@ -24,14 +24,8 @@ impl State {
     /// state.
     #[inline(always)] // the event then stays in registers
     pub(super) fn interned(&mut self, event: &InternedEvent<'_>) -> Option<Interned> {
-        let index = self.sequence(event.sequence)?;
+        let (index, track) = self.place(event)?;
         let sequence = self.sequences.get_mut(index)?;
-        let is_known = event.flags & sequence_flags::NEEDS == 0 || sequence.is_valid;
-        if event.flags & sequence_flags::CLEARED != 0 || !is_known {
-            return None;
-        }
-        let uuid = event.track_uuid.or(sequence.track).unwrap_or_default();
-        let track = self.tracks.find_again(uuid)?;
         let is_defined = |table: &Table<InternedText>, iid| iid == 0 || table.get(iid).is_some();
         if !is_defined(&sequence.names, event.name) || !is_defined(&sequence.categories, event.category) {
             return None;
@@ -51,6 +45,20 @@ impl State {
         let (name, category) = (event.name, event.category);
         let track = self.tracks.get(track).id();
         Some(Interned { sequence: index, time, track, kind, name, category, has_args })
+    }
+
+    /// Returns the sequence and the track of an event, if the sequence is known and the event does not begin it
+    /// anew.
+    #[inline(always)] // as `interned`
+    pub(super) fn place(&mut self, event: &InternedEvent<'_>) -> Option<(usize, u32)> {
+        let index = self.sequence(event.sequence)?;
+        let sequence = self.sequences.get(index)?;
+        let is_known = event.flags & sequence_flags::NEEDS == 0 || sequence.is_valid;
+        if event.flags & sequence_flags::CLEARED != 0 || !is_known {
+            return None;
+        }
+        let uuid = event.track_uuid.or(sequence.track).unwrap_or_default();
+        Some((index, self.tracks.find_again(uuid)?))
     }
 
     /// As `interned`, for packets that are read in the longer way.

@@ -9,6 +9,7 @@
 //! and borrows from it. So no item borrows from a packet, and one packet may give several items.
 
 mod ahead;
+mod brief;
 mod clocks;
 mod current;
 mod event;
@@ -36,7 +37,7 @@ use crate::track_event::read::ahead::LookAhead;
 use crate::track_event::read::interned::Interned;
 use crate::track_event::read::pending::Pending;
 use crate::track_event::read::state::State;
-use crate::{Context, Copied, Error, Item, Report, Scheduling, Trace, TraceFormat};
+use crate::{BriefEvent, BriefUse, Context, Copied, Error, Item, Report, Scheduling, Trace, TraceFormat};
 
 /// The reader of compressed packets.
 type Inner = track_event::PacketReader<ZlibDecoder<Cursor<Vec<u8>>>>;
@@ -223,6 +224,19 @@ impl<R: Read> crate::stream::TraceReader for TrackEventReader<R> {
                     self.skipped = skipped;
                     return Ok(None);
                 }
+            }
+        }
+    }
+
+    fn briefs(&mut self, wanted: BriefUse, _: &mut Context, briefs: &mut Vec<BriefEvent>) {
+        briefs.clear();
+        self.state.settle_undefined();
+        if self.state.pending.is_empty() && !self.ended && self.inner.is_none() {
+            let (offset, trace) = self.packets.buffered();
+            let (size, last) = self.state.briefs(trace, wanted, briefs);
+            self.packets.pass(size);
+            if size > 0 {
+                self.position = offset + last as u64;
             }
         }
     }

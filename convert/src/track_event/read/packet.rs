@@ -225,22 +225,19 @@ impl State {
                 return Ok(());
             }
         } else {
-            self.current.kind = match event.kind {
-                Some(EventType::SliceBegin) => EventKind::Begin,
-                Some(EventType::SliceEnd) => EventKind::End,
-                Some(EventType::Instant) => EventKind::Instant,
-                Some(EventType::Counter) => {
-                    match event.counter.and_then(|v| self.counter(index, track, uuid, v)) {
-                        Some(value) => {
-                            self.current.counter = Some(track);
-                            EventKind::Counter(value)
-                        }
-                        None => {
-                            self.report
-                                .add_defects("counter events without a counter, or without a value", 1);
-                            return Ok(());
-                        }
-                    }
+            let value = event.counter.filter(|_| event.kind == Some(EventType::Counter));
+            let value = value.and_then(|value| self.counter(index, track, uuid, value));
+            self.current.kind = match (event.kind, value) {
+                (Some(EventType::SliceBegin), _) => EventKind::Begin,
+                (Some(EventType::SliceEnd), _) => EventKind::End,
+                (Some(EventType::Instant), _) => EventKind::Instant,
+                (Some(EventType::Counter), Some(value)) => {
+                    self.current.counter = Some(track);
+                    EventKind::Counter(value)
+                }
+                (Some(EventType::Counter), None) => {
+                    self.report.add_defects("counter events without a counter, or without a value", 1);
+                    return Ok(());
                 }
                 _ => {
                     self.report.add_defects("events of unknown types", 1);

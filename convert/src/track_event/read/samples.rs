@@ -77,6 +77,8 @@ impl State {
             tid: u64::from(sample.tid),
             cpu: sample.cpu,
             kind: self.sequences[*sequence].stacks.as_deref().map_or(SampleKind::OnCpu, |stacks| stacks.kind),
+            mode: sample.mode,
+            unwind_error: sample.unwind_error,
             stack: self,
             copy: None,
         }

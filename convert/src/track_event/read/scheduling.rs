@@ -28,6 +28,7 @@ mod ftrace_event {
     pub(super) const TIMESTAMP: u32 = 1;
     pub(super) const PID: u32 = 2;
     pub(super) const SCHED_SWITCH: u32 = 4;
+    pub(super) const COMMON_FLAGS: u32 = 5;
     pub(super) const SCHED_WAKEUP: u32 = 17;
     pub(super) const SCHED_WAKING: u32 = 20;
 }
@@ -51,8 +52,7 @@ pub(super) struct Scheduler {
     pub(super) changes: Vec<StateChange>,
     /// The events of the current packet that are no changes.
     pub(super) others: u64,
-    /// The changes that were dropped because their thread was the idle task is not counted; these are the
-    /// malformed ones.
+    /// The malformed changes of the current packet, and those beyond its limit.
     pub(super) malformed: u64,
     pub(super) is_lossy: bool,
     names: HashMap<u64, Arc<str>>,
@@ -61,6 +61,9 @@ pub(super) struct Scheduler {
     /// The thread that runs on each processor, for the compact encoding.
     running: HashMap<u32, u64>,
 }
+
+/// The flags of an event in a hard or soft interrupt. Its thread is the one that was interrupted.
+const INTERRUPT: u64 = 0x8 | 0x10;
 
 /// The number in a field.
 fn number(field: &Field<'_>) -> Option<u64> {
@@ -180,12 +183,15 @@ impl Scheduler {
     }
 
     fn ftrace_event(&mut self, cpu: u32, event: Fields<'_>) -> Result<(), DecodeError> {
-        let (mut time, mut pid, mut data) = (0, 0, None);
+        let (mut time, mut pid, mut is_interrupt, mut data) = (0, 0, false, None);
         for field in event {
             let field = field?;
             match (field.number, field.value) {
                 (ftrace_event::TIMESTAMP, FieldValue::Varint(value)) => time = value.cast_signed(),
                 (ftrace_event::PID, FieldValue::Varint(value)) => pid = id(value),
+                (ftrace_event::COMMON_FLAGS, FieldValue::Varint(value)) => {
+                    is_interrupt = value & INTERRUPT != 0;
+                }
                 (number, FieldValue::Bytes { bytes, offset }) => {
                     data = Some((number, Fields::new(bytes, offset)));
                 }
@@ -195,7 +201,7 @@ impl Scheduler {
         match data {
             Some((ftrace_event::SCHED_SWITCH, switch)) => self.switch(cpu, time, switch),
             Some((ftrace_event::SCHED_WAKEUP | ftrace_event::SCHED_WAKING, waking)) => {
-                self.waking(time, pid, waking)
+                self.waking(time, if is_interrupt { 0 } else { pid }, waking)
             }
             _ => {
                 self.others += 1;

@@ -14,6 +14,9 @@ const MOST_PARTS: usize = 1 << 21;
 /// The limit for the bytes of their texts.
 const MOST_BYTES: usize = 32 << 20;
 
+/// The limit for the frames of one call stack: the outermost ones, and the innermost. Each sample shows them.
+const MOST_FRAMES: usize = 1 << 12;
+
 /// The counter of context switches in `PerfEvents.Counter`, and the tracepoint for the same.
 const CONTEXT_SWITCHES: u64 = 4;
 const SCHED_SWITCH: &[u8] = b"sched:sched_switch";
@@ -50,7 +53,7 @@ pub(super) struct CurrentSample {
 }
 
 impl Stacks {
-    /// Stores an interned part. Returns `false` if there are too many.
+    /// Stores an interned part. Returns `false` if there are too many, or too many frames in it.
     pub(super) fn add(&mut self, part: InternedStack<'_, Numbers<'_>>) -> Result<bool, DecodeError> {
         self.parts += 1;
         if self.parts > MOST_PARTS || self.bytes > MOST_BYTES {
@@ -86,9 +89,21 @@ impl Stacks {
             }
             InternedStack::Frame { iid, frame } => self.frames.set(iid, frame),
             InternedStack::Callstack { iid, frames } => {
-                let frames = frames.collect::<Result<Box<[u64]>, _>>()?;
-                self.parts += frames.len() / 4;
-                self.callstacks.set(iid, frames);
+                let (mut kept, mut innermost) = (Vec::new(), None);
+                for frame in frames {
+                    let frame = frame?;
+                    if kept.len() < MOST_FRAMES {
+                        kept.push(frame);
+                    } else {
+                        innermost = Some(frame);
+                    }
+                }
+                if let (Some(last), Some(innermost)) = (kept.last_mut(), innermost) {
+                    *last = innermost;
+                }
+                self.parts += kept.len() / 4;
+                self.callstacks.set(iid, kept.into());
+                return Ok(innermost.is_none());
             }
         }
         Ok(true)
@@ -120,4 +135,26 @@ pub(super) fn inner(mut message: Fields<'_>, number: u32) -> Option<Fields<'_>> 
         }
         _ => None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use hairline_formats::track_event::{self as te, PacketReader, SequenceId};
+
+    use super::*;
+
+    #[test]
+    fn a_deep_stack_keeps_its_outermost_frames_and_its_innermost() {
+        let (frames, mut trace) = ((1..=100_000).collect::<Vec<_>>(), Vec::new());
+        let parts = [InternedStack::Callstack { iid: 1, frames: &frames[..] }];
+        te::interned_stacks(&mut trace, SequenceId(1), true, &parts);
+        let mut reader = PacketReader::new(&trace[..]);
+        let (_, packet) = reader.next().unwrap().unwrap();
+        let mut stacks = Stacks::default();
+        for part in packet.interned_stacks() {
+            assert!(!stacks.add(part.unwrap()).unwrap(), "frames are left out");
+        }
+        let kept = stacks.callstacks.get(1).unwrap();
+        assert_eq!((kept.len(), kept[MOST_FRAMES - 2], kept[MOST_FRAMES - 1]), (4096, 4095, 100_000));
+    }
 }

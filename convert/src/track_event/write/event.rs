@@ -44,10 +44,15 @@ impl EventForm {
 
 impl State {
     /// Writes an event, and the slice ends that precede it.
+    #[inline]
     pub(super) fn event(&mut self, event: &Event<'_>) {
-        if self.short(event) {
-            return;
+        if !self.short(event) {
+            self.any_event(event);
         }
+    }
+
+    #[inline(never)]
+    fn any_event(&mut self, event: &Event<'_>) {
         let track = self.tracks.get(event.track);
         let (class, has_ends) = (track.class, !track.ends.is_empty());
         let form = match event.kind {

@@ -24,7 +24,7 @@ use crate::track_event::stacks::put_symbols;
 use crate::track_event::write::sequence::Sequence;
 use crate::track_event::write::state::{GATHERED, State};
 use crate::track_event::write::tracks::GENERAL_SEQUENCE;
-use crate::{Copied, Item, Loss, Report, Trace, TraceFormat, TrackKind};
+use crate::{BriefEvent, Copied, Item, Loss, Report, Strings, Trace, TraceFormat, TrackKind};
 
 /// The sequence of copied packets.
 const COPIED: SequenceId = SequenceId(u32::MAX);
@@ -91,6 +91,16 @@ impl<W: Write> crate::stream::TraceWriter for TrackEventWriter<W> {
             Item::Foreign { what, .. } => state.report.add(what),
         }
         if self.state.out.len() >= GATHERED { self.pass_on() } else { Ok(()) }
+    }
+
+    fn write_briefs(&mut self, briefs: &[BriefEvent], strings: &Strings) -> io::Result<()> {
+        for event in briefs.iter().filter_map(|brief| brief.event(strings)) {
+            self.state.event(&event);
+            if self.state.out.len() >= GATHERED {
+                self.pass_on()?;
+            }
+        }
+        Ok(())
     }
 
     fn finish(&mut self) -> io::Result<()> {

@@ -4,12 +4,11 @@ use std::sync::Arc;
 
 use hairline_formats::track_event::{self as te, TaskState, TaskStateEvent, Thread};
 
+use crate::scheduling::{BEFORE_0, OTHERS, WAKERS};
 use crate::track_event::write::scheduled::MOST_THREADS;
 use crate::track_event::write::state::State;
 use crate::track_event::write::tracks::GENERAL_SEQUENCE;
 use crate::{RunState, Scheduling, StateChange, TraceFormat};
-
-pub(crate) const OTHERS: &str = "ftrace events that are not about scheduling left out";
 
 impl State {
     pub(super) fn scheduling(&mut self, scheduling: &Scheduling<'_>) {
@@ -37,7 +36,7 @@ impl State {
 
     fn state_change(&mut self, change: &StateChange) {
         let Ok(time) = u64::try_from(change.time) else {
-            return self.report.add("thread states before 0, left out");
+            return self.report.add(BEFORE_0);
         };
         if self.scheduled.is_idle(change) {
             return self.report.add("wakeups of threads that ran left out");
@@ -52,7 +51,7 @@ impl State {
             self.scheduled.names.insert(change.tid, Arc::clone(name));
         }
         let name = self.scheduled.names.get(&change.tid);
-        self.report.add_many("wakers of threads left out", change.waker.is_some().into());
+        self.report.add_many(WAKERS, change.waker.is_some().into());
         let event = TaskStateEvent {
             cpu: change.cpu.and_then(|cpu| i32::try_from(cpu).ok()),
             comm: name.map_or("", |name| name),

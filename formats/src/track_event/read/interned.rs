@@ -7,28 +7,28 @@ use crate::track_event::fields::{
 };
 use crate::track_event::sequence::{Interned, SourceLocation};
 
-/// Iterates over the interned strings and source locations of a packet. Kinds that [`Interned`] does not have
-/// are ignored.
+/// The interned data of a packet.
 #[derive(Clone, Debug)]
-pub struct InternedStrings<'a> {
+pub(super) struct Entries<'a> {
     packet: Fields<'a>,
     data: Fields<'a>,
 }
 
-impl<'a> InternedStrings<'a> {
+impl<'a> Entries<'a> {
     pub(super) fn new(packet: Fields<'a>) -> Self {
         Self { packet, data: Fields::none() }
     }
-}
 
-impl<'a> Iterator for InternedStrings<'a> {
-    type Item = Result<Interned<'a>, DecodeError>;
-
-    fn next(&mut self) -> Option<Self::Item> {
+    /// Returns the next entry that `read` knows, by its field.
+    #[inline]
+    pub(super) fn next<T>(
+        &mut self,
+        read: impl Fn(u32, Fields<'a>) -> Result<Option<T>, DecodeError>,
+    ) -> Option<Result<T, DecodeError>> {
         loop {
             match self.data.next() {
                 Some(Ok(field)) => {
-                    match field.value.message().and_then(|m| entry(field.number, m).transpose()) {
+                    match field.value.message().and_then(|m| read(field.number, m).transpose()) {
                         Some(entry) => return Some(entry),
                         None => continue,
                     }
@@ -44,6 +44,20 @@ impl<'a> Iterator for InternedStrings<'a> {
                 Err(e) => return Some(Err(e)),
             }
         }
+    }
+}
+
+/// Iterates over the interned strings and source locations of a packet. Kinds that [`Interned`] does not have
+/// are ignored.
+#[derive(Clone, Debug)]
+pub struct InternedStrings<'a>(pub(super) Entries<'a>);
+
+impl<'a> Iterator for InternedStrings<'a> {
+    type Item = Result<Interned<'a>, DecodeError>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        self.0.next(entry)
     }
 }
 

@@ -166,7 +166,8 @@ impl<'a> InternedEvent<'a> {
     /// It loads eight bytes at a time and finds the size of a number without a branch, because sizes of names
     /// and times have no order that a processor could learn.
     #[inline(always)] // as `decode`
-    pub(crate) fn decode_short(trace: &'a [u8]) -> Option<(Self, usize)> {
+    #[must_use]
+    pub fn decode_short(trace: &'a [u8]) -> Option<(Self, usize)> {
         let bytes: &[u8; LONGEST] = trace.first_chunk()?;
         let load =
             |at: usize| bytes.get(at..at + 8).map(|w| u64::from_le_bytes(w.try_into().unwrap_or([0; 8])));

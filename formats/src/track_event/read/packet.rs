@@ -7,7 +7,7 @@ use crate::track_event::fields::{
 };
 use crate::track_event::ids::{SequenceId, TrackUuid};
 use crate::track_event::read::event::TrackEvent;
-use crate::track_event::read::interned::InternedStrings;
+use crate::track_event::read::interned::{Entries, InternedStrings};
 use crate::track_event::read::repeated::TrackUuids;
 use crate::track_event::read::samples::{self, InternedStacks, ModuleSymbols};
 use crate::track_event::read::stream::{self, Processes};
@@ -177,61 +177,53 @@ impl<'a> Packet<'a> {
             (trace_packet::TIMESTAMP_CLOCK_ID, Varint(v)) => self.clock_id = Some(v as u32),
             (trace_packet::FIRST_PACKET_ON_SEQUENCE, Varint(v)) => self.first = v != 0,
             (trace_packet::PREVIOUS_PACKET_DROPPED, Varint(v)) => self.dropped = v != 0,
-            (trace_packet::TRACE_PACKET_DEFAULTS, Bytes { bytes, offset }) => {
-                self.defaults = Some(PacketDefaults::decode(Fields::new(bytes, offset))?);
-            }
-            (trace_packet::INTERNED_DATA, Bytes { .. }) => self.has_interned = true,
-            (trace_packet::TRACK_EVENT, Bytes { bytes, offset }) => {
-                self.data = Some(PacketData::Event(TrackEvent::decode(Fields::new(bytes, offset))?));
-            }
-            (trace_packet::TRACK_DESCRIPTOR, Bytes { bytes, offset }) => {
-                let track = TrackDescriptor::decode(Fields::new(bytes, offset))?;
-                self.data = Some(PacketData::Track(Box::new(track)));
-            }
-            (trace_packet::CLOCK_SNAPSHOT, Bytes { bytes, offset }) => {
-                self.data = Some(PacketData::Clocks(ClockReadings { snapshot: Fields::new(bytes, offset) }));
-            }
-            (trace_packet::TRACE_UUID, Bytes { bytes, offset }) => {
-                let uuid = stream::trace_uuid(Fields::new(bytes, offset), &mut self.skipped)?;
-                self.data = Some(PacketData::TraceUuid(uuid));
-            }
-            (trace_packet::SYSTEM_INFO, Bytes { bytes, offset }) => {
-                let info = stream::system_info(Fields::new(bytes, offset), &mut self.skipped)?;
-                self.data = Some(PacketData::System(info));
-            }
-            (trace_packet::PROCESS_TREE, Bytes { bytes, offset }) => {
-                self.data = Some(PacketData::Processes(Processes::new(Fields::new(bytes, offset))));
-            }
-            (trace_packet::GENERIC_KERNEL_TASK_STATE_EVENT, Bytes { bytes, offset }) => {
-                let event = stream::task_state(Fields::new(bytes, offset))?;
-                let unknown = PacketData::Other { field: number, bytes, offset };
-                self.data = Some(event.map_or(unknown, PacketData::TaskState));
-            }
-            (trace_packet::TRACE_STATS, Bytes { bytes, offset }) => {
-                let stats = stream::trace_stats(Fields::new(bytes, offset), &mut self.skipped)?;
-                self.data = Some(PacketData::Stats(stats));
-            }
-            (trace_packet::PERF_SAMPLE, Bytes { bytes, offset }) => {
-                let sample = samples::sample(Fields::new(bytes, offset), &mut self.skipped)?;
-                self.data = Some(PacketData::Sample(sample));
-            }
-            (trace_packet::MODULE_SYMBOLS, Bytes { bytes, offset }) => {
-                self.data = Some(PacketData::Symbols(ModuleSymbols::decode(Fields::new(bytes, offset))?));
-            }
-            (trace_packet::SYNCHRONIZATION_MARKER, Bytes { bytes, .. })
-                if bytes == SYNCHRONIZATION_MARKER =>
-            {
-                self.data = Some(PacketData::SynchronizationMarker);
-            }
-            (trace_packet::COMPRESSED_PACKETS, Bytes { bytes, offset }) => {
-                self.data = Some(PacketData::Compressed { bytes, offset });
-            }
-            // A packet has one kind of data. An unknown extension beside it must not replace it.
-            (field, Bytes { bytes, offset }) if self.data.is_none() => {
-                self.data = Some(PacketData::Other { field, bytes, offset });
-            }
+            (_, Bytes { bytes, offset }) => self.add_message(number, bytes, offset)?,
             _ => self.skipped += 1,
         }
+        Ok(())
+    }
+
+    fn entries(&self) -> Entries<'a> {
+        Entries::new(if self.has_interned { self.message.clone() } else { Fields::none() })
+    }
+
+    fn add_message(&mut self, number: u32, bytes: &'a [u8], offset: u64) -> Result<(), DecodeError> {
+        let message = Fields::new(bytes, offset);
+        let other = PacketData::Other { field: number, bytes, offset };
+        self.data = Some(match number {
+            trace_packet::TRACE_PACKET_DEFAULTS => {
+                self.defaults = Some(PacketDefaults::decode(message)?);
+                return Ok(());
+            }
+            trace_packet::INTERNED_DATA => {
+                self.has_interned = true;
+                return Ok(());
+            }
+            trace_packet::TRACK_EVENT => PacketData::Event(TrackEvent::decode(message)?),
+            trace_packet::TRACK_DESCRIPTOR => PacketData::Track(Box::new(TrackDescriptor::decode(message)?)),
+            trace_packet::CLOCK_SNAPSHOT => PacketData::Clocks(ClockReadings { snapshot: message }),
+            trace_packet::TRACE_UUID => {
+                PacketData::TraceUuid(stream::trace_uuid(message, &mut self.skipped)?)
+            }
+            trace_packet::SYSTEM_INFO => PacketData::System(stream::system_info(message, &mut self.skipped)?),
+            trace_packet::PROCESS_TREE => PacketData::Processes(Processes::new(message)),
+            trace_packet::GENERIC_KERNEL_TASK_STATE_EVENT => {
+                stream::task_state(message)?.map_or(other, PacketData::TaskState)
+            }
+            trace_packet::TRACE_STATS => PacketData::Stats(stream::trace_stats(message, &mut self.skipped)?),
+            trace_packet::PERF_SAMPLE => PacketData::Sample(samples::sample(message, &mut self.skipped)?),
+            trace_packet::MODULE_SYMBOLS => PacketData::Symbols(ModuleSymbols::decode(message)?),
+            trace_packet::SYNCHRONIZATION_MARKER if bytes == SYNCHRONIZATION_MARKER => {
+                PacketData::SynchronizationMarker
+            }
+            trace_packet::COMPRESSED_PACKETS => PacketData::Compressed { bytes, offset },
+            // A packet has one kind of data. An unknown extension beside it must not replace it.
+            _ if self.data.is_some() => {
+                self.skipped += 1;
+                return Ok(());
+            }
+            _ => other,
+        });
         Ok(())
     }
 
@@ -250,13 +242,13 @@ impl<'a> Packet<'a> {
     /// Returns the strings and source locations that the packet interns.
     #[must_use]
     pub fn interned(&self) -> InternedStrings<'a> {
-        InternedStrings::new(if self.has_interned { self.message.clone() } else { Fields::none() })
+        InternedStrings(self.entries())
     }
 
     /// Returns the interned parts of call stacks of the packet.
     #[must_use]
     pub fn interned_stacks(&self) -> InternedStacks<'a> {
-        InternedStacks::new(if self.has_interned { self.message.clone() } else { Fields::none() })
+        InternedStacks(self.entries())
     }
 }
 

@@ -114,10 +114,19 @@ impl<R: Read> PacketReader<R> {
         Some((self.input.offset(), event, size))
     }
 
-    /// Passes over the packet that [`peek_interned`](Self::peek_interned) returned with that size.
+    /// The offset of the next packet, and the bytes in memory from there on. They remain the next ones until
+    /// [`pass`](Self::pass). None after an error.
+    #[inline]
+    pub fn buffered(&mut self) -> (u64, &[u8]) {
+        self.input.consume(std::mem::take(&mut self.current));
+        (self.input.offset(), if self.ended { &[] } else { self.input.available() })
+    }
+
+    /// Passes over the packet that [`peek_interned`](Self::peek_interned) returned with that size, or over whole
+    /// packets that [`buffered`](Self::buffered) returned.
     #[inline]
     pub fn pass(&mut self, size: usize) {
-        self.current = size;
+        self.current = size.min(self.input.available().len());
     }
 
     /// Returns the length of the next packet if it is in memory and its length takes one byte, as nearly

@@ -4,8 +4,9 @@ use crate::DecodeError;
 use crate::proto::{FieldValue, Fields};
 use crate::track_event::fields::{
     CpuMode, UnwindError, address_symbols, callstack, frame, interned_data, interned_string,
-    line as line_fields, mapping, module_symbols, perf_sample, trace_packet,
+    line as line_fields, mapping, module_symbols, perf_sample,
 };
+use crate::track_event::read::interned::Entries;
 use crate::track_event::read::repeated::Numbers;
 use crate::track_event::samples::{AddressSymbols, Frame, InternedStack, Line, Mapping, PerfSample};
 
@@ -97,37 +98,13 @@ fn line(message: Fields<'_>) -> Result<Line<'_>, DecodeError> {
 
 /// Iterates over the interned parts of call stacks of a packet. Other interned data is ignored.
 #[derive(Clone, Debug)]
-pub struct InternedStacks<'a> {
-    packet: Fields<'a>,
-    data: Fields<'a>,
-}
-
-impl<'a> InternedStacks<'a> {
-    pub(super) fn new(packet: Fields<'a>) -> Self {
-        Self { packet, data: Fields::none() }
-    }
-}
+pub struct InternedStacks<'a>(pub(super) Entries<'a>);
 
 impl<'a> Iterator for InternedStacks<'a> {
     type Item = Result<InternedStack<'a, Numbers<'a>>, DecodeError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        loop {
-            match self.data.next() {
-                Some(Ok(field)) => {
-                    match field.value.message().and_then(|m| entry(field.number, m).transpose()) {
-                        Some(entry) => return Some(entry),
-                        None => continue,
-                    }
-                }
-                Some(Err(e)) => return Some(Err(e)),
-                None => {}
-            }
-            match self.packet.next_message(trace_packet::INTERNED_DATA)? {
-                Ok(data) => self.data = data,
-                Err(e) => return Some(Err(e)),
-            }
-        }
+        self.0.next(entry)
     }
 }
 

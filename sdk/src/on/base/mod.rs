@@ -11,6 +11,7 @@ pub(crate) mod lease;
 pub(crate) mod lock;
 pub(crate) mod platform;
 pub(crate) mod sets;
+pub(crate) mod spot;
 pub(crate) mod stderr;
 pub(crate) mod sync;
 pub(crate) mod this_thread;

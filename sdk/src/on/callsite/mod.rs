@@ -107,6 +107,9 @@ pub struct Callsite {
     /// For a span of `tracing`: whether its spans wait, see [`may_wait`](Self::may_wait).
     #[cfg(feature = "subscriber")]
     waiting: AtomicU8,
+    /// For `tracing`: whether a field names a flow, see [`carries_flow`](Self::carries_flow).
+    #[cfg(feature = "subscriber")]
+    carries_flow: bool,
     /// The byte of that bit.
     near_byte: AtomicU32,
     kind: CallsiteKind,
@@ -147,6 +150,8 @@ impl Callsite {
             is_filtered: true,
             #[cfg(feature = "subscriber")]
             waiting: AtomicU8::new(0),
+            #[cfg(feature = "subscriber")]
+            carries_flow: false,
             near_byte: AtomicU32::new(near_bit(NO_ID).0),
             kind,
             level: Level::Fatal,
@@ -215,6 +220,20 @@ impl Callsite {
     /// session's level excludes.
     pub(crate) fn level(&self) -> Level {
         self.level
+    }
+
+    /// Returns the callsite, which carries a flow if one of its keys is `key`.
+    #[cfg(feature = "subscriber")]
+    pub(crate) fn with_flow_in(mut self, key: &str) -> Self {
+        self.carries_flow = self.keys.iter().any(|own| own.name() == key);
+        self
+    }
+
+    /// Whether the spans and events of this callsite have a field that names a flow.
+    #[cfg(feature = "subscriber")]
+    #[inline]
+    pub(crate) fn carries_flow(&self) -> bool {
+        self.carries_flow
     }
 
     /// Whether a span of this callsite may get a life. It may, until [`ALL_AT_ONCE`] spans have closed without

@@ -12,6 +12,8 @@ pub(crate) struct CallsiteMemory {
     name: Option<Box<str>>,
     keys: Box<[Key]>,
     level: Level,
+    #[cfg(feature = "subscriber")]
+    flow_key: Option<&'static str>,
     site: Box<Option<Site>>,
     callsite: Box<Option<Callsite>>,
 }
@@ -20,13 +22,28 @@ impl CallsiteMemory {
     /// Allocates the memory of a callsite with these keys.
     pub(crate) fn new(keys: Box<[Key]>) -> Self {
         let (site, callsite) = (Box::new(None), Box::new(None));
-        Self { category: None, name: None, keys, level: Level::Fatal, site, callsite }
+        Self {
+            category: None,
+            name: None,
+            keys,
+            level: Level::Fatal,
+            #[cfg(feature = "subscriber")]
+            flow_key: None,
+            site,
+            callsite,
+        }
     }
 
     /// Sets the level of the callsite's events, for events of `tracing`.
     #[cfg(feature = "subscriber")]
     pub(crate) fn with_level(self, level: Level) -> Self {
         Self { level, ..self }
+    }
+
+    /// Sets the key whose value names a flow, for callsites of `tracing`.
+    #[cfg(feature = "subscriber")]
+    pub(crate) fn with_flow_in(self, key: &'static str) -> Self {
+        Self { flow_key: Some(key), ..self }
     }
 
     /// Copies the category, for a category that is not static.
@@ -56,6 +73,12 @@ impl CallsiteMemory {
         let site = Box::leak(self.site).insert(site);
         let keys = Box::leak(self.keys);
         let callsite = Callsite::with_first_hit(kind, category, name, keys, site, first_hit);
-        Box::leak(self.callsite).insert(callsite.with_level(self.level))
+        let callsite = callsite.with_level(self.level);
+        #[cfg(feature = "subscriber")]
+        let callsite = match self.flow_key {
+            Some(key) => callsite.with_flow_in(key),
+            None => callsite,
+        };
+        Box::leak(self.callsite).insert(callsite)
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use hairline_formats::Value;
 
 use crate::on::event::text::Text;
+use crate::traceparent::Traceparent;
 
 /// A value that an event can carry as an argument.
 ///
@@ -224,6 +225,14 @@ macro_rules! strings {
 }
 
 strings!(str, String, std::borrow::Cow<'_, str>);
+
+impl Argument for Traceparent {
+    type Held<'a> = &'a str;
+
+    fn hold(&self) -> &str {
+        self.as_str()
+    }
+}
 
 /// Types that no format has a number for: recorded as text.
 macro_rules! as_text {

@@ -4,7 +4,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::on::base::platform::process;
 use crate::on::base::uuid;
+#[cfg(feature = "subscriber")]
+use crate::on::callsite::Epoch;
+use crate::on::callsite::registry;
 use crate::on::event::begun::Begun;
+use crate::traceparent::{Origin, OwnFlags, Traceparent};
 
 /// A sequence of arrows between slices, across threads: follows work from one thread to the next.
 ///
@@ -30,12 +34,17 @@ use crate::on::event::begun::Begun;
 pub struct Flow {
     id: u64,
     begun: Begun,
+    origin: Origin,
 }
 
 /// The serial number of the first flow of this process.
 static FIRST: AtomicU64 = AtomicU64::new(1);
 /// The serial number of the next flow.
 static NEXT: AtomicU64 = AtomicU64::new(1);
+
+/// The flows of this process that began with a header, the last ones, each with its session.
+#[cfg(feature = "subscriber")]
+static SEEN: [AtomicU64; 1024] = [const { AtomicU64::new(0) }; 1024];
 
 /// Starts new serial numbers in a forked child. The child has its parent's random number, so its flows would
 /// otherwise get the ids of flows that the parent creates from now on.
@@ -50,7 +59,7 @@ impl Flow {
     #[must_use]
     pub fn new() -> Self {
         let serial = NEXT.fetch_add(1, Ordering::Relaxed);
-        Self { id: uuid::mix(process::random_id() ^ serial.rotate_left(24)), begun: Begun::new(0) }
+        Self::made(uuid::mix(process::random_id() ^ serial.rotate_left(24)), Begun::new(0))
     }
 
     /// Creates a flow that began in another process, from the [`id`](Self::id) that the other process sent.
@@ -64,13 +73,86 @@ impl Flow {
     /// ```
     #[must_use]
     pub fn from_id(id: u64) -> Self {
-        Self { id, begun: Begun::elsewhere() }
+        Self::made(id, Begun::elsewhere())
+    }
+
+    fn made(id: u64, begun: Begun) -> Self {
+        Self { id, begun, origin: Origin::default() }
     }
 
     /// Returns the id of the flow, which is the same in all processes.
     #[must_use]
     pub fn id(&self) -> u64 {
         self.id
+    }
+
+    /// Creates a flow that began in another process, from the [`traceparent`](crate::Traceparent) header that
+    /// the process sent. `None` if the header is not valid as W3C Trace Context defines it (levels 1 and 2;
+    /// later versions as level 1 demands): a request with such a header is to be served like one without.
+    /// Spaces and tabs around the value are ignored.
+    ///
+    /// ```
+    /// use hairline::{Flow, trace_scope};
+    ///
+    /// let header = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+    /// let flow = Flow::from_traceparent(header).unwrap_or_default();
+    /// trace_scope!("http", "serve", traceparent = header, flow: &flow);
+    /// assert!(Flow::from_traceparent("00-0-0-00").is_none());
+    /// ```
+    #[must_use]
+    pub fn from_traceparent(header: impl AsRef<str>) -> Option<Self> {
+        let (id, origin) = Origin::parse(header.as_ref().as_bytes())?;
+        Some(Self { origin, ..Self::from_id(id) })
+    }
+
+    /// Returns the header that carries the flow to another process. Its parent id is the flow's id. `None` if
+    /// that is 0, which the standard does not allow.
+    ///
+    /// The trace id is that of the header which the flow came with, or of the flow that it is a
+    /// [`child`](Self::child) of. Otherwise it is `hairline` in ASCII, exclusive-or the flow's id with its
+    /// halves exchanged, and the flow's id. Then the flag `random` of level 2 says that this process made the
+    /// flow: an id that [`from_id`](Self::from_id) got may be any number. `tracestate` is not carried.
+    ///
+    /// ```
+    /// use hairline::{Flow, trace_scope};
+    ///
+    /// # #[cfg(feature = "enable")]
+    /// # {
+    /// let flow = Flow::new();
+    /// trace_scope!("http", "send", flow: &flow);
+    /// let header = flow.to_traceparent().unwrap();
+    /// let received = Flow::from_traceparent(&header).unwrap(); // in the other process
+    /// assert_eq!((received.id(), received.to_traceparent().unwrap().trace_id()), (flow.id(), header.trace_id()));
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn to_traceparent(&self) -> Option<Traceparent> {
+        self.origin.header(self.id, self.own_flags())
+    }
+
+    /// Creates a flow with the same trace id: for a request that a program sends while it serves one. It has
+    /// an arrow of its own. If a program sends the flow that it received instead, the arrow is one chain
+    /// through all processes.
+    ///
+    /// ```
+    /// use hairline::{Flow, trace_scope};
+    ///
+    /// let received = Flow::from_id(7);
+    /// for part in 0..2 {
+    ///     let flow = received.child();
+    ///     let header = flow.to_traceparent();
+    ///     trace_scope!("http", "send", part, traceparent = header, flow: &flow);
+    /// }
+    /// ```
+    #[must_use]
+    pub fn child(&self) -> Self {
+        let origin = self.origin.of_child(self.id, self.own_flags());
+        Self { origin, ..Self::new() }
+    }
+
+    fn own_flags(&self) -> OwnFlags {
+        let records = registry::active_epoch().is_some();
+        OwnFlags { is_random: Self::is_of_this_process(self.id), records }
     }
 
     /// Whether this process created the flow with this id.
@@ -89,7 +171,21 @@ impl Flow {
     /// threads share them.
     #[cfg(feature = "subscriber")]
     pub(crate) fn resumed(id: u64, begun: u32) -> Self {
-        Self { id, begun: Begun::new(begun) }
+        Self::made(id, Begun::new(begun))
+    }
+
+    /// Creates the flow of a header that a field has, in the trace of this epoch. A flow of this process
+    /// begins at the first event with its header; a flow of another process has begun there.
+    ///
+    /// The header says nothing of earlier events. So the process remembers some headers that it saw last:
+    /// that is enough for a request and its answer.
+    #[cfg(feature = "subscriber")]
+    pub(crate) fn named_by(header: &str, epoch: Epoch) -> Option<Self> {
+        let (id, origin) = Origin::parse(header.as_bytes())?;
+        let seen = uuid::mix(id ^ u64::from(epoch.get()));
+        let place = &SEEN[(seen % SEEN.len() as u64) as usize];
+        let begins = Self::is_of_this_process(id) && place.swap(seen, Ordering::Relaxed) != seen;
+        Some(Self { origin, ..if begins { Self::made(id, Begun::new(0)) } else { Self::from_id(id) } })
     }
 
     /// Returns the epoch in which the flow began; 0 if it has not begun.

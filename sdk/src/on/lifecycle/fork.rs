@@ -63,7 +63,7 @@ use crate::on::base::{files, heap, lock, platform, this_thread};
 use crate::on::callsite::registry;
 use crate::on::event::flow;
 use crate::on::lifecycle::inherited;
-use crate::on::session::{current, sampling, scheduling};
+use crate::on::session::{current, hardware, sampling, scheduling};
 use crate::on::thread::{cold, lanes};
 
 /// The longest wait of a fork for all locks of this crate together.
@@ -166,6 +166,7 @@ extern "C" fn in_child() {
     heap::set_session(false);
     files::close_in_child();
     scheduling::close_in_child();
+    hardware::close_in_child();
     sampling::close_in_child();
     flow::detach_after_fork();
     let Some(Fork { lease, mut locks, is_consistent }) = take_fork() else { return forget_all() };

@@ -62,7 +62,7 @@ const EACH: NumberKind = NumberKind::Rate(1.0);
 /// CPU time is in ns, and 10 ms in a second are 1 %.
 const PERCENTAGE: NumberKind = NumberKind::Rate(1e7);
 
-static COUNTERS: [Counter; 10] = [
+static COUNTERS: [Counter; 13] = [
     Counter::new("process: resident memory", &IN_BYTES, NumberKind::Level, |usage| usage.rss),
     Counter::new("process: cpu", &PERCENT, PERCENTAGE, |usage| usage.cpu),
     Counter::new("process: page faults", &PER_SECOND, EACH, |usage| usage.faults),
@@ -73,6 +73,9 @@ static COUNTERS: [Counter; 10] = [
     Counter::new("process: open files", &COUNT, NumberKind::Level, |usage| usage.open_files),
     Counter::new("process: read from disk", &BYTES_PER_SECOND, EACH, |usage| usage.read),
     Counter::new("process: written to disk", &BYTES_PER_SECOND, EACH, |usage| usage.written),
+    Counter::new("process: cycles", &PER_SECOND, EACH, |usage| usage.hardware[0]),
+    Counter::new("process: instructions", &PER_SECOND, EACH, |usage| usage.hardware[1]),
+    Counter::new("process: cache misses", &PER_SECOND, EACH, |usage| usage.hardware[2]),
 ];
 
 /// The state of the samples.
@@ -111,7 +114,8 @@ fn sample(epoch: u32, when: Sampled) -> Option<Duration> {
         sampling.keep();
         return Some(wait);
     }
-    let values = sampling.values(Usage::now(wanted), now, when);
+    let usage = Usage { hardware: shared.hardware.now(), ..Usage::now(wanted) };
+    let values = sampling.values(usage, now, when);
     if when == Sampled::Regularly {
         sampling.keep();
     }

@@ -6,6 +6,18 @@
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use crate::on::base::platform;
+use crate::on::base::platform::process;
+
+/// Returns how many descriptors a session may open for the kernel's events: half of the limit is left to the
+/// program, whatever it has open and whatever the session has opened before.
+pub(crate) fn may_open() -> u64 {
+    let half = process::file_limit() / 2;
+    if half == 0 {
+        return 0; // this system has no such events
+    }
+    let open = std::fs::read_dir("/proc/self/fd").map_or(0, |files| files.count() as u64);
+    half.saturating_sub(open)
+}
 
 /// The descriptors of the running session.
 #[derive(Debug)]

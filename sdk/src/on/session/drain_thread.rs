@@ -37,6 +37,7 @@ pub(crate) fn run(shared: &Arc<Shared>, sink: Sink, clock: Clock) {
     let life = std::panic::AssertUnwindSafe(|| DrainThread::new(shared, sink, clock).live());
     if std::panic::catch_unwind(life).is_err() {
         shared.deactivate();
+        shared.hardware.close();
         shared.region().end_waits();
         // SAFETY: this thread had the region's only drain, and has dropped it.
         unsafe { shared.region().close() };
@@ -334,6 +335,7 @@ impl<'s> DrainThread<'s> {
         // SAFETY: this thread has the region's only drain, which makes no further pass.
         unsafe { self.shared.region().close() };
         let records_by_sequence = self.drain.records_by_sequence().clone();
+        self.shared.hardware.close();
         self.shared.requests.set_end(End {
             records: records_by_sequence.values().sum::<u64>() + self.late_ends,
             bytes: self.sink.written,

@@ -43,6 +43,7 @@ pub(crate) fn run(shared: &Arc<Shared>, destination: Destination, clock: Clock) 
     let end = std::panic::catch_unwind(life).unwrap_or_else(|_| Err(io::Error::other("the output panicked")));
     shared.deactivate();
     drop(shared.scheduling.close());
+    shared.hardware.close();
     match shared.recorder() {
         Some(recorder) => recorder.close(shared.region()),
         // SAFETY: this is the session's only thread, and it has no drain.
@@ -112,6 +113,9 @@ impl<'s> RecorderThread<'s> {
 
     /// Keeps the context switches that the kernel has recorded. Returns the longest time until the next call.
     fn keep_switches(&self, is_last: bool) -> Duration {
+        if !self.shared.scheduling.is_open() {
+            return TICK;
+        }
         // A snapshot that has them reads the rings itself.
         let Some(mut scheduling) = self.shared.scheduling.take() else { return scheduling::TICK };
         scheduling.keep(self.shared.traced(), if is_last { Keep::All } else { Keep::Settled });

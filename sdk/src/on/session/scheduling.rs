@@ -18,9 +18,9 @@ use hairline_shm::{LossReason, Region};
 
 use crate::on::base::clock;
 use crate::on::base::lock::Mutex;
-use crate::on::base::platform::process;
 use crate::on::encode::scheduling::Scheduling as Encoded;
 use crate::on::encode::stream;
+use crate::on::session::descriptors;
 use crate::on::session::descriptors::Descriptors;
 use crate::on::session::thread_list::ThreadList;
 use crate::options::Format;
@@ -35,7 +35,7 @@ const SHORT_TICK: Duration = Duration::from_millis(5);
 /// A ring that is so full at a read, in percent, is read again after [`SHORT_TICK`].
 const FILLED: u64 = 20;
 
-/// The changes that a flight recorder keeps: 1.5 MiB.
+/// The changes that a flight recorder keeps: 2 MiB.
 const KEPT: usize = 1 << 16;
 
 /// The most changes in one write, so that a rotated file is not much longer than its size.
@@ -110,8 +110,7 @@ impl Slot {
     /// # Errors
     /// A sentence that says why the session records no switches, and what helps.
     pub(crate) fn open(&self) -> Result<(), String> {
-        // Half of the files are left to the program.
-        let own = Switches::of_this_process(clock::boottime, process::file_limit() / 2)
+        let own = Switches::of_this_process(clock::boottime, descriptors::may_open())
             .map_err(|e| format!("context switches are not recorded: {e}; {}", hairline_perf::advice(&e)))?;
         DESCRIPTORS.set(own.raw_fds());
         self.is_open.store(true, Ordering::Relaxed);
@@ -164,7 +163,7 @@ impl Slot {
 impl Scheduling {
     /// Reads the rings, and counts what they have lost.
     fn read(&mut self, of: Traced<'_>, is_last: bool) {
-        self.filled = self.own.read();
+        self.filled = self.own.read(clock::boottime());
         let lost = self.own.newly_lost(is_last);
         if lost > 0 {
             of.region.count_lost(LossReason::KernelRing, lost);
@@ -185,7 +184,7 @@ impl Scheduling {
         write: impl FnMut(&[u8]) -> io::Result<()>,
     ) -> io::Result<()> {
         self.read(of, false);
-        let mut taken = self.own.take(clock::boottime());
+        let mut taken = self.own.take();
         if std::mem::replace(&mut self.file, file) != file {
             let now = self.own.now();
             taken.names = now.names;
@@ -212,8 +211,8 @@ impl Scheduling {
     pub(crate) fn keep(&mut self, of: Traced<'_>, keep: Keep) {
         self.read(of, keep == Keep::All);
         let taken = match keep {
-            Keep::Settled => self.own.take(clock::boottime()),
-            Keep::Recent => self.own.take_until(clock::boottime().saturating_sub(RECENT)),
+            Keep::Settled => self.own.take(),
+            Keep::Recent => self.own.take_older(RECENT),
             Keep::All => self.own.finish(),
         };
         self.history.add(taken);

@@ -24,7 +24,7 @@ use crate::on::session::requests::Requests;
 use crate::on::session::settings::Settings;
 use crate::on::session::stray::StrayBefore;
 use crate::on::session::thread_list::ThreadList;
-use crate::on::session::{sampling, scheduling};
+use crate::on::session::{hardware, sampling, scheduling};
 use crate::options::Format;
 
 /// The state that the threads of a session share.
@@ -50,6 +50,10 @@ pub(crate) struct Shared {
     pub(crate) scheduling: scheduling::Slot,
     /// Why the session records none, though its settings ask for them.
     pub(crate) scheduling_note: OnceLock<String>,
+    /// The hardware's counters of the process.
+    pub(crate) hardware: hardware::Slot,
+    /// Why there are none, though the settings name them.
+    pub(crate) hardware_note: OnceLock<String>,
     /// The samples of the threads.
     pub(crate) sampling: sampling::Slot,
     /// Why the session records none, though its settings ask for them.
@@ -86,6 +90,8 @@ impl Shared {
             stray_before: StrayBefore::now(),
             scheduling: scheduling::Slot::default(),
             scheduling_note: OnceLock::new(),
+            hardware: hardware::Slot::default(),
+            hardware_note: OnceLock::new(),
             sampling: sampling::Slot::default(),
             sampling_note: OnceLock::new(),
             out_of_order: AtomicU64::new(0),

@@ -24,6 +24,7 @@ use crate::on::session::shared::Shared;
 use crate::on::session::sink::Sink;
 use crate::on::session::{drain_thread, output, recorder_thread, snapshot, trigger};
 use crate::options::{ClockSource, Format, Overflow};
+use crate::process_counters::Group;
 
 /// A session during its start. Until the start is over, no other session can start, and no signal handler
 /// runs on this thread.
@@ -98,6 +99,7 @@ impl Starting {
         if config.scheduling {
             record_switches(&shared); // before the session's own thread starts, so that it is seen too
         }
+        count_hardware(&shared, &config);
         if let Some(frequency) = config.sampling {
             record_samples(&shared, &config, frequency);
         }
@@ -121,6 +123,19 @@ fn record_switches(shared: &Shared) {
             stderr::write(stderr::Level::Error, format_args!("{note}"));
         }
         let _ = shared.scheduling_note.set(note);
+    }
+}
+
+/// Opens the hardware's counters. Those who ask for all counters need not know that a machine has none.
+fn count_hardware(shared: &Shared, config: &Config) {
+    let Some(wanted) = config.counters.filter(|wanted| wanted.has(Group::Hardware)) else { return };
+    if let Err(note) = shared.hardware.open()
+        && !wanted.are_all()
+    {
+        if shared.settings.is_from_environment {
+            stderr::write(stderr::Level::Error, format_args!("{note}"));
+        }
+        let _ = shared.hardware_note.set(note);
     }
 }
 

@@ -8,6 +8,9 @@
 //! lane 0   [ request 1 ]   [ request 3 .....
 //! lane 1        [ request 2 ......... ]
 //! ```
+//!
+//! The lane that was given back last is in a [`Spot`], chosen by a hash of its key. Most lanes are taken from
+//! there and put there again, which needs no lock. All others are in [`Free`].
 
 use std::time::Instant;
 
@@ -15,6 +18,7 @@ use hairline_formats::track_event::TrackUuid;
 
 use crate::on::base::lock::{Fixed, Grow, Map, Mutex, MutexGuard};
 use crate::on::base::sets::Spread;
+use crate::on::base::spot::{Spot, Words};
 use crate::on::base::this_thread;
 use crate::on::callsite::Callsite;
 use crate::on::event::interval::Lane;
@@ -26,6 +30,11 @@ const MAX_FREE: usize = 1 << 16;
 
 /// The owner of lanes: a parent track, and the address of the callsite of the intervals below it.
 type Key = (TrackUuid, usize);
+
+const SPOTS: usize = 64;
+
+/// A key and its lane each.
+static PARKED: [Spot; SPOTS] = [const { Spot::new() }; SPOTS];
 
 static FREE: Mutex<Free> =
     Mutex::new(Free { keys: Map::with_hasher(Fixed::new()), nodes: Vec::new(), first_empty: None });
@@ -41,19 +50,11 @@ pub(crate) fn hold(until: Instant) -> Option<Held> {
 /// `lock/growing.rs`.
 #[derive(Default)]
 pub(crate) struct Free {
-    keys: Map<Key, KeyLanes, Spread>,
+    /// The node of the lane that was given back last; `None` if the key has no free lane now.
+    keys: Map<Key, Option<usize>, Spread>,
     nodes: Vec<Node>,
     /// The first node without a lane; `next` links the other ones.
     first_empty: Option<usize>,
-}
-
-/// The free lanes of one key. Most keys never have more than one, which needs no node.
-#[derive(Default)]
-struct KeyLanes {
-    /// The lane that was given back last.
-    latest: Option<Lane>,
-    /// The node of the lane that was given back before `latest`.
-    older: Option<usize>,
 }
 
 /// A node of the lists of lanes, and of the list of empty nodes.
@@ -86,21 +87,10 @@ impl Grow for Free {
 
 impl Free {
     /// Takes the lane of the key that was given back last, of those that were last used before `since`.
-    #[inline]
     fn take(&mut self, key: Key, since: u64) -> Option<Lane> {
-        let of_key = self.keys.get_mut(&key)?;
-        if of_key.latest.is_some_and(|lane| lane.used_until < since) {
-            of_key.latest.take()
-        } else {
-            self.take_listed(key, since)
-        }
-    }
-
-    #[inline(never)]
-    fn take_listed(&mut self, key: Key, since: u64) -> Option<Lane> {
-        let of_key = self.keys.get_mut(&key)?;
+        let latest = self.keys.get_mut(&key)?;
         let mut after = None;
-        let mut at = of_key.older?;
+        let mut at = (*latest)?;
         while self.nodes[at].lane.used_until >= since {
             after = Some(at);
             at = self.nodes[at].next?;
@@ -108,17 +98,10 @@ impl Free {
         let Node { lane, next } = self.nodes[at];
         match after {
             Some(after) => self.nodes[after].next = next,
-            None => of_key.older = next,
+            None => *latest = next,
         }
         self.nodes[at].next = self.first_empty.replace(at);
         Some(lane)
-    }
-
-    /// Gives the lane back if that needs no memory. Returns whether it did.
-    #[inline]
-    fn try_give_back(&mut self, key: Key, lane: Lane) -> bool {
-        let of_key = self.keys.get_mut(&key).filter(|of_key| of_key.latest.is_none());
-        of_key.map(|of_key| of_key.latest = Some(lane)).is_some()
     }
 
     /// Returns the number of entries that giving back a lane of the key may add.
@@ -133,10 +116,9 @@ impl Free {
             self.nodes.clear();
             self.first_empty = None;
         }
-        let of_key = self.keys.entry(key).or_default();
-        let Some(lane) = of_key.latest.replace(lane) else { return };
-        let node = Node { lane, next: of_key.older };
-        of_key.older = Some(match self.first_empty {
+        let latest = self.keys.entry(key).or_default();
+        let node = Node { lane, next: *latest };
+        *latest = Some(match self.first_empty {
             Some(at) => {
                 self.first_empty = self.nodes[at].next;
                 self.nodes[at] = node;
@@ -161,28 +143,69 @@ pub(crate) fn take(parent: TrackUuid, callsite: &'static Callsite) -> Lane {
 
 /// Takes a lane below `parent` for an interval of `callsite` that began at `since`.
 pub(crate) fn take_before(parent: TrackUuid, callsite: &'static Callsite, since: u64) -> Lane {
-    let fresh = || Lane { uuid: new_uuid(), used_until: 0 };
-    let Some(_busy) = this_thread::enter() else { return fresh() }; // the interval will not be recorded
-    let mut free = FREE.lock();
-    free.take(key(parent, callsite), since).unwrap_or_else(fresh)
-}
-
-/// Gives back a lane without an open interval.
-pub(crate) fn give_back(parent: TrackUuid, callsite: &'static Callsite, lane: Lane) {
-    let Some(_busy) = this_thread::enter() else { return };
     let key = key(parent, callsite);
-    if !FREE.lock().try_give_back(key, lane) {
-        give_back_with_room(key, lane);
+    let is_own = |words: &Words| is_of(words, key) && words[3] < since;
+    match spot(key).take_if(is_own) {
+        Some([_, _, uuid, used_until]) => Lane { uuid: TrackUuid(uuid), used_until },
+        None => take_listed(key, since),
     }
 }
 
 #[inline(never)]
-fn give_back_with_room(key: Key, lane: Lane) {
+fn take_listed(key: Key, since: u64) -> Lane {
+    let fresh = || Lane { uuid: new_uuid(), used_until: 0 };
+    let Some(_busy) = this_thread::enter() else { return fresh() }; // the interval will not be recorded
+    let mut free = FREE.lock();
+    free.take(key, since).unwrap_or_else(fresh)
+}
+
+/// Gives back a lane without an open interval.
+pub(crate) fn give_back(parent: TrackUuid, callsite: &'static Callsite, lane: Lane) {
+    let key = key(parent, callsite);
+    if !spot(key).put(words(key, lane)) {
+        give_back_listed(key, lane);
+    }
+}
+
+/// Gives back a lane whose spot is taken. If that is by another key, which may never be used again, the spot
+/// changes its owner.
+#[inline(never)]
+fn give_back_listed(key: Key, lane: Lane) {
+    let Some(_busy) = this_thread::enter() else { return };
+    match spot(key).take_if(|words| !is_of(words, key)) {
+        Some(other) => {
+            let [parent, callsite, uuid, used_until] = other;
+            list((TrackUuid(parent), callsite as usize), Lane { uuid: TrackUuid(uuid), used_until });
+            if !spot(key).put(words(key, lane)) {
+                list(key, lane);
+            }
+        }
+        None => list(key, lane),
+    }
+}
+
+/// Adds a lane to the list. This thread is busy.
+fn list(key: Key, lane: Lane) {
     let mut free = FREE.lock_with_room(|free| {
         let more = free.new_entries(key);
         (free, more)
     });
     free.give_back(key, lane);
+}
+
+/// Returns the spot of a key. Uuids are random, and callsites are at least 16 bytes apart.
+fn spot((parent, callsite): Key) -> &'static Spot {
+    const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
+    let hash = (parent.0 ^ callsite as u64).wrapping_mul(SPREAD);
+    &PARKED[(hash >> (64 - SPOTS.trailing_zeros())) as usize]
+}
+
+fn words((parent, callsite): Key, lane: Lane) -> Words {
+    [parent.0, callsite as u64, lane.uuid.0, lane.used_until]
+}
+
+fn is_of(words: &Words, (parent, callsite): Key) -> bool {
+    words[..2] == [parent.0, callsite as u64]
 }
 
 #[cfg(test)]
@@ -206,6 +229,22 @@ mod tests {
         assert_eq!(take(TrackUuid(7), &ONE), ended);
         assert_ne!(take(TrackUuid(7), &ONE).uuid, a.uuid);
     }
+
+    #[test]
+    fn callsites_that_share_a_spot_keep_their_lanes() {
+        const CALLSITES: usize = 4 * SPOTS;
+        let callsites: Vec<&'static Callsite> = (0..CALLSITES)
+            .map(|_| &*Box::leak(Box::new(Callsite::new(CallsiteKind::Scope, "t", "one", &[], &SITE))))
+            .collect();
+        let take_all = || callsites.iter().map(|callsite| take(TrackUuid(9), callsite)).collect::<Vec<_>>();
+        let lanes = take_all();
+        for _ in 0..2 {
+            std::iter::zip(&callsites, &lanes)
+                .for_each(|(callsite, lane)| give_back(TrackUuid(9), callsite, *lane));
+            assert_eq!(take_all(), lanes);
+        }
+    }
+
     #[test]
     fn lanes_are_found_at_every_position_of_the_list() {
         let mut free = Free::default();
@@ -219,10 +258,7 @@ mod tests {
         assert_eq!(free.take((TrackUuid(3), 0), 3), None);
         assert_eq!(free.take((TrackUuid(3), 0), u64::MAX), Some(lane(94))); // the last of them
         assert_eq!(free.take((TrackUuid(3), 0), u64::MAX), Some(lane(87))); // the one before
-        assert!(
-            free.try_give_back((TrackUuid(3), 0), lane(94))
-                && !free.try_give_back((TrackUuid(3), 0), lane(87))
-        );
+        free.give_back((TrackUuid(3), 0), lane(94));
         (200..203).for_each(|n| free.give_back((TrackUuid(3), 0), lane(n)));
         assert_eq!(free.nodes.len(), nodes, "empty nodes are used again");
         let rest: Vec<_> =

@@ -5,14 +5,12 @@
 //! the slice is taken back, if it is the last one of its thread:
 //!
 //! ```text
-//! position   [begin] position   [end] commit                  close: the commit is again that of `position`
+//! position   [begin]   [end]                   close: the commit is again that of `position`
 //! ```
 //!
-//! Two positions and a commit show whether anything else was written: two more records are the begin and the
-//! end, and `changes` counts everything that is no event. `hairline_shm` decides whether a reader has the
+//! The position and the commit at the close show whether anything else was written: two more records are the
+//! begin and the end, and `changes` counts everything that is no event. `hairline_shm` decides whether a reader has the
 //! bytes.
-
-use hairline_shm::Commit;
 
 use crate::on::base::clock;
 use crate::on::base::this_thread::{self, Hot, Position};
@@ -47,24 +45,18 @@ impl Begun {
     pub(crate) const NONE: Self = Self { position: Position::START, time: 0 };
 
     /// Call it after a slice was begun at `before`.
-    #[inline]
+    #[inline(always)] // else it is returned in memory, and copied
     pub(crate) fn new(before: Position) -> Self {
         let hot = this_thread::hot();
         if hot.changes() == before.changes {
             Self { position: before, time: hot.lease().last() }
         } else {
-            Self::after_changes(hot)
+            Self { position: hot.cold_position.get(), time: time_after_changes(hot) }
         }
     }
 
-    /// As [`new`](Self::new), if the chunk or the strings have changed: the cold path has written the begin,
-    /// and that took longer than a drop does.
-    #[cold]
-    fn after_changes(hot: &Hot) -> Self {
-        Self { position: hot.cold_position.get(), time: clock::now(hot.multiplier.get(), hot.offset.get()) }
-    }
-
-    /// Returns whether the slice, which has just ended, is short and has nothing inside of it.
+    /// Returns whether the slice, whose entry was left, is short and the last one of this thread, with nothing
+    /// inside of it.
     #[inline]
     pub(crate) fn is_short_and_empty(&self) -> bool {
         let hot = this_thread::hot();
@@ -75,17 +67,15 @@ impl Begun {
         is_last && lease.last().saturating_sub(self.time) <= LONGEST
     }
 
-    /// Takes the slice back, which ended with the commit `end`, if it is still the last one of this thread
-    /// and no reader has it. `epoch` is that of its callsite.
-    pub(crate) fn retract(&self, end: Commit, epoch: Epoch) {
-        if last_commit() == end {
-            cold::retract(epoch, &self.position, end);
-        }
+    /// Takes the slice back, the last one of this thread, if no reader has it. `epoch` is that of its callsite.
+    pub(crate) fn retract(&self, epoch: Epoch) {
+        cold::retract(epoch, &self.position, this_thread::hot().lease().commit());
     }
 }
 
-/// Returns the commit of this thread's last record.
-#[inline]
-pub(crate) fn last_commit() -> Commit {
-    this_thread::hot().lease().commit()
+/// Returns the time of a begin if the chunk or the strings have changed: the cold path has written it, and that
+/// took longer than a drop does.
+#[cold]
+fn time_after_changes(hot: &Hot) -> u64 {
+    clock::now(hot.multiplier.get(), hot.offset.get())
 }

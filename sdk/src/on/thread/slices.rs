@@ -30,7 +30,8 @@ pub(crate) fn begin_slice_with(
         .or_else(|| begin_slice_rich(callsite, epoch, values, &extras_of(flow)))
 }
 
-fn extras_of(flow: Option<&Flow>) -> Extras<'_> {
+/// The options of an event with a flow, or without one.
+pub(crate) fn extras_of(flow: Option<&Flow>) -> Extras<'_> {
     flow.map_or_else(Extras::new, |flow| Extras::new().flow(flow))
 }
 
@@ -136,11 +137,11 @@ pub(crate) fn event_of(
     callsite: &'static Callsite,
     epoch: Epoch,
     values: &[Value<'_>],
+    extras: &Extras<'_>,
     message: Option<&str>,
     level: Level,
 ) {
-    let extras = Extras::new();
-    let event = Event::new(callsite, values, &extras);
+    let event = Event::new(callsite, values, extras);
     match message {
         // The level, if it is recorded, is one of the values.
         Some(message) => events::log_message(&event, epoch, level, message, false),

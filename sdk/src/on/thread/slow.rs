@@ -69,9 +69,14 @@ fn ended_timed(callsite: &'static Callsite, open: OpenScope) {
         }
         Some(last.times[count.wrapping_sub(at) % BEGINS].get())
     });
-    #[allow(clippy::cast_possible_truncation)] // the low half is meant
-    let by_id = || now - u64::from((now as u32).wrapping_sub(open.id));
-    check(callsite, begun.unwrap_or_else(by_id), now);
+    check(callsite, begun.unwrap_or_else(|| begun_by_id(open.id, now)), now);
+}
+
+/// Returns the last time up to `now` with this id; 0 if there is none. `now` is 0 in a child that was forked
+/// inside the slice.
+#[allow(clippy::cast_possible_truncation)] // the low half is meant
+fn begun_by_id(id: u32, now: u64) -> u64 {
+    now.saturating_sub(u64::from((now as u32).wrapping_sub(id)))
 }
 
 /// Requests a snapshot if a slice with these times, in ns, is slow.
@@ -80,5 +85,17 @@ pub(crate) fn check(callsite: &'static Callsite, begun: u64, ended: u64) {
     let limit = callsite.slow_after();
     if limit != 0 && ended.saturating_sub(begun) >= limit {
         trigger::trigger_slow(callsite);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_id_of_a_begin_gives_its_time_if_the_clock_has_been_there() {
+        let hour = 3_600_000_000_000;
+        assert_eq!(begun_by_id((hour - 7) as u32, hour), hour - 7);
+        assert_eq!((begun_by_id(5, 9), begun_by_id(5, 0)), (5, 0));
     }
 }

@@ -2,7 +2,7 @@
 //! torture of forks.
 //!
 //! ```text
-//! forker seed=N children=N threads=N kinds=fork,_fork,clone,spawn,exec,handler,returned,_handler
+//! forker seed=N children=N threads=N forkers=N depth=N kinds=fork,_fork,clone,spawn,exec,handler,returned,_handler
 //!        mode=environment|steady|coming|recorder template=t-%p.fxt subscriber=own|layer
 //! forker return
 //! ```
@@ -17,6 +17,9 @@
 //! | `handler` | of `fork()` in a signal handler, on a thread that records. Ends there |
 //! | `returned` | the same, but the child goes on as the interrupted thread, maybe in the midst of an event |
 //! | `_handler` | of `_Fork()` in a signal handler, on a thread that records. As `_fork` |
+//!
+//! `forkers`: the threads that fork, the newest of the process. `depth`: the generations of a child: itself, its
+//! child, and that one's.
 //!
 //! | mode | session |
 //! |---|---|

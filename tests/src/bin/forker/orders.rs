@@ -46,6 +46,8 @@ pub(crate) struct Orders {
     pub(crate) seed: u64,
     pub(crate) children: u64,
     pub(crate) threads: u64,
+    pub(crate) forkers: u64,
+    pub(crate) depth: u32,
     pub(crate) has_own_subscriber: bool,
 }
 
@@ -68,6 +70,8 @@ pub(crate) fn read() -> &'static Orders {
         seed: number("seed"),
         children: number("children"),
         threads: number("threads"),
+        forkers: number("forkers"),
+        depth: number("depth") as u32,
         has_own_subscriber: arguments["subscriber"] == "own",
     })
 }

@@ -14,11 +14,6 @@ use crate::run::{BUFFER, STOP, is_stopped};
 use crate::steps::{is_child, record, recorded, set_number};
 use crate::told::failures;
 
-/// Threads that fork.
-const FORKERS: u64 = 3;
-/// Generations of a child: itself, its child, and that one's.
-const DEPTH: u32 = 3;
-
 /// Children still to be made.
 static LEFT: AtomicI64 = AtomicI64::new(0);
 
@@ -74,7 +69,7 @@ fn forker(number: u64, seed: u64, gate: &Gate) -> (u64, u64) {
     while LEFT.fetch_sub(1, SeqCst) > 0 && failures() < 5 {
         let kinds = &orders().kinds;
         (0..random.below(20)).for_each(|_| record(&random));
-        make(kinds[random.below(kinds.len() as u64) as usize], &random, DEPTH);
+        make(kinds[random.below(kinds.len() as u64) as usize], &random, orders().depth);
         std::thread::sleep(Duration::from_micros(random.below(1500)));
     }
     (number, recorded())
@@ -117,17 +112,17 @@ pub(crate) fn run(session: Option<&Session>) -> Vec<(u64, u64)> {
     let orders = orders();
     LEFT.store(orders.children.cast_signed(), SeqCst);
     let random = Random::new(orders.seed);
-    let gate = &Gate(AtomicU64::new(orders.threads + FORKERS + 1));
+    let gate = &Gate(AtomicU64::new(orders.threads + orders.forkers + 1));
     std::thread::scope(|threads| {
         let recorders: Vec<_> = (0..orders.threads)
             .map(|n| (n, random.next()))
             .map(|(n, seed)| threads.spawn(move || recorder(n, seed, gate)))
             .collect();
-        let forkers: Vec<_> = (20..20 + FORKERS)
+        threads.spawn(move || manager(session, gate));
+        let forkers: Vec<_> = (20..20 + orders.forkers)
             .map(|n| (n, random.next()))
             .map(|(n, seed)| threads.spawn(move || forker(n, seed, gate)))
             .collect();
-        threads.spawn(move || manager(session, gate));
         let mut steps: Vec<_> = forkers.into_iter().map(|thread| thread.join().expect("joined")).collect();
         STOP.store(true, SeqCst);
         steps.extend(recorders.into_iter().map(|thread| thread.join().expect("joined")));

@@ -25,7 +25,7 @@
 
 #![allow(unsafe_code)] // rdtsc, cpuid and mrs
 
-pub(crate) use imp::{HAS_COUNTER, HAS_LONG_TICKS, is_steady, ticks};
+pub(crate) use imp::{HAS_COUNTER, HAS_LONG_TICKS, is_steady, step, ticks};
 
 #[cfg(target_arch = "x86_64")]
 mod imp {
@@ -40,6 +40,12 @@ mod imp {
     pub(crate) fn ticks() -> u64 {
         // SAFETY: every x86-64 has rdtsc, and it touches no memory.
         unsafe { core::arch::x86_64::_rdtsc() }
+    }
+
+    /// Waits for the counter's next step. Returns its ticks after that, and the length of the step.
+    #[inline]
+    pub(crate) fn step() -> (u64, u64) {
+        (ticks(), 0) // shorter than a read
     }
 
     /// Whether the counter ticks at one rate in all power states.
@@ -79,13 +85,27 @@ mod imp {
         count << SHIFT
     }
 
+    /// The most reads in which a counter must step: some 10 us.
+    const MOST_READS: u32 = 1000;
+
+    /// Waits for the counter's next step. Returns its ticks after that, and the length of the step: a sample
+    /// that begins anywhere inside of a step would be wrong by up to as much.
+    pub(crate) fn step() -> (u64, u64) {
+        let before = ticks();
+        let mut reads = (0..MOST_READS).map(|_| ticks());
+        reads.find(|now| *now != before).map_or((before, u64::MAX), |now| (now, now.wrapping_sub(before)))
+    }
+
     /// Whether the counter ticks at one rate in all power states: the architecture promises it. A counter
-    /// whose ticks are too long gives no rate in the clock's first samples, and is not used.
+    /// whose steps are longer than 2 us is not used. That may be more than its frequency says: an emulator's
+    /// steps are.
     pub(crate) fn is_steady() -> bool {
         let frequency: u64;
         // SAFETY: reads a register, as above.
         unsafe { asm!("mrs {}, cntfrq_el0", out(reg) frequency, options(nomem, nostack, preserves_flags)) };
-        frequency << SHIFT > 1_000_000_000
+        let shortest = (0..4).map(|_| step().1).min().unwrap_or(u64::MAX); // the others were interrupted
+        let per_second = frequency << SHIFT;
+        per_second > 1_000_000_000 && shortest.saturating_mul(500_000) <= per_second
     }
 }
 
@@ -101,6 +121,11 @@ mod imp {
     #[inline(always)]
     pub(crate) fn ticks() -> u64 {
         0
+    }
+
+    /// Returns 0 and 0.
+    pub(crate) fn step() -> (u64, u64) {
+        (0, 0)
     }
 
     /// Returns false.

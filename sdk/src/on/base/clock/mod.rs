@@ -33,15 +33,16 @@ mod published;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use crate::on::base::clock::counter::{HAS_COUNTER, is_steady};
+use crate::on::base::clock::counter::{HAS_COUNTER, is_steady, step};
 pub(crate) use crate::on::base::clock::counter::{HAS_LONG_TICKS, ticks};
 use crate::on::base::clock::published::Pair;
 use crate::on::base::platform;
 pub(crate) use crate::on::base::platform::thread_time;
 use crate::options::ClockSource;
 
-/// The shortest time between the two samples of a session's start. A sample is good to some 2 ns.
-const FIRST_BASE: Duration = Duration::from_micros(100);
+/// The shortest time between the two samples of a session's start. A sample is good to some 2 ns, or to a long
+/// tick of up to 52 ns.
+const FIRST_BASE: Duration = Duration::from_micros(if HAS_LONG_TICKS { 250 } else { 100 });
 
 /// The rate of the session's start counts if the two clock reads take less than one part in this number of the
 /// time between them. So even if each sample is as wrong as it can be, time is within 1 us until
@@ -149,17 +150,17 @@ impl Parameters {
 pub(crate) struct Sample {
     pub(crate) ticks: u64,
     pub(crate) ns: u64,
-    /// Ticks that the reading took. The time is that of a moment inside of it.
+    /// Ticks that the reading took, at most. The time is that of a moment inside of it.
     pub(crate) width: u64,
 }
 
 impl Sample {
     fn take() -> Self {
         let tries = (0..TRIES).map(|_| {
-            let before = ticks();
+            let (before, step) = step();
             let ns = boottime();
             let width = ticks().wrapping_sub(before);
-            Self { ticks: before.wrapping_add(width / 2), ns, width }
+            Self { ticks: before.wrapping_add(width / 2), ns, width: width.saturating_add(step) }
         });
         tries.min_by_key(|sample| sample.width).unwrap_or(Self { ticks: 0, ns: 0, width: u64::MAX })
     }

@@ -50,7 +50,8 @@ pub(crate) fn file_limit() -> u64 {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: writes one `rlimit`. If the call fails, the limit stays 0.
     unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) };
-    limit.rlim_cur
+    #[allow(clippy::useless_conversion)] // 32 bits on 32-bit systems
+    limit.rlim_cur.into()
 }
 
 /// Returns the calling thread's id.

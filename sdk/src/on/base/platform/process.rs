@@ -51,7 +51,15 @@ pub(crate) fn random_id() -> u64 {
 
 /// Returns the uuid of the process's track.
 pub(crate) fn track_uuid() -> TrackUuid {
-    uuid::track_uuid(random_id())
+    static TRACK_UUID: AtomicU64 = AtomicU64::new(0);
+    match TRACK_UUID.load(Ordering::Relaxed) {
+        0 => {
+            let uuid = uuid::track_uuid(random_id());
+            TRACK_UUID.store(uuid.0, Ordering::Relaxed); // by all threads the same
+            uuid
+        }
+        uuid => TrackUuid(uuid),
+    }
 }
 
 /// Returns random bytes. They derive from pid and time if the system has no randomness yet.

@@ -23,6 +23,8 @@ pub(crate) struct Usage {
     pub(crate) read: Option<u64>,
     /// Bytes written to disks.
     pub(crate) written: Option<u64>,
+    /// Counters of the hardware, which the session has: cycles, instructions and cache misses in user mode.
+    pub(crate) hardware: [Option<u64>; 3],
 }
 
 impl Usage {

@@ -140,9 +140,9 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> {
     #[cold]
     fn close_distant(&self, id: &Id, context: &Context<'_, S>) {
         if let Some(own) = Self::registry_span(id, context) {
-            own.close();
+            own.close(id.into_u64());
         } else if let Some(cell) = cells::search(self.number, id.into_u64()) {
-            cell.span.close();
+            cell.span.close(id.into_u64());
             cell.clear();
         }
     }
@@ -249,7 +249,7 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> tracing_subscriber::Layer<S> for La
     fn on_close(&self, id: Id, context: Context<'_, S>) {
         match cells::find(self.number, id.into_u64()) {
             Some(cell) => {
-                cell.span.close();
+                cell.span.close(id.into_u64());
                 cell.clear();
             }
             None => self.close_distant(&id, &context),

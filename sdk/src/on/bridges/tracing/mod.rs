@@ -7,6 +7,8 @@
 //! third entry, or second thread ─> an interval on an async     span.rs
 //!                  track, from the first entry to the close
 //! each entry ─> a step of the span's flow                      span.rs
+//! the field `traceparent` ─> a flow from, or to, another       requests.rs
+//!                  process
 //! the entry in which a future is dropped ─> nothing            span.rs, thread/retraction.rs
 //! ```
 //!
@@ -18,6 +20,7 @@ mod cells;
 mod fields;
 #[cfg(feature = "tracing")]
 mod layer;
+mod requests;
 mod sites;
 mod slots;
 mod span;

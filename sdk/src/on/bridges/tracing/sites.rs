@@ -6,8 +6,8 @@ use hairline_formats::Value;
 use tracing_core::{Event, Interest, Metadata};
 
 use crate::on::base::this_thread;
-use crate::on::bridges::tracing::Category;
 use crate::on::bridges::tracing::fields::{Fields, with_scratch};
+use crate::on::bridges::tracing::{Category, requests};
 use crate::on::callsite::runtime::CallsiteMemory;
 use crate::on::callsite::tables::tracing::SITES;
 use crate::on::callsite::{Callsite, Key, registry};
@@ -113,7 +113,9 @@ pub(crate) fn event(event: &Event<'_>, category: Category) {
         event.record(fields);
         add_level(fields, event.metadata());
         let message = Some(fields.message.as_str()).filter(|message| !message.is_empty());
-        fields.with_values(site, |values| slices::event_of(site, epoch, values, message, level));
+        let flow = if site.carries_flow() { requests::flow_of(fields, epoch) } else { None };
+        let extras = slices::extras_of(flow.as_ref());
+        fields.with_values(site, |values| slices::event_of(site, epoch, values, &extras, message, level));
     });
 }
 
@@ -147,7 +149,7 @@ fn make(
         ..Site::NOWHERE
     };
     let kind = if metadata.is_span() { CallsiteKind::Scope } else { CallsiteKind::Instant };
-    memory.with_level(level_of(metadata)).fill(
+    memory.with_level(level_of(metadata)).with_flow_in(requests::TRACEPARENT).fill(
         kind,
         name_of(metadata, category),
         metadata.name(),

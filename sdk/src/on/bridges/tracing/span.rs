@@ -10,7 +10,7 @@ use tracing_core::span::Record;
 use crate::on::base::lock::{Mutex, MutexGuard};
 use crate::on::bridges::tracing::fields::{Fields, Visited};
 use crate::on::bridges::tracing::stack::Entry;
-use crate::on::bridges::tracing::{Mode, stack};
+use crate::on::bridges::tracing::{Mode, requests, stack};
 use crate::on::callsite;
 use crate::on::callsite::{Callsite, Epoch};
 use crate::on::event::extras::Extras;
@@ -52,7 +52,7 @@ const LIFE: u32 = LIFE_BEGINS | LIFE_BEGUN;
 /// `rest` has values that the first entry (`FIELDS`), or the next end (`LATE_FIELDS`), must record.
 const FIELDS: u32 = 4;
 const LATE_FIELDS: u32 = 8;
-/// `rest` has an arrow to the next entry.
+/// `rest` has an arrow, or a request's flow, for the next entry.
 const ARROW: u32 = 16;
 /// `rest` has late values, whether an end has recorded them or not.
 const LATE: u32 = 32;
@@ -72,6 +72,8 @@ struct Rest {
     life: Option<Arc<SpanLife>>,
     /// The flow from the span that this one follows.
     arrow: Option<Box<Flow>>,
+    /// The flow that the field `traceparent` names.
+    request: Option<Box<Flow>>,
 }
 
 /// An interval on an async track. It ends with its last owner: the span itself, the life of a child, or a
@@ -118,7 +120,7 @@ impl Span {
             state: AtomicU32::new(0),
             flow_begun: AtomicU32::new(0),
             flow: AtomicU64::new(0),
-            rest: Mutex::new(Rest { fields: None, late: None, life: None, arrow: None }),
+            rest: Mutex::new(Rest { fields: None, late: None, life: None, arrow: None, request: None }),
         }
     }
 
@@ -129,7 +131,7 @@ impl Span {
         self.entered_here.store(0, Ordering::Relaxed);
         self.entered_elsewhere.store(0, Ordering::Relaxed);
         self.maker.store(track::own_uuid().0, Ordering::Relaxed);
-        let mut state = if callsite.keys().is_empty() { 0 } else { self.keep_fields(visit) };
+        let mut state = if callsite.keys().is_empty() { 0 } else { self.keep_fields(callsite, visit) };
         if match mode {
             Mode::Auto => callsite.may_wait(),
             Mode::Threads => false,
@@ -141,14 +143,28 @@ impl Span {
         self.state.store(state, Ordering::Relaxed);
     }
 
+    /// Joins the flow that the field `traceparent` names, at the next entry. Returns the bit to set, if any.
+    #[cold]
+    fn join_request(&self, callsite: &'static Callsite, visited: &Visited) -> u32 {
+        let Some(epoch) = callsite.registered_epoch() else { return 0 };
+        let Some(flow) = requests::flow_of(&visited.fields, epoch) else { return 0 };
+        let flow = Box::new(flow);
+        let Some(mut rest) = self.rest() else { return 0 };
+        let old = rest.request.replace(flow);
+        drop(rest);
+        drop(old);
+        ARROW
+    }
+
     /// Makes the flow that links the entries.
     fn begin_flow(&self) {
         self.flow.store(Flow::new().id(), Ordering::Relaxed);
         self.flow_begun.store(0, Ordering::Relaxed);
     }
 
-    fn keep_fields(&self, visit: impl FnOnce(&mut Fields)) -> u32 {
+    fn keep_fields(&self, callsite: &'static Callsite, visit: impl FnOnce(&mut Fields)) -> u32 {
         let visited = Visited::of(visit);
+        let joined = if callsite.carries_flow() { self.join_request(callsite, &visited) } else { 0 };
         let Some(mut rest) = self.rest() else { return 0 };
         // Those of the last span in this place.
         let old = rest.fields.replace(visited);
@@ -156,7 +172,7 @@ impl Span {
         drop(rest);
         Visited::keep_memory(old);
         Visited::keep_memory(late);
-        FIELDS
+        FIELDS | joined
     }
 
     /// Returns whether any of these bits is set.
@@ -244,40 +260,41 @@ impl Span {
         branch: impl FnOnce(&mut dyn FnMut(Option<&Span>, &Span)),
     ) {
         let Some(callsite) = self.callsite() else { return };
-        let (open, is_again) = match callsite.registered_epoch() {
-            Some(epoch) => self.begin_entry(callsite, epoch, mode, branch),
-            None => (None, false),
+        let open = match callsite.registered_epoch() {
+            Some(epoch) => self.begin_entry(id, callsite, epoch, mode, branch),
+            None => None,
         };
-        stack::push(Entry { span: id, callsite, open, is_again });
+        stack::push(Entry { span: id, callsite, open });
     }
 
-    /// Begins the slice of an entry. Returns the begin if it was recorded, and whether the span was entered
-    /// before.
+    /// Begins the slice of an entry. Returns the begin if it was recorded.
     #[inline]
     fn begin_entry(
         &self,
+        id: u64,
         callsite: &'static Callsite,
         epoch: Epoch,
         mode: Mode,
         branch: impl FnOnce(&mut dyn FnMut(Option<&Span>, &Span)),
-    ) -> (Option<OpenScope>, bool) {
+    ) -> Option<OpenScope> {
         let thread = track::own_uuid();
         let before = self.count_entry(thread);
         if before > 0 {
-            return (self.begin_again(callsite, epoch, mode, (thread, before), branch), true);
+            return self.begin_again(id, callsite, epoch, mode, (thread, before), branch);
         }
         let recorded = self.begin_slice(callsite, epoch, true);
         if mode == Mode::Auto {
             self.first_thread.store(thread.0, Ordering::Relaxed);
             self.first_entered_at.store(slices::last_event(), Ordering::Relaxed);
         }
-        (recorded, false)
+        recorded
     }
 
     /// Begins the slice of an entry on `thread`, after `before` entries.
     #[inline(never)]
     fn begin_again(
         &self,
+        id: u64,
         callsite: &'static Callsite,
         epoch: Epoch,
         mode: Mode,
@@ -297,7 +314,10 @@ impl Span {
         // This entry may be that of the drop. It stays if an arrow leads to it.
         let (position, has_arrow) = (retraction::position(), self.has(ARROW));
         let recorded = self.begin_slice(callsite, epoch, false);
-        stack::keep_begun(recorded.filter(|_| !has_arrow).map(|_| Begun::new(position)));
+        stack::keep_begun(
+            id,
+            recorded.filter(|_| !has_arrow).map(|open| (Begun::new(position), open.epoch())),
+        );
         recorded
     }
 
@@ -372,10 +392,14 @@ impl Span {
         is_first: bool,
         flow: Option<&Flow>,
     ) -> Option<OpenScope> {
-        let arrow = self.rest().and_then(|mut rest| rest.arrow.take());
-        let extras = flow.map_or_else(Extras::new, |flow| Extras::new().flow(flow));
+        let (arrow, request) = self.take_arrows();
+        let extras = slices::extras_of(flow);
         let extras = match arrow.as_deref() {
             Some(arrow) => extras.end_flow(arrow),
+            None => extras,
+        };
+        let extras = match request.as_deref() {
+            Some(request) => extras.flow(request),
             None => extras,
         };
         let begin = |values: &[Value<'_>]| slices::begin_slice_rich(callsite, epoch, values, &extras);
@@ -383,6 +407,10 @@ impl Span {
             Some(visited) => visited.fields.with_values(callsite, begin),
             None => begin(&[]),
         }
+    }
+
+    fn take_arrows(&self) -> (Option<Box<Flow>>, Option<Box<Flow>>) {
+        self.rest().map_or((None, None), |mut rest| (rest.arrow.take(), rest.request.take()))
     }
 
     /// Begins a life, on an async track, at the time of the first entry.
@@ -434,11 +462,7 @@ impl Span {
     #[inline]
     fn end_entry(&self, entry: &Entry) {
         let Some(open) = entry.open else { return };
-        if entry.is_again {
-            self.end_again(entry.callsite, open);
-        } else {
-            self.end_slice(entry.callsite, open);
-        }
+        self.end_slice(entry.callsite, open);
     }
 
     #[inline]
@@ -448,18 +472,6 @@ impl Span {
         } else {
             slices::end_slice(callsite, open);
         }
-    }
-
-    /// Ends the slice of an entry that is not the span's first one. Keeps the slice, in case that the span is
-    /// closed now.
-    #[inline(never)]
-    fn end_again(&self, callsite: &'static Callsite, open: OpenScope) {
-        self.end_slice(callsite, open);
-        stack::keep_left(self.address(), open.epoch());
-    }
-
-    fn address(&self) -> usize {
-        std::ptr::from_ref(self).addr()
     }
 
     #[cold]
@@ -477,10 +489,12 @@ impl Span {
     /// Records values after the creation. They go on the next end.
     pub(crate) fn record(&self, record: &Record<'_>) {
         let visited = Visited::of(|fields| record.record(fields));
+        let callsite = self.callsite().filter(|callsite| callsite.carries_flow());
+        let joined = callsite.map_or(0, |callsite| self.join_request(callsite, &visited));
         let Some(mut rest) = self.rest() else { return };
         visited.link(&mut rest.late);
         drop(rest);
-        self.state.fetch_or(LATE_FIELDS | LATE, Ordering::Release);
+        self.state.fetch_or(LATE_FIELDS | LATE | joined, Ordering::Release);
     }
 
     /// Records that this span follows from `followed`: an arrow from a point on the life of `followed`, or on
@@ -500,24 +514,28 @@ impl Span {
         self.state.fetch_or(ARROW, Ordering::Release);
     }
 
-    /// Closes the span. Nobody else refers to it.
+    /// Closes the span with this id. Nobody else refers to it.
     #[inline]
-    pub(crate) fn close(&self) {
+    pub(crate) fn close(&self, id: u64) {
         let state = self.state.load(Ordering::Acquire); // as in `has`
-        if state & (FLOW | LIFE | LATE) != 0 || self.entries() > 1 {
-            self.close_with_details(state);
+        if state & (FLOW | LIFE | LATE | ARROW) != 0 || self.entries() > 1 {
+            self.close_with_details(id, state);
         }
     }
 
     #[inline(never)]
-    fn close_with_details(&self, state: u32) {
+    fn close_with_details(&self, id: u64, state: u32) {
         if state & (FLOW | LIFE) == FLOW
             && let Some(callsite) = self.callsite()
         {
             callsite.count_done_at_once();
         }
         if self.entries() > 1 {
-            stack::retract_left(self.address());
+            stack::retract_left(id);
+        }
+        if state & ARROW != 0 {
+            // Nothing entered the span after that. The next span in this place must not have them.
+            drop(self.take_arrows());
         }
         if state & (LIFE | LATE) != 0 {
             self.end();

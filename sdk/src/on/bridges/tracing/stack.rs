@@ -7,11 +7,9 @@
 
 use std::cell::{Cell, RefCell};
 
-use hairline_shm::Commit;
-
 use crate::on::base::this_thread;
 use crate::on::callsite::{Callsite, Epoch};
-use crate::on::thread::retraction::{self, Begun};
+use crate::on::thread::retraction::Begun;
 use crate::on::thread::slices::{self, OpenScope, RecordedIn};
 
 /// An entered span.
@@ -22,8 +20,6 @@ pub(crate) struct Entry {
     pub(crate) callsite: &'static Callsite,
     /// The begin of its slice, if that was recorded.
     pub(crate) open: Option<OpenScope>,
-    /// Whether it was entered before, so that its begin [is kept](keep_begun).
-    pub(crate) is_again: bool,
 }
 
 impl Entry {
@@ -41,12 +37,12 @@ const NEAR: usize = 32;
 struct Stack {
     len: Cell<usize>,
     near: [Place; NEAR],
-    /// The begin of the last slice that may be taken back, and the index of its entry. One is enough: what
-    /// began before it has something inside.
+    /// The begin of the last slice that may be taken back, the id of its span, its epoch and the index of its
+    /// entry. One is enough: what began before it has something inside.
     begun: Cell<Begun>,
+    begun_by: Cell<u64>,
+    begun_in: Cell<Epoch>,
     begun_at: Cell<usize>,
-    /// The entry of `begun`, if that was left last and may be taken back.
-    left: Cell<Option<Left>>,
 }
 
 /// A place for an [`Entry`]. Each field is stored and loaded by itself, in one access of its size: a processor
@@ -56,18 +52,11 @@ struct Place {
     callsite: Cell<Option<&'static Callsite>>,
     recorded_in: Cell<Option<RecordedIn>>,
     id: Cell<u32>,
-    is_again: Cell<bool>,
 }
 
 impl Place {
     const fn new() -> Self {
-        Self {
-            span: Cell::new(0),
-            callsite: Cell::new(None),
-            recorded_in: Cell::new(None),
-            id: Cell::new(0),
-            is_again: Cell::new(false),
-        }
+        Self { span: Cell::new(0), callsite: Cell::new(None), recorded_in: Cell::new(None), id: Cell::new(0) }
     }
 
     #[inline(always)]
@@ -76,7 +65,6 @@ impl Place {
         self.callsite.set(Some(entry.callsite));
         self.recorded_in.set(entry.open.map(|open| open.recorded_in));
         self.id.set(entry.open.map_or(0, |open| open.id));
-        self.is_again.set(entry.is_again);
     }
 
     /// Returns the entry; `None` if there was never one.
@@ -84,19 +72,9 @@ impl Place {
     fn get(&self) -> Option<Entry> {
         let id = self.id.get();
         let open = self.recorded_in.get().map(|recorded_in| OpenScope { recorded_in, id });
-        let (span, is_again) = (self.span.get(), self.is_again.get());
-        self.callsite.get().map(|callsite| Entry { span, callsite, open, is_again })
+        let span = self.span.get();
+        self.callsite.get().map(|callsite| Entry { span, callsite, open })
     }
-}
-
-/// An entry that was left.
-#[derive(Clone, Copy, Debug)]
-struct Left {
-    /// The address of the span.
-    span: usize,
-    recorded_in: Epoch,
-    /// The commit of its end.
-    end: Commit,
 }
 
 thread_local! {
@@ -105,8 +83,9 @@ thread_local! {
             len: Cell::new(0),
             near: [const { Place::new() }; NEAR],
             begun: Cell::new(Begun::NONE),
-            begun_at: Cell::new(usize::MAX),
-            left: Cell::new(None),
+            begun_by: Cell::new(0),
+            begun_in: Cell::new(Epoch::UNREGISTERED),
+            begun_at: Cell::new(0),
         }
     };
     /// The entries above the first [`NEAR`].
@@ -141,20 +120,20 @@ fn top_of_far() -> Option<Entry> {
 /// Takes the fields of an entry one by one, so that they are in registers.
 #[cold]
 #[inline(never)]
-fn push_far(span: u64, callsite: &'static Callsite, open: Option<OpenScope>, is_again: bool) -> Option<()> {
+fn push_far(span: u64, callsite: &'static Callsite, open: Option<OpenScope>) -> Option<()> {
     // An allocator's spans would find the list borrowed. They are not recorded.
     let _busy = this_thread::busy();
-    far(|far| far.push(Entry { span, callsite, open, is_again }))
+    far(|far| far.push(Entry { span, callsite, open }))
 }
 
 impl Stack {
     #[inline(always)]
     fn push(&self, entry: Entry) {
         let len = self.len.get();
-        let Entry { span, callsite, open, is_again } = entry;
+        let Entry { span, callsite, open } = entry;
         match self.near.get(len) {
             Some(place) => place.set(entry),
-            None if push_far(span, callsite, open, is_again).is_none() => return, // the thread ends
+            None if push_far(span, callsite, open).is_none() => return, // the thread ends
             None => {}
         }
         self.len.set(len + 1);
@@ -184,36 +163,34 @@ pub(crate) fn push(entry: Entry) {
     stack().push(entry);
 }
 
-/// Keeps the begin of the slice of the next entry; `None` if that must not be taken back.
+/// Keeps the begin of the slice of the next entry, which is of this span; `None` if that must not be taken
+/// back.
 #[inline]
-pub(crate) fn keep_begun(begun: Option<Begun>) {
+pub(crate) fn keep_begun(span: u64, begun: Option<(Begun, Epoch)>) {
     let stack = stack();
     match begun {
-        Some(begun) => {
+        Some((begun, epoch)) => {
             stack.begun.set(begun);
+            stack.begun_in.set(epoch);
+            stack.begun_by.set(span);
             stack.begun_at.set(stack.len.get());
         }
-        None if stack.begun_at.get() == stack.len.get() => stack.begun_at.set(usize::MAX),
+        None if stack.begun_at.get() == stack.len.get() => stack.begun_by.set(0),
         None => {}
     }
 }
 
-/// Keeps the slice of the entry that [`leave`] has just removed, if it may be taken back. Call it when the
-/// slice has ended. `span` is the address of its span.
-#[inline]
-pub(crate) fn keep_left(span: usize, recorded_in: Epoch) {
+/// Takes the slice of the last entry back, if that was an entry of this span, on this thread, and nothing was
+/// recorded since its begin but its end: it is the entry in which a future was dropped.
+pub(crate) fn retract_left(span: u64) {
     let stack = stack();
-    let may_be_taken_back = stack.begun_at.get() == stack.len.get() && stack.begun.get().is_short_and_empty();
-    let left = || Left { span, recorded_in, end: retraction::last_commit() };
-    stack.left.set(may_be_taken_back.then(left));
-}
-
-/// Takes the slice of the last entry back, if that was an entry of the span at this address, on this thread,
-/// and nothing was recorded since its begin: it is the entry in which a future was dropped.
-pub(crate) fn retract_left(span: usize) {
-    let stack = stack();
-    if let Some(left) = stack.left.take().filter(|left| left.span == span) {
-        stack.begun.get().retract(left.end, left.recorded_in);
+    if stack.begun_by.get() != span || stack.begun_at.get() != stack.len.get() {
+        return;
+    }
+    stack.begun_by.set(0);
+    let begun = stack.begun.get();
+    if begun.is_short_and_empty() {
+        begun.retract(stack.begun_in.get());
     }
 }
 
@@ -312,7 +289,7 @@ mod tests {
         let entered = 2 * NEAR as u64;
         for left in [1, 5, NEAR as u64 - 1, NEAR as u64, NEAR as u64 + 1, entered - 1, entered, 1000] {
             (1..=entered).for_each(|span| {
-                push(Entry { span, callsite: &CALLSITE, open: None, is_again: false });
+                push(Entry { span, callsite: &CALLSITE, open: None });
             });
             let mut ended = None;
             leave(left, |entry| ended = Some(entry.span));

@@ -171,7 +171,7 @@ impl tracing_core::Subscriber for Subscriber {
     }
 
     fn try_close(&self, id: Id) -> bool {
-        SLOTS.release(&id, |slot| slot.span.close())
+        SLOTS.release(&id, |slot| slot.span.close(id.into_u64()))
     }
 
     fn current_span(&self) -> Current {

@@ -1,7 +1,6 @@
 //! The states of threads, as packets that importers take for the scheduler's.
 
 use hairline_formats::track_event as te;
-use hairline_perf::{Change, State};
 
 use crate::on::encode::OWN_SEQUENCE;
 use crate::on::encode::scheduling::{Scheduling, shown};
@@ -23,18 +22,5 @@ pub(crate) fn put(out: &mut Vec<u8>, of: &Scheduling<'_>) {
             .collect();
         te::process_threads(out, OWN_SEQUENCE, of.time, &threads);
     }
-    of.changes.iter().for_each(|change| put_change(out, change));
-}
-
-fn put_change(out: &mut Vec<u8>, change: &Change) {
-    let state = match change.state {
-        State::Running => te::TaskState::Running,
-        State::Runnable => te::TaskState::Runnable,
-        State::Asleep => te::TaskState::InterruptibleSleep,
-        // `Dead` would make a second thread of each track that comes later, and a snapshot's head does.
-        State::Dead => te::TaskState::Destroyed,
-    };
-    let cpu = i32::try_from(change.cpu).ok();
-    let event = te::TaskStateEvent { cpu, ..te::TaskStateEvent::new(i64::from(change.task.tid), state) };
-    te::task_state(out, OWN_SEQUENCE, change.time, &event);
+    of.sides().for_each(|side| side.put_packet(out, OWN_SEQUENCE));
 }

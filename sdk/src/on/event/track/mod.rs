@@ -9,6 +9,7 @@
 //! The sequence of each thread describes a track and all its ancestors before the first event on the track.
 //! An importer rejects the events of a track whose parent is never described.
 
+mod few_slices;
 mod open_slices;
 
 use std::borrow::Cow;
@@ -171,7 +172,7 @@ impl Track {
     }
 
     fn make(uuid: TrackUuid, depth: u32, kind: TrackKind) -> Self {
-        Self(Arc::new(Inner { uuid, depth, kind, open_slices: OpenSlices::default() }))
+        Self(Arc::new(Inner { uuid, depth, kind, open_slices: OpenSlices::new() }))
     }
 
     /// Returns the track with other properties. A track that has clones or children may be in a trace

@@ -1,20 +1,23 @@
 //! The open slices of a track, and which of them are in the trace.
 
+use std::cmp::Ordering;
+use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::atomic::{AtomicU32, AtomicU64};
 
-use crate::on::base::lock::Mutex;
+use crate::on::base::lock::{Mutex, MutexGuard};
 use crate::on::base::this_thread;
 use crate::on::callsite::Epoch;
+use crate::on::event::track::few_slices::{FewSlices, MOST, NONE};
 
 /// The slices that began on a track and have not ended. A stack has one bit for each slice, from the
 /// outermost: whether it is in the trace. A slice that is not, for lack of room or by the filter, has no end
 /// in the trace either.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct OpenSlices {
-    stack: Mutex<Stack>,
-    /// The epoch of the stack, to be read without the lock; 0 while the track has no event.
-    epoch: AtomicU32,
+    /// The slices if they are few, and the epoch of the last slice or instant.
+    few: FewSlices,
+    /// The slices if they are many.
+    many: Mutex<Stack>,
     /// The time of the last begin, end or instant in that session. Threads' clocks may be some ns apart, or
     /// have the same tick, and the slices and instants on a track must be in their order.
     last_time: AtomicU64,
@@ -23,18 +26,22 @@ pub(crate) struct OpenSlices {
 /// A stack of bits, 64 to a word.
 #[derive(Debug, Default)]
 struct Stack {
-    /// The epoch of the session. Slices of other sessions are dropped.
-    epoch: Option<Epoch>,
     depth: usize,
-    /// The bits of the first 64 slices. Few tracks need more.
-    low: u64,
-    high: Vec<u64>,
+    words: Vec<u64>,
 }
 
 impl OpenSlices {
+    pub(crate) const fn new() -> Self {
+        let stack = Stack { depth: 0, words: Vec::new() };
+        Self { few: FewSlices::new(), many: Mutex::new(stack), last_time: AtomicU64::new(0) }
+    }
+
     /// Records the begin of a slice in the session with this epoch.
+    #[inline]
     pub(crate) fn push(&self, epoch: Epoch, is_recorded: bool) {
-        self.with::<true, _>(epoch, |stack| stack.push(is_recorded));
+        if self.few.push(epoch.get(), is_recorded).is_err() {
+            self.push_locked(epoch, is_recorded);
+        }
     }
 
     /// Returns the time that the next begin, end or instant must come after, in the session with this epoch.
@@ -54,8 +61,10 @@ impl OpenSlices {
 
     /// Records the time of an instant in the session with this epoch, perhaps before any slice.
     pub(crate) fn set_instant_time(&self, epoch: Epoch, time: u64) {
-        if self.epoch() != Some(epoch) {
-            self.with::<false, _>(epoch, |_| ()); // begins the stack of the session
+        if self.epoch() != Some(epoch)
+            && let Some((_busy, mut stack)) = self.lock::<false>()
+        {
+            self.find(&mut stack, epoch, false); // begins the session
         }
         self.set_last_time(epoch, time);
     }
@@ -63,73 +72,109 @@ impl OpenSlices {
     /// Returns the epoch of the last slice or instant.
     #[inline]
     pub(crate) fn epoch(&self) -> Option<Epoch> {
-        Epoch::from_raw(self.epoch.load(Relaxed))
+        Epoch::from_raw(self.few.epoch())
     }
 
     /// Records the end of the slice that began last. Returns whether that slice is in the trace.
+    #[inline]
     pub(crate) fn pop(&self, epoch: Epoch) -> bool {
-        self.with::<false, _>(epoch, Stack::pop).unwrap_or(false)
+        self.few.pop(epoch.get()).unwrap_or_else(|_| self.pop_locked(epoch))
     }
 
-    /// Calls `f` with the stack of the session with this epoch. With `IS_PUSH` the stack has room for one
-    /// more slice. `None` if this thread is inside an event that may hold the lock, or in a forked child: a
-    /// begin there is not recorded, and its end gets `None` too.
-    #[inline]
-    fn with<const IS_PUSH: bool, R>(&self, epoch: Epoch, f: impl FnOnce(&mut Stack) -> R) -> Option<R> {
-        if this_thread::is_barred() {
-            return None;
+    #[inline(never)]
+    fn push_locked(&self, epoch: Epoch, is_recorded: bool) {
+        let Some((_busy, mut stack)) = self.lock::<true>() else { return };
+        while let Some(found) = self.find(&mut stack, epoch, true) {
+            match found {
+                Found::InStack => return stack.push(is_recorded),
+                Found::InWord if self.few.push(epoch.get(), is_recorded).is_ok() => return,
+                Found::InWord => {} // another thread was faster
+            }
         }
-        let _busy = this_thread::busy();
-        let mut stack = if IS_PUSH {
-            self.stack.lock_unless_lost_with_room(|stack| {
+    }
+
+    #[inline(never)]
+    fn pop_locked(&self, epoch: Epoch) -> bool {
+        let Some((_busy, mut stack)) = self.lock::<false>() else { return false };
+        while let Some(found) = self.find(&mut stack, epoch, false) {
+            match found {
+                Found::InStack => {
+                    let is_recorded = stack.pop();
+                    if stack.depth == 0 {
+                        self.few.replace(self.few.get(), epoch.get(), Some(NONE));
+                    }
+                    return is_recorded;
+                }
+                Found::InWord => {
+                    if let Ok(is_recorded) = self.few.pop(epoch.get()) {
+                        return is_recorded;
+                    }
+                }
+            }
+        }
+        false
+    }
+
+    /// Locks the stack. With `IS_PUSH` it has room for one more slice, or for those in the word and one more.
+    /// `None` if this thread is inside an event that may hold the lock, or in a forked child: a begin there is
+    /// not recorded, and its end gets `None` too.
+    fn lock<const IS_PUSH: bool>(&self) -> Option<(this_thread::Busy, MutexGuard<'_, Stack>)> {
+        let busy = this_thread::enter()?;
+        let stack = if IS_PUSH {
+            self.many.lock_unless_lost_with_room(|stack| {
                 let more = stack.missing_words();
-                (&mut stack.high, more)
+                (&mut stack.words, more)
             })?
         } else {
-            self.stack.lock_unless_lost()?
+            self.many.lock_unless_lost()?
         };
-        if stack.epoch > Some(epoch) {
-            return None; // an event of an earlier session
+        Some((busy, stack))
+    }
+
+    /// Finds the slices of the session with this epoch, which it begins if it is newer than that of the track.
+    /// `None` for an earlier session. Before a push, slices that fill the word are moved to the stack.
+    fn find(&self, stack: &mut Stack, epoch: Epoch, is_push: bool) -> Option<Found> {
+        let epoch = epoch.get();
+        loop {
+            let word = self.few.get();
+            match word.epoch().cmp(&epoch) {
+                Ordering::Greater => return None,
+                Ordering::Less => {
+                    stack.depth = 0;
+                    self.last_time.store(0, Relaxed);
+                    self.few.replace(word, epoch, Some(NONE)); // or else another thread has changed the word
+                }
+                Ordering::Equal if !word.is_here() => return Some(Found::InStack),
+                Ordering::Equal if !is_push || word.len() < MOST => return Some(Found::InWord),
+                Ordering::Equal if self.few.replace(word, epoch, None) => {
+                    (0..MOST).rev().for_each(|at| stack.push(word.bits() >> at & 1 != 0));
+                    return Some(Found::InStack);
+                }
+                Ordering::Equal => {}
+            }
         }
-        if stack.epoch < Some(epoch) {
-            stack.begin(epoch);
-            self.last_time.store(0, Relaxed);
-            self.epoch.store(epoch.get(), Relaxed);
-        }
-        Some(f(&mut stack))
     }
 }
 
+/// Where the slices of a session are.
+enum Found {
+    InWord,
+    InStack,
+}
+
 impl Stack {
-    /// Drops the slices of the session before, and keeps the memory, which may not be freed under the lock.
-    fn begin(&mut self, epoch: Epoch) {
-        (self.epoch, self.depth, self.low) = (Some(epoch), 0, 0);
-        self.high.clear();
-    }
-
-    /// Returns the number of words that the next push adds to `high`.
+    /// Returns the number of words that the next push adds.
     fn missing_words(&self) -> usize {
-        (self.depth / 64).saturating_sub(self.high.len())
-    }
-
-    /// Returns the word with number `n`, which may be one beyond the last.
-    fn word(&mut self, n: usize) -> &mut u64 {
-        match n.checked_sub(1) {
-            None => &mut self.low,
-            Some(n) => {
-                if n >= self.high.len() {
-                    self.high.resize(n + 1, 0); // the caller has made room
-                }
-                &mut self.high[n]
-            }
-        }
+        (self.depth / 64 + 1).saturating_sub(self.words.len())
     }
 
     /// Adds a bit. The caller has made room.
     fn push(&mut self, bit: bool) {
         let (word, at) = (self.depth / 64, self.depth % 64);
-        let word = self.word(word);
-        *word = *word & !(1 << at) | u64::from(bit) << at;
+        if word >= self.words.len() {
+            self.words.resize(word + 1, 0);
+        }
+        self.words[word] = self.words[word] & !(1 << at) | u64::from(bit) << at;
         self.depth += 1;
     }
 
@@ -137,7 +182,7 @@ impl Stack {
     fn pop(&mut self) -> bool {
         let Some(depth) = self.depth.checked_sub(1) else { return false };
         self.depth = depth;
-        *self.word(depth / 64) >> (depth % 64) & 1 != 0
+        self.words[depth / 64] >> (depth % 64) & 1 != 0
     }
 }
 
@@ -155,7 +200,7 @@ mod tests {
 
     #[test]
     fn an_end_closes_the_slice_that_began_last() {
-        let open = OpenSlices::default();
+        let open = OpenSlices::new();
         assert!(!open.pop(first())); // no slice has begun
         [true, false, true].iter().for_each(|bit| open.push(first(), *bit));
         assert_eq!(
@@ -166,15 +211,44 @@ mod tests {
 
     #[test]
     fn slices_nest_to_any_depth() {
-        let open = OpenSlices::default();
+        let open = OpenSlices::new();
         let bits: Vec<bool> = (0..1000).map(|n| n % 3 == 0).collect();
         bits.iter().for_each(|bit| open.push(first(), *bit));
         assert!(bits.iter().rev().all(|bit| open.pop(first()) == *bit));
     }
 
     #[test]
+    fn many_slices_of_one_session_and_few_of_the_next() {
+        let open = OpenSlices::new();
+        (0..100).for_each(|n| open.push(first(), n % 2 == 0));
+        open.push(second(), true);
+        assert!(!open.pop(first()) && open.pop(second()) && !open.pop(second()));
+        for most in [MOST, MOST + 1] {
+            (0..most).for_each(|n| open.push(second(), n % 3 == 0));
+            assert!((0..most).rev().all(|n| open.pop(second()) == (n % 3 == 0)));
+        }
+        assert!(!open.pop(second()));
+    }
+
+    #[test]
+    fn threads_that_begin_and_end_slices_at_once_lose_none() {
+        let open = OpenSlices::new();
+        let work = || {
+            for n in 0..2_000 {
+                let depth = n % 40;
+                (0..depth).for_each(|_| open.push(first(), true));
+                assert!((0..depth).all(|_| open.pop(first())));
+            }
+        };
+        std::thread::scope(|threads| {
+            (0..4).for_each(|_| drop(threads.spawn(work)));
+        });
+        assert!(!open.pop(first()));
+    }
+
+    #[test]
     fn slices_of_another_session_are_dropped() {
-        let open = OpenSlices::default();
+        let open = OpenSlices::new();
         open.push(first(), true);
         assert!(!open.pop(second()));
         open.push(second(), true);

@@ -4,14 +4,15 @@ use std::io;
 use std::time::Duration;
 
 use hairline_formats::track_event::SequenceId;
-use hairline_perf::{Attributes, Inherit, OwnEvents};
+use hairline_perf::{Attributes, Inherit, OwnEvents, RING};
 use hairline_shm::LossReason;
-use hairline_stacks::{Profile, REGISTERS, STACK_BYTES, SampledAt};
+use hairline_stacks::{Profile, REGISTERS, SampledAt, stack_bytes};
 
 use crate::on::base::clock;
 use crate::on::base::lock::Mutex;
 use crate::on::base::platform::process;
 use crate::on::encode::OWN_SEQUENCE;
+use crate::on::session::descriptors;
 use crate::on::session::descriptors::Descriptors;
 use crate::on::session::scheduling::Traced;
 use crate::options::Format;
@@ -52,13 +53,7 @@ impl Slot {
         format: Format,
         sequence: impl FnOnce() -> u32,
     ) -> Result<(), String> {
-        let attributes = Attributes::cpu_clock(frequency)
-            .user_stack(REGISTERS, STACK_BYTES)
-            .mappings()
-            .tasks()
-            .inherit(Inherit::Threads);
-        // Half of the files are left to the program.
-        let events = OwnEvents::open(&attributes, process::file_limit() / 2, |_| {})
+        let (events, stack) = open_events(frequency)
             .map_err(|e| format!("samples are not recorded: {e}; {}", hairline_perf::advice(&e)))?;
         DESCRIPTORS.set(events.raw_fds());
         let mut profile = match format {
@@ -67,7 +62,7 @@ impl Slot {
         };
         // After the events are open: a file that is mapped meanwhile is found twice, and not missed.
         profile.add_present(process::id());
-        let a_second = u64::from(frequency) * u64::from(STACK_BYTES);
+        let a_second = u64::from(frequency) * u64::from(stack);
         let every = Duration::from_micros(events.smallest_ring() * 1_000_000 / FILLED / a_second.max(1));
         let sampling = Box::new(Sampling { events, profile, every: every.min(LONGEST) });
         if let Some(mut slot) = self.0.lock_unless_lost() {
@@ -79,6 +74,24 @@ impl Slot {
     /// Takes the samples, for good.
     pub(crate) fn close(&self) -> Option<Box<Sampling>> {
         self.0.lock_unless_lost()?.take()
+    }
+}
+
+/// Opens the events. Returns also the number of bytes of a stack in each sample.
+fn open_events(frequency: u32) -> io::Result<(OwnEvents, u32)> {
+    let mut stack = stack_bytes(RING as u64, frequency);
+    loop {
+        let attributes = Attributes::cpu_clock(frequency)
+            .user_stack(REGISTERS, stack)
+            .mappings()
+            .tasks()
+            .inherit(Inherit::Threads);
+        let events = OwnEvents::open(&attributes, descriptors::may_open(), |_| {})?;
+        let fitting = stack_bytes(events.smallest_ring(), frequency);
+        if fitting >= stack {
+            return Ok((events, stack));
+        }
+        stack = fitting; // the user has locked memory for something else
     }
 }
 

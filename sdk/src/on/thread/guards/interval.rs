@@ -52,6 +52,7 @@ impl AsyncScope {
 
     /// Begins an interval.
     #[doc(hidden)]
+    #[inline] // the guard is made where the caller has it: it is not copied
     pub fn begin(
         callsite: &'static Callsite,
         epoch: Epoch,
@@ -59,23 +60,29 @@ impl AsyncScope {
         extras: &Extras<'_>,
     ) -> Self {
         let mut scope = Self::none(callsite);
-        scope.place_now(epoch, extras);
+        scope.begin_now(epoch, values, extras);
+        scope
+    }
+
+    #[inline(never)]
+    fn begin_now(&mut self, epoch: Epoch, values: &impl Values, extras: &Extras<'_>) {
+        self.place_now(epoch, extras);
         let position = Position {
-            after: scope.interval.lane.used_until,
-            ..TrackRef::Async(&scope.interval).position(epoch)
+            after: self.interval.lane.used_until,
+            ..TrackRef::Async(&self.interval).position(epoch)
         };
+        let callsite = self.interval.callsite;
         let begun_at = if extras.has_only_track() {
             hot::on_track(this_thread::hot(), callsite, epoch, TrackAction::Begin, position, values)
         } else {
             None
         };
         match begun_at {
-            Some(time) => (scope.interval.recorded_in, scope.interval.begun_at) = (Some(epoch), time),
+            Some(time) => (self.interval.recorded_in, self.interval.begun_at) = (Some(epoch), time),
             None => {
-                events::with_list(values, |values| scope.begin_cold(epoch, values, extras, None));
+                events::with_list(values, |values| self.begin_cold(epoch, values, extras, None));
             }
         }
-        scope
     }
 
     /// Begins an interval, now or at the time `past`. In FXT it is a track, as in TrackEvent: its children can

@@ -7,6 +7,8 @@ use std::fs;
 use std::io;
 use std::net::SocketAddr;
 
+use crate::platform::facts::Client;
+
 /// The sockets of IPv4 and of IPv6. An IPv6 socket can connect to an IPv4 address.
 const TABLES: [&str; 2] = ["/proc/net/tcp", "/proc/net/tcp6"];
 
@@ -18,21 +20,11 @@ const ROOT: u32 = 0;
 
 /// The users whose requests are answered.
 #[derive(Debug)]
-pub(super) struct Trusted {
+pub(crate) struct Trusted {
     /// The user of this process.
     own: u32,
     /// The user who called sudo. The browser runs as this user.
     caller: Option<u32>,
-}
-
-/// The client of a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Client {
-    Trusted,
-    /// Another user, by number.
-    Other(u32),
-    /// Unknown, for example because the client closed the connection.
-    Unknown,
 }
 
 impl Trusted {
@@ -40,7 +32,7 @@ impl Trusted {
     ///
     /// # Errors
     /// Fails if the system does not tell which user connects, because all clients would be refused.
-    pub(super) fn new() -> io::Result<Self> {
+    pub(crate) fn new() -> io::Result<Self> {
         let at = |e: io::Error| {
             let what = format!("{}: {e}; without it, `hairline view` cannot refuse other users", TABLES[0]);
             io::Error::new(e.kind(), what)
@@ -53,7 +45,7 @@ impl Trusted {
     }
 
     /// Who the client of this connection is.
-    pub(super) fn client(&self, client: SocketAddr, server: SocketAddr) -> Client {
+    pub(crate) fn client(&self, client: SocketAddr, server: SocketAddr) -> Client {
         match (0..TRIES).find_map(|_| user_of(client, server)) {
             Some(user) if self.has_user(user) => Client::Trusted,
             Some(user) => Client::Other(user),

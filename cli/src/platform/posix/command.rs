@@ -1,4 +1,4 @@
-//! The recorded command: its signals and its exit code.
+//! The command that `hairline record` runs: its signals and its exit code.
 //!
 //! A terminal sends Ctrl-C to the command too, because it is in the same process group. Signals that another
 //! process sent are passed on, because they may have reached this process alone. Signals are handled, not
@@ -16,29 +16,15 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
 use signal_hook::iterator::{Handle, Signals};
 
-use crate::record::senders::Senders;
-use crate::record::start;
-use crate::signals::heeded;
+use crate::platform::facts::NotStarted;
+use crate::platform::posix::senders::Senders;
+use crate::platform::posix::signals::heeded;
+use crate::platform::posix::start;
 
 /// Two Ctrl-C within this time kill a command that does not react to one.
 const TWICE: Duration = Duration::from_secs(1);
 /// Two SIGINT within this time are one: the sender sent it to this process and to its process group.
 const SAME: Duration = Duration::from_millis(20);
-
-/// Why a command did not start.
-#[derive(Debug)]
-pub(super) enum NotStarted {
-    NotFound(String),
-    Other(String),
-}
-
-impl std::fmt::Display for NotStarted {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::NotFound(why) | Self::Other(why) => f.write_str(why),
-        }
-    }
-}
 
 /// The receiver of signals.
 #[derive(Debug, Default)]
@@ -67,7 +53,7 @@ enum State {
 
 /// A running command.
 #[derive(Debug)]
-pub(super) struct Command {
+pub(crate) struct Command {
     child: Child,
     target: Arc<Target>,
     signals: Handle,
@@ -75,7 +61,7 @@ pub(super) struct Command {
 
 /// A command that has ended. Signals are still handled.
 #[derive(Debug)]
-pub(super) struct Ended {
+pub(crate) struct Ended {
     status: Option<ExitStatus>,
     target: Arc<Target>,
     signals: Handle,
@@ -83,20 +69,13 @@ pub(super) struct Ended {
 
 impl Command {
     /// Starts the command. `before_exec` is called with its pid before it executes its program.
-    pub(super) fn start(
+    pub(crate) fn start(
         command: &[OsString],
         variables: &[(&'static str, OsString)],
         before_exec: Option<&mut dyn FnMut(u32)>,
     ) -> Result<Self, NotStarted> {
         let (program, arguments) = command.split_first().map_or((OsStr::new(""), command), |(p, a)| (p, a));
-        let failed = |e: io::Error| {
-            let why = format!("{}: {e}", program.display());
-            if e.kind() == io::ErrorKind::NotFound {
-                NotStarted::NotFound(why)
-            } else {
-                NotStarted::Other(why)
-            }
-        };
+        let failed = |e: io::Error| NotStarted::new(program, &e);
         let target = Arc::new(Target::default());
         let all = heeded(&[SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2]);
         // Before the iterator: the sender must be known when the iterator returns the signal.
@@ -124,12 +103,12 @@ impl Command {
         Ok(Self { child, target, signals: handle })
     }
 
-    pub(super) fn pid(&self) -> u32 {
+    pub(crate) fn pid(&self) -> u32 {
         self.child.id()
     }
 
     /// Waits for the end of the command.
-    pub(super) fn wait(mut self) -> Ended {
+    pub(crate) fn wait(mut self) -> Ended {
         // A zombie keeps its pid, so the command is not reaped before the state is set.
         let pid = if let State::Running { pid, .. } = *lock(&self.target.state) { Some(pid) } else { None };
         if let Some(pid) = pid {
@@ -192,14 +171,14 @@ impl Target {
 
 impl Ended {
     /// The exit code, in the form that shells use.
-    pub(super) fn code(&self) -> u8 {
+    pub(crate) fn code(&self) -> u8 {
         let code =
             self.status.map_or(1, |s| s.code().unwrap_or_else(|| 128 + s.signal().unwrap_or_default()));
         u8::try_from(code).unwrap_or(u8::MAX)
     }
 
     /// Whether a signal came after the end.
-    pub(super) fn is_interrupted(&self) -> bool {
+    pub(crate) fn is_interrupted(&self) -> bool {
         self.target.interrupted.load(Ordering::Relaxed)
     }
 }

@@ -2,17 +2,19 @@
 
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
 
 /// The signals that a user sends to end a command. Each command removes its temporary files at all of them.
-pub(crate) const ENDING: [i32; 4] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM];
+const ENDING: [i32; 4] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM];
 
 /// Filters out the signals that this process ignores, because of `nohup` or because a shell started it with
-/// `&`. A handler would reset that for the programs it starts too.
-pub(crate) fn heeded(signals: &[i32]) -> Vec<i32> {
+/// `&`. A handler would reset that for the programs it starts too. Only Linux's `/proc` names them.
+pub(super) fn heeded(signals: &[i32]) -> Vec<i32> {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     let ignored = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
@@ -30,4 +32,13 @@ pub(crate) fn remove_at_end(path: &Path) -> io::Result<()> {
         }
     };
     std::thread::Builder::new().name("signals".to_owned()).spawn(heed).map(drop)
+}
+
+/// Returns a flag that the user sets by ending this process, which goes on.
+pub(crate) fn ending() -> io::Result<Arc<AtomicBool>> {
+    let is_over = Arc::new(AtomicBool::new(false));
+    for signal in heeded(&ENDING) {
+        signal_hook::flag::register(signal, Arc::clone(&is_over))?;
+    }
+    Ok(is_over)
 }

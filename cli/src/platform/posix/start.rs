@@ -13,22 +13,21 @@
 #![allow(unsafe_code)]
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, read, retry_on_intr, write};
-use rustix::pipe::{PipeFlags, pipe_with};
 
 /// The longest wait of the child. The program runs then even if this process has died meanwhile.
 const PATIENCE: Timespec = Timespec { tv_sec: 5, tv_nsec: 0 };
 
 /// Starts the command. `before_exec` is called with its pid, before it executes its program.
 pub(super) fn spawn(mut command: Command, before_exec: impl FnOnce(u32)) -> io::Result<Child> {
-    let (pid_read, pid_write) = pipe_with(PipeFlags::CLOEXEC)?;
-    let (go_read, go_write) = pipe_with(PipeFlags::CLOEXEC)?;
-    let report: OwnedFd = pid_write.try_clone()?;
+    let (pid_read, pid_write) = io::pipe()?;
+    let (go_read, go_write) = io::pipe()?;
+    let report = pid_write.try_clone()?;
     let wait = move || {
         announce(report.as_fd())?;
         wait_for_go(go_read.as_fd())

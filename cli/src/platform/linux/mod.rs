@@ -1,0 +1,58 @@
+//! Linux.
+
+mod peer;
+
+use std::ffi::OsStr;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::process;
+
+use rustix::fs::{self, FileType, Mode, OFlags};
+use rustix::io::Errno;
+use rustix::process::{Resource, getrlimit};
+use rustix::time::{ClockId, clock_gettime};
+
+use crate::platform::facts::Link;
+pub(crate) use crate::platform::linux::peer::Trusted;
+pub(crate) use crate::platform::posix::*;
+
+/// Returns `CLOCK_BOOTTIME` in ns, the clock of the kernel's events.
+pub(crate) fn boottime() -> u64 {
+    let now = clock_gettime(ClockId::Boottime);
+    now.tv_sec.unsigned_abs() * 1_000_000_000 + now.tv_nsec.unsigned_abs()
+}
+
+/// Returns the bytes that this process may lock in memory.
+pub(crate) fn lockable_bytes() -> u64 {
+    getrlimit(Resource::Memlock).current.unwrap_or(u64::MAX)
+}
+
+/// Reads the link at a path.
+///
+/// # Errors
+/// If the link belongs to another user.
+pub(crate) fn read_link(path: &Path) -> io::Result<Link> {
+    // Owner and target are read from one descriptor, so no process can exchange the link in between.
+    let link = match fs::open(path, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty()) {
+        Err(Errno::NOENT) => return Ok(Link::None),
+        link => link?,
+    };
+    let about = fs::fstat(&link)?;
+    if FileType::from_raw_mode(about.st_mode) != FileType::Symlink {
+        return Ok(Link::None);
+    }
+    refuse_link_of(about.st_uid)?;
+    if fs::fstatfs(&link)?.f_type == fs::PROC_SUPER_MAGIC {
+        return Ok(Link::OfKernel);
+    }
+    let target = fs::readlinkat(&link, "", Vec::new())?;
+    Ok(Link::To(OsStr::from_bytes(target.as_bytes()).into()))
+}
+
+/// The command that opens a link in the user's browser, if there is a screen.
+pub(crate) fn browser() -> Option<process::Command> {
+    let variables = ["DISPLAY", "WAYLAND_DISPLAY", "BROWSER"];
+    let has_screen = variables.iter().any(|name| std::env::var_os(name).is_some());
+    has_screen.then(|| process::Command::new("xdg-open"))
+}

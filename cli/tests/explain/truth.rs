@@ -1,0 +1,384 @@
+//! `hairline explain` claims no more than the trace has.
+
+use std::fs;
+
+use hairline_formats::proto::{put_message, put_uint};
+use hairline_formats::track_event::fields::trace;
+use hairline_formats::track_event::{
+    self as te, Frame, InternedStack, Mapping, PerfSample, SequenceId, TaskState, TaskStateEvent,
+    ThreadTrack, TrackUuid,
+};
+use serde_json::Value;
+
+use crate::planted::{
+    HOG, LIVES, MS, OTHER, Planted, SERVER, Shape, State, command, explain, requests, sleeps,
+};
+
+/// The first name of `explain --json`.
+fn first(trace: &[u8], name: &str) -> Value {
+    let folder = tempfile::tempdir().expect("a folder");
+    let all: Value = serde_json::from_str(&explain(folder.path(), trace, &[name, "--json"])).expect("JSON");
+    all["names"][0].clone()
+}
+
+fn text(trace: &[u8], name: &str) -> String {
+    let folder = tempfile::tempdir().expect("a folder");
+    explain(folder.path(), trace, &[name])
+}
+
+/// The change of a thread's state, on processor 0 or on an unknown one.
+fn state(trace: &mut Vec<u8>, time: u64, tid: u64, state: TaskState, cpu: Option<i32>) {
+    let event = TaskStateEvent { cpu, ..TaskStateEvent::new(tid as i64, state) };
+    te::task_state(trace, SequenceId(3), time, &event);
+}
+
+#[test]
+fn the_typical_slices_of_many_are_compared_too() {
+    let mut trace = Planted::new();
+    for number in 0..20_000 {
+        let start = trace.now;
+        let end = start + if number % 50 == 0 { 3 * MS } else { MS };
+        trace.slice(SERVER, (start, end), "net", "request");
+        trace.slice(OTHER, (start, end), "", "always");
+        trace.now = end + MS;
+    }
+    let meanwhile = &first(&trace.finish(Shape::Nothing), "net/request")["meanwhile"][0];
+    let per_mille = |band: &str| meanwhile[band].as_u64();
+    assert_eq!(per_mille("slowest_per_mille"), Some(1000), "{meanwhile}");
+    assert_eq!(per_mille("typical_per_mille"), Some(1000), "{meanwhile}");
+}
+
+#[test]
+fn several_slices_that_end_with_one_sleep_end_one_sleep() {
+    let mut number = 0;
+    let mut trace = requests("request", |trace, middle| {
+        sleeps(trace, middle, State::Asleep, 0);
+        if number == 0 {
+            for thread in 0..6 {
+                trace.slice(200 + thread, (middle - MS, middle + 50 * MS), "cache", "rebuild");
+            }
+        }
+        number += 1;
+        None
+    });
+    for thread in 0..6 {
+        let (uuid, parent_uuid) = (TrackUuid(200 + thread), TrackUuid(0));
+        let tid = 200 + thread as i64;
+        let thread = ThreadTrack { uuid, parent_uuid, pid: 100, tid, name: "t" };
+        let mut descriptor = Vec::new();
+        te::thread_descriptor(&mut descriptor, SequenceId(1), &thread);
+        trace.out.splice(0..0, descriptor);
+    }
+    let text = text(&trace.finish(Shape::States), "net/request");
+    assert!(text.contains("1 of 2 sleeps end when `rebuild` ends on 6 threads"), "{text}");
+}
+
+#[test]
+fn no_share_is_more_than_all() {
+    // Typical requests are 5 ms of `fast`, the slow ones 10 ms of `slow`: all of the 5 ms more are in `slow`.
+    let mut trace = Planted::new();
+    trace.switch(trace.now, (0, State::Preempted), SERVER);
+    for number in 0..200 {
+        let start = trace.now;
+        let (end, inner) = if number % 100 == 50 { (10, "slow") } else { (5, "fast") };
+        trace.slice(SERVER, (start + 1, start + end * MS - 1), "", inner);
+        trace.slice(SERVER, (start, start + end * MS), "net", "request");
+        trace.now = start + end * MS + MS;
+    }
+    let text = text(&trace.finish(Shape::States), "net/request");
+    assert!(text.contains("Where: 5.00 ms (100 %) inside `slow`."), "{text}");
+}
+
+#[test]
+fn slices_without_states_are_not_compared_with() {
+    // States are known from the slow slices on only: 4 ms running and 2 ms asleep, where typical ones take 4.
+    let mut trace = Planted::new();
+    for number in 0..200 {
+        let start = trace.now;
+        let end = start + if number < 198 { 4 * MS } else { 6 * MS };
+        trace.slice(SERVER, (start, end), "net", "request");
+        trace.now = end + MS;
+    }
+    let (last, mut out) = (trace.now, trace.finish(Shape::Nothing));
+    for start in [last - 14 * MS, last - 7 * MS] {
+        state(&mut out, start - MS, SERVER, TaskState::Running, Some(0));
+        state(&mut out, start + 3 * MS, SERVER, TaskState::InterruptibleSleep, Some(0));
+        state(&mut out, start + 5 * MS, SERVER, TaskState::Running, Some(0));
+    }
+    let text = text(&out, "net/request");
+    assert!(!text.contains("Cause: computing"), "they may have slept for longer: {text}");
+    assert!(text.contains("Cause: not known"), "{text}");
+}
+
+#[test]
+fn a_core_that_is_not_known_is_not_called_busy() {
+    for cpu in [None, Some(0)] {
+        let mut trace = requests("request", |_, _| None);
+        let times: Vec<_> = trace.switches.drain(..).map(|(time, ..)| time).collect();
+        let mut out = trace.finish(Shape::Nothing);
+        state(&mut out, times[0], SERVER, TaskState::Running, cpu);
+        // Both slow requests wait; with a known processor, it is idle as far as the trace shows.
+        for number in [50, 150] {
+            let before = u64::from(number == 150);
+            let middle = 1_000 * MS + number * 6 * MS + before * 50 * MS + 2 * MS;
+            state(&mut out, middle, SERVER, TaskState::Runnable, cpu);
+            state(&mut out, middle + 50 * MS, SERVER, TaskState::Running, cpu);
+        }
+        state(&mut out, times[1], SERVER, TaskState::InterruptibleSleep, cpu);
+        let text = text(&out, "net/request");
+        assert!(text.contains("Cause: no free core."), "{text}");
+        assert!(!text.contains("was busy"), "{cpu:?}: {text}");
+    }
+}
+
+#[test]
+fn an_idle_core_is_not_called_busy_where_the_trace_has_all_threads() {
+    // A thread is woken, and the idle processor takes 50 ms to run it.
+    let trace = || {
+        requests("request", |trace, middle| {
+            trace.switch(middle, (SERVER, State::Preempted), 0);
+            trace.switch(middle + 50 * MS, (0, State::Preempted), SERVER);
+            None
+        })
+    };
+    let text = text(&trace().finish(Shape::Ftrace), "net/request");
+    assert!(text.contains("no free core") && !text.contains("was busy"), "{text}");
+}
+
+#[test]
+fn states_that_are_known_in_part_are_not_called_missing() {
+    let trace = requests("request", |_, _| None);
+    let (start, mut out) = (1_000 * MS, trace.finish(Shape::Nothing));
+    state(&mut out, start, SERVER, TaskState::Running, Some(0));
+    state(&mut out, start + 400 * MS, SERVER, TaskState::Dead, Some(0));
+    let text = text(&out, "net/request");
+    assert!(text.contains("Cause: not known") && !text.contains("has no scheduling"), "{text}");
+    assert!(text.contains("not known\n") || text.contains("not known  "), "a column of its own: {text}");
+}
+
+#[test]
+fn slices_without_a_duration_have_no_cause() {
+    let mut trace = Planted::new();
+    trace.switch(trace.now, (0, State::Preempted), SERVER);
+    for _ in 0..10 {
+        let now = trace.now;
+        trace.slice(SERVER, (now, now), "net", "request");
+        trace.now += MS;
+    }
+    let now = trace.now;
+    trace.switch(now, (SERVER, State::Asleep), 0);
+    let text = text(&trace.finish(Shape::States), "net/request");
+    assert!(!text.contains("no scheduling") && !text.contains("Where"), "{text}");
+}
+
+#[test]
+fn an_interval_of_the_same_name_makes_no_poll_certain() {
+    let mut trace = requests("handler", |trace, middle| {
+        sleeps(trace, middle, State::Asleep, 0);
+        None
+    });
+    let now = trace.now;
+    trace.slice(LIVES, (1_000 * MS, now), "net", "handler");
+    let text = text(&trace.finish(Shape::States), "net/handler");
+    assert!(!text.contains("this is a poll"), "the trace does not say so: {text}");
+}
+
+#[test]
+fn names_beyond_the_limit_are_counted() {
+    let mut trace = Planted::new();
+    for number in 0..(1 << 14) + 10 {
+        let start = trace.now;
+        trace.slice(SERVER, (start, start + 1), "", &format!("n{number}"));
+        trace.now += 10;
+    }
+    let out = trace.finish(Shape::Nothing);
+    let all = text(&out, "n1");
+    assert!(all.contains("10 slices of names beyond the first 16,384"), "{all}");
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::write(folder.path().join("t.pftrace"), &out).expect("written");
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_hairline"));
+    let output =
+        command.current_dir(folder.path()).args(["explain", "t.pftrace", "n16390"]).output().unwrap();
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(error.contains("16,384"), "it is there: {error}");
+}
+
+#[test]
+fn a_slice_without_an_end_is_counted() {
+    let trace = requests("request", |_, _| None);
+    let now = trace.now;
+    let mut out = trace.finish(Shape::Nothing);
+    let categories = [te::Name::Text("net")];
+    let begin = te::Event {
+        needs_state: false,
+        track_uuid: Some(TrackUuid(SERVER)),
+        name: Some(te::Name::Text("request")),
+        categories: &categories,
+        ..te::Event::new(SequenceId(1), te::EventType::SliceBegin, now)
+    };
+    te::event(&mut out, &begin);
+    let text = text(&out, "net/request");
+    assert!(text.contains("200 slices") && text.contains("1 slice without an end"), "{text}");
+}
+
+/// A stack of the functions `f1` to `f<depth>`, sampled at some times.
+fn samples(trace: &mut Vec<u8>, depth: u64, pid: u32, times: &[u64]) {
+    let sequence = SequenceId(9);
+    let names: Vec<_> = (1..=depth).map(|n| format!("f{n}")).collect();
+    let ids: Vec<_> = (1..=depth).collect();
+    let mapping = Mapping { path: &[][..], ..Mapping::default() };
+    let mut parts = vec![InternedStack::Mapping { iid: 1, mapping }];
+    for (iid, name) in (1..).zip(&names) {
+        parts.push(InternedStack::Function { iid, name });
+        let frame = Frame { function: iid, mapping: 1, rel_pc: iid };
+        parts.push(InternedStack::Frame { iid, frame });
+    }
+    parts.push(InternedStack::Callstack { iid: 1, frames: &ids });
+    te::interned_stacks(trace, sequence, true, &parts);
+    for time in times {
+        let sample = PerfSample { pid, tid: SERVER as u32, callstack: 1, ..PerfSample::default() };
+        te::perf_sample(trace, sequence, *time, &sample);
+    }
+}
+
+#[test]
+fn the_function_of_a_deep_stack_is_its_innermost() {
+    let mut out = requests("request", |_, _| None).finish(Shape::States);
+    samples(&mut out, 600, 100, &[1_310 * MS]);
+    let text = text(&out, "net/request");
+    assert!(text.contains("`f600` 100 %"), "{text}");
+}
+
+#[test]
+fn samples_of_another_process_with_the_same_thread_id_do_not_count() {
+    let mut out = requests("request", |_, _| None).finish(Shape::States);
+    samples(&mut out, 3, 777, &[1_310 * MS]);
+    let text = text(&out, "net/request");
+    assert!(!text.contains("f3"), "{text}");
+}
+
+#[test]
+fn states_of_a_thread_id_that_two_processes_have_are_not_known() {
+    let thread = ThreadTrack { uuid: TrackUuid(5), parent_uuid: TrackUuid(0), pid: 777, tid: 101, name: "x" };
+    let mut out = Vec::new();
+    te::thread_descriptor(&mut out, SequenceId(1), &thread);
+    out.extend(
+        requests("request", |trace, middle| {
+            sleeps(trace, middle, State::Asleep, 0);
+            None
+        })
+        .finish(Shape::States),
+    );
+    let of = first(&out, "net/request");
+    assert_eq!(of["cause"]["state"].as_str(), Some("unknown"), "they may be those of the other one: {of}");
+}
+
+#[test]
+fn a_flame_graph_of_samples_alone_counts_samples() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut out = requests("request", |_, _| None).finish(Shape::Nothing);
+    samples(&mut out, 2, 100, &[1_000 * MS + 10, 1_000 * MS + 20]);
+    explain(folder.path(), &out, &["net/request", "--svg", "f.svg"]);
+    let svg = fs::read_to_string(folder.path().join("f.svg")).expect("drawn");
+    assert!(svg.contains("2 samples") && !svg.contains("2 ns"), "{svg}");
+}
+
+#[test]
+fn one_sleep_in_three_with_an_end_does_not_rule_others_out() {
+    let mut number = 0;
+    let trace = requests("request", |trace, middle| {
+        sleeps(trace, middle, State::Asleep, 0);
+        if number == 0 {
+            trace.slice(OTHER, (middle - MS, middle + 20 * MS), "cache", "rebuild");
+        }
+        number += 1;
+        None
+    });
+    let text = text(&trace.finish(Shape::States), "net/request");
+    assert!(
+        !text.contains("so they wait for something outside"),
+        "a thread without slices may do it: {text}"
+    );
+}
+
+/// Slow requests that sleep for 50 ms, beside a slice of another thread that is over 10 ms before. With the wake-up
+/// at the end of the sleep, if there is one.
+fn woken(waker: Option<(u64, bool)>) -> String {
+    let mut ends = Vec::new();
+    let trace = requests("request", |trace, middle| {
+        sleeps(trace, middle, State::Asleep, 0);
+        trace.slice(OTHER, (middle - MS, middle + 40 * MS), "cache", "rebuild");
+        ends.push(middle + 50 * MS);
+        None
+    });
+    let mut out = trace.finish(Shape::States);
+    for end in ends {
+        let Some((waker, is_interrupt)) = waker else { continue };
+        let of = te::Waking { cpu: 0, waker: waker as u32, is_interrupt, tid: SERVER as u32 };
+        te::waking(&mut out, SequenceId(3), end - 1_000, &of);
+    }
+    text(&out, "net/request")
+}
+
+#[test]
+fn the_thread_that_wakes_them_is_named() {
+    let text = woken(Some((HOG, false)));
+    assert!(text.contains("Cause: sleep.") && text.contains("they wait for other threads"), "{text}");
+    assert!(text.contains(&format!("Woken by `thread {HOG}` 100 %.")), "{text}");
+    let text = woken(Some((OTHER, false)));
+    assert!(text.contains("Woken by `rebuilder (102)` 100 %."), "{text}");
+}
+
+#[test]
+fn a_slice_that_was_over_long_before_has_ended_no_sleep_whose_end_is_known() {
+    let ends = "sleeps end when `rebuild` ends";
+    let text = woken(None);
+    assert!(text.contains(ends), "the sleep may have been over then: {text}");
+    for waker in [(OTHER, false), (OTHER, true), (0, true)] {
+        let text = woken(Some(waker));
+        assert!(text.contains("Cause: sleep.") && !text.contains(ends), "{waker:?}: {text}");
+    }
+}
+
+#[test]
+fn losses_are_said() {
+    let mut out = requests("request", |_, _| None).finish(Shape::States);
+    // A packet that says that those before it on its sequence were dropped.
+    put_message(&mut out, trace::PACKET, |packet| {
+        put_uint(packet, te::fields::trace_packet::TIMESTAMP, 1_500 * MS);
+        put_uint(packet, te::fields::trace_packet::TRUSTED_PACKET_SEQUENCE_ID, 1);
+        put_uint(packet, te::fields::trace_packet::PREVIOUS_PACKET_DROPPED, 1);
+    });
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::write(folder.path().join("t.pftrace"), &out).expect("written");
+    assert!(command(folder.path(), &["stats", "t.pftrace"]).contains("lost"), "stats says it");
+    let text = text(&out, "net/request");
+    assert!(text.contains("missing"), "{text}");
+}
+
+#[test]
+fn an_interrupted_thread_is_not_called_the_waker() {
+    // A waking in the interrupt that came while HOG ran.
+    let mut out = requests("request", |trace, middle| {
+        sleeps(trace, middle, State::Asleep, HOG);
+        None
+    })
+    .finish(Shape::Ftrace);
+    put_message(&mut out, trace::PACKET, |packet| {
+        put_message(packet, 1, |bundle| {
+            put_uint(bundle, 1, 0);
+            for number in [50_u64, 150] {
+                let before = u64::from(number == 150);
+                let end = 1_000 * MS + number * 6 * MS + before * 50 * MS + 52 * MS;
+                put_message(bundle, 2, |event| {
+                    put_uint(event, 1, end - MS);
+                    put_uint(event, 2, HOG);
+                    put_uint(event, 5, 8); // in a hard interrupt
+                    put_message(event, 20, |waking| put_uint(waking, 2, SERVER));
+                });
+            }
+        });
+    });
+    let text = text(&out, "net/request");
+    assert!(text.contains("Cause: sleep.") && !text.contains("wake them up"), "{text}");
+}

@@ -1,0 +1,137 @@
+//! Wake-ups: which thread let which one go on. The tracepoint `sched_waking` is counted for the threads that
+//! wake, so it needs the same events as their switches, and more rights: its number stands in tracefs.
+
+use std::io;
+use std::path::Path;
+
+use crate::attributes::{Attributes, Inherit};
+use crate::own_events::OwnEvents;
+use crate::record::{Record, Stamp};
+use crate::sys;
+use crate::tasks::Waking;
+
+/// Where tracefs is, the usual place first.
+const TRACEFS: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
+
+/// The bytes of a ring.
+const RING: usize = 128 << 10;
+
+/// Bits of `common_flags`: a hard or a soft interrupt has woken the thread, not the one that it interrupted.
+const IN_INTERRUPT: u8 = 0x18;
+
+/// The events of wake-ups.
+#[derive(Debug)]
+pub(crate) struct Wakings {
+    events: OwnEvents,
+    fields: Fields,
+}
+
+/// Where a hit of the tracepoint has its fields: offsets in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Fields {
+    id: u64,
+    flags: usize,
+    pid: usize,
+}
+
+impl Wakings {
+    /// Opens the events of this process's threads.
+    pub(crate) fn of_this_process(may_open: u64) -> io::Result<Self> {
+        let fields = Fields::find()?;
+        let attributes = Attributes::tracepoint(fields.id).inherit(Inherit::Threads);
+        Ok(Self { events: OwnEvents::open(&attributes, may_open, |_| {})?, fields })
+    }
+
+    /// Opens the events of a process that has not yet executed its program, and of all that it starts.
+    pub(crate) fn of_command(pid: u32) -> io::Result<Self> {
+        let fields = Fields::find()?;
+        let attributes = Attributes::tracepoint(fields.id).inherit(Inherit::All).enable_on_exec();
+        Ok(Self { events: OwnEvents::open_for_command(&attributes, pid, RING)?, fields })
+    }
+
+    pub(crate) fn events(&self) -> &OwnEvents {
+        &self.events
+    }
+
+    pub(crate) fn newly_lost(&mut self, ask: bool) -> u64 {
+        self.events.newly_lost(ask)
+    }
+
+    /// Calls `each` for the wake-ups that the rings have.
+    pub(crate) fn read(&mut self, mut each: impl FnMut(Waking, Stamp)) -> u64 {
+        let Self { events, fields } = self;
+        let suspended = sys::suspended();
+        events.read(|record, stamp| {
+            if let Record::Sample { raw, .. } = record
+                && let Some(waking) = fields.waking(raw)
+            {
+                each(waking, Stamp { time: stamp.time.saturating_add(suspended), ..stamp });
+            }
+        })
+    }
+}
+
+impl Fields {
+    fn find() -> io::Result<Self> {
+        let mut error = io::ErrorKind::NotFound.into();
+        for directory in TRACEFS {
+            match std::fs::read_to_string(Path::new(directory).join("events/sched/sched_waking/format")) {
+                Ok(text) => return Self::parse(&text).ok_or_else(|| io::ErrorKind::InvalidData.into()),
+                Err(e) => error = e,
+            }
+        }
+        Err(error)
+    }
+
+    /// Parses `ID: 375` and lines like `field:pid_t pid; offset:24; size:4; signed:1;`.
+    fn parse(format: &str) -> Option<Self> {
+        let id = format.lines().find_map(|line| line.strip_prefix("ID:"))?.trim().parse().ok()?;
+        let offset = |name: &str, size: &str| -> Option<usize> {
+            let mut fields = format.lines().filter_map(|line| line.trim().strip_prefix("field:"));
+            let field = fields.find(|field| {
+                field.split(';').next().is_some_and(|declared| declared.ends_with(&format!(" {name}")))
+            })?;
+            let value = |key: &str| field.split(';').find_map(|part| part.trim().strip_prefix(key));
+            (value("size:")? == size).then(|| value("offset:")?.parse().ok())?
+        };
+        Some(Self { id, flags: offset("common_flags", "1")?, pid: offset("pid", "4")? })
+    }
+
+    fn waking(self, raw: &[u8]) -> Option<Waking> {
+        let tid = raw.get(self.pid..)?.first_chunk().map(|bytes| u32::from_ne_bytes(*bytes))?;
+        let flags = *raw.get(self.flags)?;
+        Some(Waking { tid, is_by_interrupt: flags & IN_INTERRUPT != 0 })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FORMAT: &str = "name: sched_waking\nID: 375\nformat:\n\
+        \tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\
+        \tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n\
+        \tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\
+        \tfield:char comm[16];\toffset:8;\tsize:16;\tsigned:0;\n\
+        \tfield:pid_t pid;\toffset:24;\tsize:4;\tsigned:1;\n\nprint fmt: \"comm=%s pid=%d\"\n";
+
+    #[test]
+    fn the_fields_are_found_by_their_names() {
+        let fields = Fields::parse(FORMAT).unwrap();
+        assert_eq!(fields, Fields { id: 375, flags: 2, pid: 24 });
+        for gone in ["ID: 375", " pid;", " common_flags;", "offset:24"] {
+            assert_eq!(Fields::parse(&FORMAT.replace(gone, "")), None, "{gone}");
+        }
+    }
+
+    #[test]
+    fn a_hit_names_the_woken_thread_and_whether_an_interrupt_has_woken_it() {
+        let fields = Fields { id: 375, flags: 2, pid: 24 };
+        let mut raw = [0; 36];
+        raw[24..28].copy_from_slice(&71_u32.to_ne_bytes());
+        assert_eq!(fields.waking(&raw), Some(Waking { tid: 71, is_by_interrupt: false }));
+        raw[2] = 0x10;
+        assert_eq!(fields.waking(&raw), Some(Waking { tid: 71, is_by_interrupt: true }));
+        assert_eq!(fields.waking(&raw[..27]), None);
+    }
+}

@@ -1,0 +1,375 @@
+//! The settings of a session: [`config`] has the values, and the methods of [`SessionBuilder`] set them.
+//! Those of the output and of snapshots are in files of their own.
+
+mod config;
+mod output;
+mod triggers;
+
+use std::time::Duration;
+
+#[cfg(feature = "enable")]
+pub(crate) use config::Rotate;
+pub(crate) use config::{Config, Detail, OutputConfig};
+
+use crate::error::Error;
+use crate::filter::Filter;
+use crate::options::{ClockSource, Overflow};
+use crate::process_counters::ProcessCounters;
+use crate::slow::SlowRules;
+use crate::vocabulary::Level;
+
+/// The default size of the ring, in bytes: room for 5 to 10 ms of events at the full speed of the hot path.
+pub(crate) const DEFAULT_BUFFER: u64 = 16 << 20;
+/// The default size of a chunk, in bytes: some 500 scopes.
+#[cfg_attr(not(feature = "enable"), allow(dead_code))]
+pub(crate) const DEFAULT_CHUNK: u32 = 16 << 10;
+
+/// The default time between two heartbeats.
+pub(crate) const HEARTBEAT: Duration = Duration::from_secs(10);
+
+/// The default number of snapshots of slow slices that are kept.
+const KEEP_SNAPSHOTS: u32 = 10;
+
+/// The default of the shortest time between two triggered snapshots.
+pub(crate) const TRIGGER_INTERVAL: Duration = Duration::from_secs(10);
+
+/// The settings of a session. Made by [`Session::builder`](crate::Session::builder).
+///
+/// ```
+/// use hairline::{MemoryOutput, Overflow, Session, parse_size};
+///
+/// # fn main() -> Result<(), hairline::Error> {
+/// let memory = MemoryOutput::new();
+/// let session = Session::builder()
+///     .output_memory(&memory)
+///     .categories("net,db.*")
+///     .buffer_size(parse_size("4M")?)
+///     .overflow(Overflow::Drop)
+///     .start()?;
+/// session.stop()?;
+/// # Ok(())
+/// # }
+/// ```
+#[must_use = "a session starts with `start`"]
+#[derive(Debug)]
+pub struct SessionBuilder {
+    pub(crate) config: Config,
+    categories: Option<String>,
+    counters: Option<String>,
+    /// The rules of [`trigger_on_slow`](Self::trigger_on_slow).
+    slow: Vec<(String, Duration)>,
+}
+impl SessionBuilder {
+    pub(crate) fn new() -> Self {
+        Self {
+            config: Config {
+                output: OutputConfig::None,
+                format: None,
+                filter: Filter::default(),
+                level: Level::Trace,
+                buffer_size: DEFAULT_BUFFER,
+                chunk_size: None,
+                overflow: Overflow::Drop,
+                clock: ClockSource::Counter,
+                detail: Detail::default(),
+                counters: None,
+                scheduling: false,
+                sampling: None,
+                heartbeat: HEARTBEAT,
+                trigger_interval: TRIGGER_INTERVAL,
+                record_panics: false,
+                trigger_on_panic: false,
+                trigger_on_signal: None,
+                slow: SlowRules::default(),
+                keep_snapshots: KEEP_SNAPSHOTS,
+                finish_on_signals: false,
+                max_file_size: None,
+                rotate: None,
+                #[cfg(feature = "compress")]
+                compress: false,
+                is_from_environment: false,
+            },
+            categories: None,
+            counters: None,
+            slow: Vec::new(),
+        }
+    }
+
+    /// Sets which categories are recorded (default: all). The filter is a list of patterns between commas,
+    /// and the last pattern that matches decides: `"net,db.*,-db.verbose"` includes `net` and all of `db.`
+    /// but `db.verbose`; `"-gpu"` includes all but `gpu`. `*` matches any run of characters. See [`Filter`].
+    ///
+    /// ```
+    /// # use hairline::{MemoryOutput, Session};
+    /// let builder = Session::builder().output_memory(&MemoryOutput::new());
+    /// assert!(builder.categories("net,,db").start().is_err());
+    /// ```
+    pub fn categories(mut self, filter: &str) -> Self {
+        self.categories = Some(filter.to_owned());
+        self
+    }
+
+    /// Sets the most verbose level of spans, events and messages of the crates `tracing` and `log` that is
+    /// recorded (default: [`Level::Trace`], all levels). [`trace_log!`](crate::trace_log) has a category, to
+    /// which [`categories`](Self::categories) applies, and is recorded at each level.
+    ///
+    /// ```
+    /// # let memory = hairline::MemoryOutput::new();
+    /// let builder = hairline::Session::builder().output_memory(&memory);
+    /// let session = builder.level(hairline::Level::Info).start()?; // Info, Warn and Error
+    /// # session.stop()?;
+    /// # Ok::<(), hairline::Error>(())
+    /// ```
+    pub fn level(mut self, most_verbose: Level) -> Self {
+        self.config.level = most_verbose;
+        self
+    }
+
+    /// Sets the size of the ring between the threads and the output, in bytes (default: 16 MiB). At least
+    /// four chunks.
+    pub fn buffer_size(mut self, bytes: u64) -> Self {
+        self.config.buffer_size = bytes;
+        self
+    }
+
+    /// Sets the size of a chunk of the ring, in bytes: a power of two from 4 KiB to 16 MiB. The default is 16
+    /// KiB, or with [`Overflow::Overwrite`] a 64th of the ring, from 4 KiB to 64 KiB.
+    ///
+    /// Each recording thread owns a chunk, and loses it if the thread is idle and others need a chunk. The
+    /// longest record is a little shorter than a chunk, with [`Overflow::Overwrite`] than half a chunk.
+    ///
+    /// ```
+    /// # use hairline::{MemoryOutput, Session};
+    /// # let memory = MemoryOutput::new();
+    /// let session = Session::builder().output_memory(&memory).chunk_size(64 << 10).start()?;
+    /// session.stop()?;
+    /// # if cfg!(feature = "enable") {
+    /// assert!(Session::builder().output_memory(&memory).chunk_size(5_000).start().is_err());
+    /// # }
+    /// # Ok::<(), hairline::Error>(())
+    /// ```
+    pub fn chunk_size(mut self, bytes: u32) -> Self {
+        self.config.chunk_size = Some(bytes);
+        self
+    }
+
+    /// Sets what happens to an event if the ring has no room for it (default: [`Overflow::Drop`]).
+    ///
+    /// ```
+    /// # use hairline::{Overflow, Session, trace_instant};
+    /// # let path = std::env::temp_dir().join(format!("hairline-overflow-{}.pftrace", std::process::id()));
+    /// let session = Session::builder().overflow(Overflow::Overwrite).start()?; // a flight recorder
+    /// trace_instant!("net", "retry");
+    /// let snapshot = session.snapshot(&path)?; // the last seconds
+    /// # if cfg!(feature = "enable") {
+    /// assert_eq!(snapshot.records, 1);
+    /// # }
+    /// # let _ = std::fs::remove_file(path);
+    /// # Ok::<(), hairline::Error>(())
+    /// ```
+    pub fn overflow(mut self, overflow: Overflow) -> Self {
+        self.config.overflow = overflow;
+        self
+    }
+
+    /// Sets the clock that events read (default: [`ClockSource::Counter`]).
+    pub fn clock(mut self, clock: ClockSource) -> Self {
+        self.config.clock = clock;
+        self
+    }
+
+    /// Records the CPU time of the thread at both ends of each scope (default: `false`). To read it is a
+    /// system call of 100 ns to 300 ns, and all events of the session take the cold path.
+    pub fn thread_time(mut self, on: bool) -> Self {
+        self.config.detail.thread_time = on;
+        self
+    }
+
+    /// Records the place in the source with each scope and instant (default: `false`). All events of the
+    /// session take the cold path.
+    ///
+    /// ```
+    /// # use hairline::{MemoryOutput, Session, trace_instant};
+    /// let memory = MemoryOutput::new();
+    /// let session = Session::builder().output_memory(&memory).source_locations(true).start()?;
+    /// trace_instant!("net", "retry");
+    /// session.stop()?;
+    /// # if cfg!(feature = "enable") {
+    /// let (trace, file) = (memory.to_vec(), file!().as_bytes());
+    /// assert!(trace.windows(file.len()).any(|bytes| bytes == file));
+    /// # }
+    /// # Ok::<(), hairline::Error>(())
+    /// ```
+    pub fn source_locations(mut self, on: bool) -> Self {
+        self.config.detail.source_locations = on;
+        self
+    }
+
+    /// Records when each thread of the process runs, waits for a processor (preempted, or just started) or
+    /// sleeps (default: `false`), for all threads, present and future. The trace has the thread states and
+    /// the rows of the processors that the UI knows, beside the events of the threads.
+    /// [`categories`](Self::categories) does not apply.
+    ///
+    /// The Linux kernel records the switches (perf events), for an ordinary user with
+    /// `kernel.perf_event_paranoid` 2 or less. A switch out and in takes 1 to 2 us more. Recording threads do
+    /// nothing for it. The session opens a file descriptor for each thread and processor, and locks 516 KiB
+    /// for each processor. A thread that can run again after a sleep is asleep until it runs: the kernel
+    /// reports no wake-ups to a user. To root it does, where tracefs is mounted: a Perfetto trace then names
+    /// the thread that woke it.
+    ///
+    /// Where the kernel does not permit it, or less than half of the limit of open files would stay free, the
+    /// session records all else: a note of the [`Summary`](crate::Summary) has the error and what helps.
+    /// Switches that found no room in the kernel's ring are counted as
+    /// [`Lost::kernel_ring`](crate::Lost::kernel_ring).
+    ///
+    /// A flight recorder keeps the last 65,536 changes of state. A forked child without a session of its own
+    /// records none.
+    ///
+    /// ```
+    /// # use hairline::{MemoryOutput, Session};
+    /// # let memory = MemoryOutput::new();
+    /// let session = Session::builder().output_memory(&memory).scheduling(true).start()?;
+    /// std::thread::sleep(std::time::Duration::from_millis(1)); // a stretch of sleep in the trace
+    /// session.stop()?;
+    /// # Ok::<(), hairline::Error>(())
+    /// ```
+    pub fn scheduling(mut self, on: bool) -> Self {
+        self.config.scheduling = on;
+        self
+    }
+
+    /// Records the call stacks of the process's threads, present and future, `frequency` times in a second of
+    /// CPU time of each thread (default: 0, none; at most 10,000). 997 is a good choice: it does not keep
+    /// step with timers. The UI shows the samples as a flame graph of each selection, with functions, inlined
+    /// functions and lines.
+    ///
+    /// The Linux kernel takes the samples (perf events), for an ordinary user with
+    /// `kernel.perf_event_paranoid` 2 or less. Each interrupts its thread for some 20 us. The session's own
+    /// thread unwinds the stacks, of which the kernel copies 8 KiB; frame pointers are not needed. It looks
+    /// up the functions when the session ends, which takes as long as it takes to read the debug information.
+    /// Release builds have lines with `debug = "line-tables-only"`.
+    ///
+    /// It needs the crate's feature `sampling`. Without it, where the kernel does not permit it, in a flight
+    /// recorder and with a rotated output, the session records all else: a note of the
+    /// [`Summary`](crate::Summary) says why. Samples that found no room in the kernel's ring are counted as
+    /// [`Lost::kernel_ring`](crate::Lost::kernel_ring).
+    ///
+    /// ```
+    /// # use hairline::{MemoryOutput, Session};
+    /// # let memory = MemoryOutput::new();
+    /// let session = Session::builder().output_memory(&memory).sampling(997).start()?;
+    /// // ... what takes CPU time is in the samples
+    /// session.stop()?;
+    /// # Ok::<(), hairline::Error>(())
+    /// ```
+    pub fn sampling(mut self, frequency: u32) -> Self {
+        self.config.sampling = (frequency > 0).then_some(frequency.min(10_000));
+        self
+    }
+
+    /// Records counters of the process (default: none), sampled ten times in a second by the session's own
+    /// thread. The text is a list of these groups between commas, or `all`. `@100` at its end is the number
+    /// of samples in a second, from 1 to 1000.
+    ///
+    /// | group | counters |
+    /// |---|---|
+    /// | `rss` | `process: resident memory`, in bytes |
+    /// | `cpu` | `process: cpu`, of all threads: 100 % are one core |
+    /// | `faults` | `process: page faults`, and of these `process: major page faults`, which read from a disk |
+    /// | `switches` | `process: waits`, for which a thread gave its core up, and `process: preemptions` |
+    /// | `threads` | `process: threads` |
+    /// | `fds` | `process: open files` |
+    /// | `io` | `process: read from disk` and `process: written to disk` |
+    /// | `hw` | `process: cycles`, `process: instructions` and `process: cache misses`, of the hardware, in user mode |
+    ///
+    /// Memory, threads and files are the numbers at the sample. The others are rates in a second, and stand
+    /// at the sample before: a counter keeps its value up to the next one. A value that stays the same is not
+    /// repeated, and one that the system does not tell is left out. [`categories`](Self::categories) does not
+    /// apply. A sample of all groups takes 50 to 100 us of the session's thread.
+    ///
+    /// ```
+    /// # use hairline::{MemoryOutput, Session};
+    /// # let memory = MemoryOutput::new();
+    /// let session = Session::builder().output_memory(&memory).counters("rss,cpu@100").start()?;
+    /// session.stop()?;
+    /// assert!(Session::builder().output_memory(&memory).counters("memory").start().is_err());
+    /// # Ok::<(), hairline::Error>(())
+    /// ```
+    pub fn counters(mut self, groups: &str) -> Self {
+        self.counters = Some(groups.to_owned());
+        self
+    }
+
+    /// As [`counters`](Self::counters), for a variable of the environment.
+    #[cfg(feature = "enable")]
+    pub(crate) fn counters_of(mut self, variable: &'static str, groups: &str) -> Result<Self, Error> {
+        self.config.counters = Some(ProcessCounters::parse(variable, groups)?);
+        Ok(self)
+    }
+
+    /// Sets the time between two heartbeats of a `TrackEvent` stream (default: 10 s; at least 10 ms). A
+    /// heartbeat repeats the time of all clocks, and marks a place where a reader of a part of the stream can
+    /// begin.
+    pub fn heartbeat(mut self, every: Duration) -> Self {
+        self.config.heartbeat = every.max(Duration::from_millis(10));
+        self
+    }
+
+    /// Returns the names of the settings that differ from their defaults.
+    #[cfg(feature = "enable")]
+    pub(crate) fn changed(&self) -> Vec<&'static str> {
+        let (config, default) = (&self.config, &Self::new().config);
+        let output = match config.output {
+            OutputConfig::None => "",
+            OutputConfig::Path(_) => "output",
+            OutputConfig::Memory(_) => "output_memory",
+            OutputConfig::Writer(_) => "output_writer",
+        };
+        let (detail, plain) = (config.detail, default.detail);
+        let all = [
+            (output, !output.is_empty()),
+            ("format", config.format.is_some()),
+            ("categories", self.categories.is_some()),
+            ("level", config.level != default.level),
+            ("buffer_size", config.buffer_size != default.buffer_size),
+            ("chunk_size", config.chunk_size.is_some()),
+            ("overflow", config.overflow != default.overflow),
+            ("clock", config.clock != default.clock),
+            ("counters", self.counters.is_some()),
+            ("scheduling", config.scheduling),
+            ("sampling", config.sampling.is_some()),
+            ("thread_time", detail.thread_time != plain.thread_time),
+            ("source_locations", detail.source_locations != plain.source_locations),
+            ("heartbeat", config.heartbeat != default.heartbeat),
+            ("trigger_interval", config.trigger_interval != default.trigger_interval),
+            ("record_panics", config.record_panics),
+            ("trigger_on_panic", config.trigger_on_panic),
+            ("trigger_on_signal", config.trigger_on_signal.is_some()),
+            ("trigger_on_slow", !self.slow.is_empty() || !config.slow.is_empty()),
+            ("keep_snapshots", config.keep_snapshots != default.keep_snapshots),
+            ("finish_on_signals", config.finish_on_signals),
+            ("max_file_size", config.max_file_size.is_some()),
+            ("rotate", config.rotate.is_some()),
+            #[cfg(feature = "compress")]
+            ("compress", config.compress),
+        ];
+        all.into_iter().filter(|(_, is_changed)| *is_changed).map(|(name, _)| name).collect()
+    }
+
+    /// Returns the settings.
+    ///
+    /// # Errors
+    /// [`Error::Filter`] if the category filter is malformed.
+    pub(crate) fn into_config(mut self) -> Result<Config, Error> {
+        if let Some(text) = &self.categories {
+            self.config.filter = Filter::parse(text)?;
+        }
+        for (pattern, limit) in &self.slow {
+            self.config.slow.add(pattern, *limit)?;
+        }
+        if let Some(text) = &self.counters {
+            self.config.counters = Some(ProcessCounters::parse("counters", text)?);
+        }
+        Ok(self.config)
+    }
+}
