@@ -26,6 +26,8 @@ fn each_bad_setting_is_its_own_error() {
     for size in [0, 1, 2048, 5000, 1 << 25] {
         assert!(matches!(error(to_memory().chunk_size(size).start()), Error::Buffer(_)), "{size}");
     }
+    assert!(matches!(error(to_memory().counters("memory").start()), Error::Value { .. }));
+    assert!(matches!(error(to_memory().sampling(10_001).start()), Error::Value { .. }));
     assert!(memory.is_empty());
 }
 

@@ -17,7 +17,18 @@ use std::process::{Child, Command, Output, Stdio};
 
 /// The command, in a folder.
 fn hairline(folder: &Path) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_hairline_command"));
+    prepared(Command::new(env!("CARGO_BIN_EXE_hairline_command")), folder)
+}
+
+/// The same, with no signal ignored, whatever `nohup` or a shell that starts the tests in the background has
+/// told them to ignore.
+fn hairline_that_heeds_signals(folder: &Path) -> Command {
+    let mut command = Command::new("env");
+    command.args(["--default-signal", env!("CARGO_BIN_EXE_hairline_command")]);
+    prepared(command, folder)
+}
+
+fn prepared(mut command: Command, folder: &Path) -> Command {
     command.current_dir(folder).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     without_tracing(&mut command);
     command

@@ -8,7 +8,7 @@ use std::process::{Child, Output};
 use hairline_tests::judge;
 use hairline_tests::recording::{FORMATS, extension};
 
-use crate::{FAMILY, files, first_line, hairline, run, stderr};
+use crate::{FAMILY, files, first_line, hairline, hairline_that_heeds_signals, run, stderr};
 
 /// Processes by name: how many, with how many threads and slices each; and how many slices are open.
 const PROCESSES: &str = "select n, threads, steps, count(*) from (select p.upid, p.name as n, count(distinct t.tid) as threads, \
@@ -189,7 +189,7 @@ fn a_command_that_records_nothing_is_told_so_and_leaves_nothing() {
 
 /// A command in a process group of its own, as a shell starts it.
 fn start(folder: &std::path::Path, arguments: &[&str]) -> Child {
-    let mut command = hairline(folder);
+    let mut command = hairline_that_heeds_signals(folder);
     let mut child = command.args(arguments).process_group(0).spawn().expect("it starts");
     assert_eq!(first_line(&mut child), "ready");
     child

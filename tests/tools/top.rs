@@ -4,7 +4,7 @@ use std::path::Path;
 
 use hairline_tests::recording::{FORMATS, extension};
 
-use crate::{Traced, first_line, hairline, run, stderr};
+use crate::{Traced, first_line, hairline, hairline_that_heeds_signals, run, stderr};
 
 /// Two threads that record all the time, into a file or a ring: not faster than a build without optimization reads.
 fn busy(trace: &Path, overflow: &str) -> Traced {
@@ -75,7 +75,7 @@ fn each_signal_that_ends_it_leaves_no_temporary_folder() {
     let pid = busy.pid();
     for signal in ["HUP", "INT", "QUIT", "TERM"] {
         let temporary = tempfile::tempdir().expect("a folder");
-        let mut command = hairline(folder.path());
+        let mut command = hairline_that_heeds_signals(folder.path());
         command.env("TMPDIR", temporary.path());
         let mut top = command.args(["top", &pid, "--interval", "0.1"]).spawn().expect("it starts");
         assert!(first_line(&mut top).starts_with(&pid));

@@ -30,6 +30,9 @@ pub(crate) const HEARTBEAT: Duration = Duration::from_secs(10);
 /// The default number of snapshots of slow slices that are kept.
 const KEEP_SNAPSHOTS: u32 = 10;
 
+/// The most samples in a second of CPU time. Each takes some 20 us: these take a fifth of a thread's time.
+pub(crate) const MOST_SAMPLES: u32 = 10_000;
+
 /// The default of the shortest time between two triggered snapshots.
 pub(crate) const TRIGGER_INTERVAL: Duration = Duration::from_secs(10);
 
@@ -59,6 +62,7 @@ pub struct SessionBuilder {
     /// The rules of [`trigger_on_slow`](Self::trigger_on_slow).
     slow: Vec<(String, Duration)>,
 }
+
 impl SessionBuilder {
     pub(crate) fn new() -> Self {
         Self {
@@ -239,15 +243,15 @@ impl SessionBuilder {
     }
 
     /// Records the call stacks of the process's threads, present and future, `frequency` times in a second of
-    /// CPU time of each thread (default: 0, none; at most 10,000). 997 is a good choice: it does not keep
-    /// step with timers. The UI shows the samples as a flame graph of each selection, with functions, inlined
-    /// functions and lines.
+    /// CPU time of each thread (default: 0, none; more than 10,000 are an [`Error::Value`] at the start). 997 is
+    /// a good choice: it does not keep step with timers. The UI shows the samples as a flame graph of each
+    /// selection, with functions, inlined functions and lines.
     ///
     /// The Linux kernel takes the samples (perf events), for an ordinary user with
     /// `kernel.perf_event_paranoid` 2 or less. Each interrupts its thread for some 20 us. The session's own
-    /// thread unwinds the stacks, of which the kernel copies 8 KiB; frame pointers are not needed. It looks
-    /// up the functions when the session ends, which takes as long as it takes to read the debug information.
-    /// Release builds have lines with `debug = "line-tables-only"`.
+    /// thread unwinds the stacks, of which the kernel copies 8 KiB (16 KiB up to 640 samples in a second, 32 KiB
+    /// up to 320); frame pointers are not needed. It looks up the functions when the session ends, which takes
+    /// as long as it takes to read the debug information. Release builds have lines with `debug = "line-tables-only"`.
     ///
     /// It needs the crate's feature `sampling`. Without it, where the kernel does not permit it, in a flight
     /// recorder and with a rotated output, the session records all else: a note of the
@@ -263,7 +267,7 @@ impl SessionBuilder {
     /// # Ok::<(), hairline::Error>(())
     /// ```
     pub fn sampling(mut self, frequency: u32) -> Self {
-        self.config.sampling = (frequency > 0).then_some(frequency.min(10_000));
+        self.config.sampling = (frequency > 0).then_some(frequency);
         self
     }
 
@@ -359,7 +363,7 @@ impl SessionBuilder {
     /// Returns the settings.
     ///
     /// # Errors
-    /// [`Error::Filter`] if the category filter is malformed.
+    /// [`Error::Filter`] if the category filter is malformed, [`Error::Value`] if another setting is.
     pub(crate) fn into_config(mut self) -> Result<Config, Error> {
         if let Some(text) = &self.categories {
             self.config.filter = Filter::parse(text)?;
@@ -369,6 +373,11 @@ impl SessionBuilder {
         }
         if let Some(text) = &self.counters {
             self.config.counters = Some(ProcessCounters::parse("counters", text)?);
+        }
+        if let Some(frequency) = self.config.sampling.filter(|frequency| *frequency > MOST_SAMPLES) {
+            let (value, expected) =
+                (frequency.to_string(), "use the number of samples in a second, 0 to 10000");
+            return Err(Error::Value { what: "sampling", value, expected });
         }
         Ok(self.config)
     }

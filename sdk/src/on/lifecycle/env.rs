@@ -8,7 +8,7 @@
 //! A program with more rights than its caller (setuid, setgid, file capabilities) reads no variable, because
 //! the caller chose the values.
 
-use crate::builder::SessionBuilder;
+use crate::builder::{MOST_SAMPLES, SessionBuilder};
 use crate::error::Error;
 use crate::on::base::stderr::{self, log_level};
 use crate::on::base::variables::{self, one_of, read, variable};
@@ -71,8 +71,9 @@ pub(crate) fn settings() -> Result<Option<SessionBuilder>, Error> {
     }
     if let Some(frequency) = variable("HAIRLINE_SAMPLE")? {
         let expected = "use the number of samples in a second, 1 to 10000, or 0 for none";
-        let wrong = |_| Error::Value { what: "HAIRLINE_SAMPLE", value: frequency.clone(), expected };
-        builder = builder.sampling(frequency.trim().parse().map_err(wrong)?);
+        let parsed = frequency.trim().parse().ok().filter(|frequency| *frequency <= MOST_SAMPLES);
+        let wrong = || Error::Value { what: "HAIRLINE_SAMPLE", value: frequency.clone(), expected };
+        builder = builder.sampling(parsed.ok_or_else(wrong)?);
     }
     if let Some(on) = on_or_off("HAIRLINE_THREAD_TIME")? {
         builder = builder.thread_time(on);
