@@ -18,7 +18,7 @@ pub(crate) struct Packets {
     files: usize,
     mappings: usize,
     frames: usize,
-    stacks: usize,
+    stacks: u32,
     has_started: bool,
 }
 
@@ -45,13 +45,12 @@ impl Packets {
     }
 
     fn intern(&mut self, out: &mut Vec<u8>, files: &[ProgramFile], table: &Table) {
-        if self.stacks == table.stacks.values().len() && self.has_started {
+        if self.stacks == table.stacks.end() && self.has_started {
             return;
         }
-        let stacks: Vec<Vec<u64>> = table.stacks.values()[self.stacks..]
-            .iter()
-            .map(|stack| stack.iter().map(|frame| iid(*frame)).collect())
-            .collect();
+        let frames_of = |stack: &[u32]| stack.iter().map(|frame| iid(*frame)).collect();
+        let stacks: Vec<(u32, Vec<u64>)> =
+            table.stacks.since(self.stacks).map(|(number, stack)| (number, frames_of(stack))).collect();
         let paths: Vec<[u64; 1]> =
             table.mappings.values()[self.mappings..].iter().map(|m| [iid(m.file)]).collect();
         let mut entries = Vec::new();
@@ -77,8 +76,8 @@ impl Packets {
             let frame = FramePart { function: 0, mapping: iid(of.mapping), rel_pc: of.rel_pc };
             entries.push(InternedStack::Frame { iid: iid(number), frame });
         }
-        for (number, frames) in (self.stacks as u32..).zip(&stacks) {
-            entries.push(InternedStack::Callstack { iid: iid(number), frames });
+        for (number, frames) in &stacks {
+            entries.push(InternedStack::Callstack { iid: iid(*number), frames });
         }
         let mut starts = !self.has_started;
         if starts && self.at == SampledAt::Switches {
@@ -90,7 +89,7 @@ impl Packets {
         self.files = files.len();
         self.mappings = table.mappings.values().len();
         self.frames = table.frames.values().len();
-        self.stacks = table.stacks.values().len();
+        self.stacks = table.stacks.end();
     }
 }
 

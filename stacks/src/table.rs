@@ -5,16 +5,21 @@ use std::hash::Hash;
 
 use crate::process::Place;
 
+/// The most stacks that are kept, some 20 MiB of memory. A long recording has ever new ones.
+const MOST_STACKS: usize = 1 << 16;
+
 /// Values by the order in which they first came.
 #[derive(Debug)]
 pub(crate) struct Numbered<T> {
     numbers: HashMap<T, u32>,
     values: Vec<T>,
+    /// The number of the first value: those before it are forgotten.
+    first: u32,
 }
 
 impl<T> Default for Numbered<T> {
     fn default() -> Self {
-        Self { numbers: HashMap::new(), values: Vec::new() }
+        Self { numbers: HashMap::new(), values: Vec::new(), first: 0 }
     }
 }
 
@@ -24,14 +29,37 @@ impl<T: Clone + Eq + Hash> Numbered<T> {
         if let Some(number) = self.numbers.get(value) {
             return *number;
         }
-        let number = u32::try_from(self.values.len()).unwrap_or(u32::MAX);
+        let number = self.end();
         self.numbers.insert(value.clone(), number);
         self.values.push(value.clone());
         number
     }
 
+    fn has(&self, value: &T) -> bool {
+        self.numbers.contains_key(value)
+    }
+
+    /// Returns the values that are kept.
     pub(crate) fn values(&self) -> &[T] {
         &self.values
+    }
+
+    /// Returns the number that the next new value gets.
+    pub(crate) fn end(&self) -> u32 {
+        self.first.saturating_add(u32::try_from(self.values.len()).unwrap_or(u32::MAX))
+    }
+
+    /// Returns the values from this number on, but for forgotten ones, with their numbers.
+    pub(crate) fn since(&self, number: u32) -> impl Iterator<Item = (u32, &T)> {
+        let number = number.max(self.first);
+        (number..).zip(&self.values[(number - self.first) as usize..])
+    }
+
+    /// Forgets all values. One that comes again gets a new number.
+    fn forget(&mut self) {
+        self.first = self.end();
+        self.numbers.clear();
+        self.values.clear();
     }
 }
 
@@ -70,6 +98,30 @@ impl Table {
             self.frames.number(&Frame { mapping, rel_pc: place.rel_pc })
         });
         let stack: Box<[u32]> = frames.collect();
+        if self.stacks.values().len() >= MOST_STACKS && !self.stacks.has(&stack) {
+            self.stacks.forget();
+        }
         self.stacks.number(&stack)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stacks_without_end_take_bounded_memory_and_have_numbers_of_their_own() {
+        let mut table = Table::default();
+        let mut stack = |n: usize| {
+            let place = |n: usize| Place { mapping: None, rel_pc: n as u64, address: n as u64 };
+            let number = table.stack(&[place(n % 300), place(n / 300)], 0);
+            assert!(table.stacks.values().len() <= MOST_STACKS);
+            (number as usize, table.stacks.since(number).count())
+        };
+        for n in 0..3 * MOST_STACKS {
+            assert_eq!(stack(n), (n, 1), "a new one");
+        }
+        assert_eq!(stack(3 * MOST_STACKS - 1).0, 3 * MOST_STACKS - 1, "one that is kept");
+        assert_eq!(stack(0).0, 3 * MOST_STACKS, "one that was forgotten");
     }
 }
