@@ -85,7 +85,7 @@ impl Attributes {
         at
     }
 
-    /// A counter without records: [`Event::count`](crate::Event::count) reads it.
+    /// A counter without records: [`Counts`](crate::Counts) reads it.
     #[must_use]
     pub fn count(counter: Counter) -> Self {
         let (kind, config) = match counter {
@@ -104,9 +104,8 @@ impl Attributes {
         })
     }
 
-    /// Each hit of a tracepoint, with its raw fields. `id` is the number in tracefs, which needs rights. Its
-    /// times
-    /// are `CLOCK_MONOTONIC`: the kernel refuses others for tracepoints.
+    /// Each hit of a tracepoint, with its raw fields. `id` is the number in tracefs, which needs rights. The
+    /// times are `CLOCK_MONOTONIC`: the kernel refuses others for tracepoints.
     #[must_use]
     pub fn tracepoint(id: u64) -> Self {
         let mut point = Self::software(id);

@@ -39,6 +39,16 @@ pub struct Event {
     counts_lost: bool,
 }
 
+/// What an event without records has counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Reading {
+    pub(crate) count: u64,
+    /// The time for which its threads have run, in ns.
+    pub(crate) enabled: u64,
+    /// The part of that time in which a counter of the processor was free for it.
+    pub(crate) running: u64,
+}
+
 impl Event {
     /// Opens an event for a thread (0: the calling one), on one processor or on all. Without processor an
     /// inherited event cannot have a ring.
@@ -93,17 +103,13 @@ impl Event {
         Ok(words[1])
     }
 
-    /// Returns the count of [`Attributes::count`], with those of threads that have inherited the event.
-    /// `None`: it
-    /// has not counted.
-    #[must_use]
-    pub fn count(&self) -> Option<u64> {
-        let mut words = [0; 3]; // the count, the time enabled, the time counted
-        if sys::read_words(&self.fd, &mut words).ok()? < 3 || words[2] == 0 {
-            return None;
-        }
-        let whole = u128::from(words[0]) * u128::from(words[1]) / u128::from(words[2]);
-        u64::try_from(whole).ok()
+    /// Returns what an event of [`Attributes::count`] has counted, with the counts of threads that have
+    /// inherited it. `None` if the kernel does not tell.
+    pub(crate) fn reading(&self) -> Option<Reading> {
+        let mut words = [0; 3];
+        let is_read = sys::read_words(&self.fd, &mut words).is_ok_and(|n| n == 3);
+        let [count, enabled, running] = words;
+        is_read.then_some(Reading { count, enabled, running })
     }
 
     /// Returns the number of records that found no room in the ring, of this event and of those that later

@@ -151,22 +151,14 @@ impl OwnEvents {
 
 /// Calls `open` for each thread of this process, also for those that start meanwhile. It opens `each`
 /// descriptors.
-pub(crate) fn for_new_threads(
-    each: u64,
-    may_open: u64,
-    mut open: impl FnMut(u32) -> io::Result<()>,
-) -> io::Result<()> {
+fn for_new_threads(each: u64, may_open: u64, mut open: impl FnMut(u32) -> io::Result<()>) -> io::Result<()> {
     let mut opened: HashSet<u32> = HashSet::new();
     for _ in 0..ROUNDS {
         let new: Vec<u32> = thread_ids().into_iter().filter(|tid| !opened.contains(tid)).collect();
         if new.is_empty() {
             break;
         }
-        let needed = (opened.len() + new.len()) as u64 * each;
-        if needed > may_open {
-            let what = format!("{needed} file descriptors are needed, {each} for each thread");
-            return Err(io::Error::new(io::ErrorKind::QuotaExceeded, what));
-        }
+        check_quota(opened.len() + new.len(), each, may_open)?;
         for tid in new {
             opened.insert(tid);
             open(tid)?;
@@ -175,8 +167,18 @@ pub(crate) fn for_new_threads(
     Ok(())
 }
 
+/// Returns an error if `each` descriptors for each of so many threads are more than `may_open`.
+pub(crate) fn check_quota(threads: usize, each: u64, may_open: u64) -> io::Result<()> {
+    let needed = threads as u64 * each;
+    if needed > may_open {
+        let what = format!("{needed} file descriptors are needed, {each} for each thread");
+        return Err(io::Error::new(io::ErrorKind::QuotaExceeded, what));
+    }
+    Ok(())
+}
+
 /// Returns the ids of this process's threads.
-fn thread_ids() -> Vec<u32> {
+pub(crate) fn thread_ids() -> Vec<u32> {
     let Ok(entries) = std::fs::read_dir("/proc/self/task") else { return Vec::new() };
     entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }

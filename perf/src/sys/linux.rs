@@ -177,6 +177,12 @@ pub(crate) fn suspended() -> u64 {
     if least < BETWEEN_READS { 0 } else { least }
 }
 
+/// Returns the CPU time of this process, in ns.
+#[cfg(test)]
+pub(crate) fn process_time() -> u64 {
+    read_clock(libc::CLOCK_PROCESS_CPUTIME_ID)
+}
+
 fn read_clock(id: libc::clockid_t) -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the kernel writes one `timespec`.

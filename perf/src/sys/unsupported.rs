@@ -32,6 +32,11 @@ pub(crate) fn suspended() -> u64 {
     0
 }
 
+#[cfg(test)]
+pub(crate) fn process_time() -> u64 {
+    0
+}
+
 pub(crate) fn raw(fd: &Fd) -> i32 {
     match *fd {}
 }

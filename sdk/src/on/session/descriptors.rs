@@ -42,6 +42,11 @@ impl Descriptors {
         }
     }
 
+    #[cfg(test)]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.load(Ordering::Relaxed).is_null()
+    }
+
     /// Closes the parent's descriptors in a forked child.
     pub(crate) fn close_in_child(&self) {
         let descriptors = self.0.swap(std::ptr::null_mut(), Ordering::Relaxed);

@@ -1,21 +1,22 @@
 //! Counters of the hardware, which the session's own thread reads: cycles, instructions and cache misses of
-//! the
-//! process's threads.
+//! the process's threads.
 
 use hairline_perf::{Counter, Counts};
 
 use crate::on::base::lock::Mutex;
-use crate::on::base::platform::process;
+use crate::on::session::descriptors;
 use crate::on::session::descriptors::Descriptors;
 
 /// The counters, in the order of [`Slot::now`].
 const COUNTERS: [Counter; 3] = [Counter::Cycles, Counter::Instructions, Counter::CacheMisses];
 
-type All = [Option<Counts>; COUNTERS.len()];
+/// The counters that the machine has.
+#[derive(Debug)]
+struct Counters([Option<Counts>; COUNTERS.len()]);
 
-/// Where a session keeps its counters, while no thread uses them.
+/// Where a session keeps its counters, while its own thread does not read them.
 #[derive(Debug, Default)]
-pub(crate) struct Slot(Mutex<Option<Box<All>>>);
+pub(crate) struct Slot(Mutex<Option<Box<Counters>>>);
 
 static DESCRIPTORS: Descriptors = Descriptors::none();
 
@@ -34,49 +35,39 @@ impl Slot {
     }
 
     fn open_these(&self, counters: [Counter; COUNTERS.len()]) -> Result<(), String> {
-        // Half of the files are left to the program.
-        let mut left = process::file_limit() / 2;
         let mut error = None;
-        let all = counters.map(|counter| match Counts::of_this_process(counter, left) {
-            Ok(counts) => {
-                left = left.saturating_sub(counts.raw_fds().len() as u64);
-                Some(counts)
-            }
-            Err(e) => {
-                error.get_or_insert(e);
-                None
-            }
+        let all = counters.map(|counter| {
+            let counts = Counts::of_this_process(counter, descriptors::may_open());
+            counts.map_err(|e| error.get_or_insert(e)).ok()
         });
         if let (true, Some(e)) = (all.iter().all(Option::is_none), error) {
             let advice = hairline_perf::advice(&e);
             return Err(format!("hardware counters are not recorded: {e}; {advice}"));
         }
         DESCRIPTORS.set(all.iter().flatten().flat_map(Counts::raw_fds).collect());
-        self.put(Some(Box::new(all)));
+        self.put(Some(Box::new(Counters(all))));
         Ok(())
     }
 
-    /// Returns the counts since the session began: cycles, instructions and cache misses.
+    /// Returns the counts since the session began: cycles, instructions and cache misses. The session's own
+    /// thread calls this.
     pub(crate) fn now(&self) -> [Option<u64>; COUNTERS.len()] {
-        let all = self.take();
-        let counts = all.as_ref().map(|all| all.each_ref().map(|counts| counts.as_ref().map(Counts::now)));
+        let mut all = self.take();
+        let counts = all.as_mut().map(|all| all.0.each_mut().map(|counts| counts.as_mut().map(Counts::now)));
         self.put(all);
         counts.unwrap_or_default()
     }
 
-    /// Ends the counting.
+    /// Ends the counting. The session's own thread calls this.
     pub(crate) fn close(&self) {
-        if let Some(all) = self.take() {
-            DESCRIPTORS.clear();
-            drop(all);
-        }
+        drop(self.take());
     }
 
-    fn take(&self) -> Option<Box<All>> {
+    fn take(&self) -> Option<Box<Counters>> {
         self.0.lock_unless_lost()?.take()
     }
 
-    fn put(&self, mut all: Option<Box<All>>) {
+    fn put(&self, mut all: Option<Box<Counters>>) {
         if all.is_some()
             && let Some(mut slot) = self.0.lock_unless_lost()
         {
@@ -85,14 +76,27 @@ impl Slot {
     }
 }
 
+impl Drop for Counters {
+    fn drop(&mut self) {
+        // A child that is forked from here on keeps descriptors of events that count nothing.
+        self.0.iter().flatten().for_each(Counts::disable);
+        DESCRIPTORS.clear();
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use std::sync::PoisonError;
     use std::time::{Duration, Instant};
 
     use super::*;
 
+    /// One list of descriptors at a time.
+    static TURN: std::sync::Mutex<()> = std::sync::Mutex::new(());
+
     #[test]
     fn what_the_machine_has_is_counted_until_the_end() {
+        let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         // CPU time stands for the hardware's counters, which virtual machines do not have.
         let slot = Slot::default();
         if let Err(note) = slot.open_these([Counter::TaskClock; COUNTERS.len()]) {
@@ -105,10 +109,16 @@ mod tests {
         assert!(counts.iter().all(|count| count.is_some_and(|ns| ns > 100_000)), "{counts:?}");
         slot.close();
         assert_eq!(slot.now(), [None; COUNTERS.len()]);
+        assert!(DESCRIPTORS.is_empty());
+        // A session that fails to start is dropped without an end.
+        drop(slot.open_these([Counter::TaskClock; COUNTERS.len()]));
+        drop(slot);
+        assert!(DESCRIPTORS.is_empty(), "a child would close other files");
     }
 
     #[test]
     fn a_machine_without_counters_is_said_in_a_sentence() {
+        let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         let slot = Slot::default();
         if let Err(note) = slot.open() {
             assert!(
