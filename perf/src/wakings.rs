@@ -1,5 +1,9 @@
 //! Wake-ups: which thread let which one go on. The tracepoint `sched_waking` is counted for the threads that
 //! wake, so it needs the same events as their switches, and more rights: its number stands in tracefs.
+//!
+//! A hit names the woken thread by its number on the machine. All other records name threads by their numbers
+//! in the pid namespace of this process. So a container with a namespace of its own has no wake-ups: some
+//! other thread of the machine has each of its numbers.
 
 use std::io;
 use std::path::Path;
@@ -12,6 +16,10 @@ use crate::tasks::Waking;
 
 /// Where tracefs is, the usual place first.
 const TRACEFS: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
+
+/// What `/proc/self/ns/pid` links to in the namespace of the machine: `PROC_PID_INIT_INO`, the same on all
+/// kernels.
+const NAMESPACE_OF_MACHINE: &str = "pid:[4026531836]";
 
 /// The bytes of a ring.
 const RING: usize = 128 << 10;
@@ -73,6 +81,9 @@ impl Wakings {
 
 impl Fields {
     fn find() -> io::Result<Self> {
+        if !are_numbers_of_machine(Path::new("/proc/self/ns/pid")) {
+            return Err(io::ErrorKind::Unsupported.into());
+        }
         let mut error = io::ErrorKind::NotFound.into();
         for directory in TRACEFS {
             match std::fs::read_to_string(Path::new(directory).join("events/sched/sched_waking/format")) {
@@ -104,9 +115,28 @@ impl Fields {
     }
 }
 
+/// Returns whether this process has the numbers of the machine, by its link to the namespace.
+fn are_numbers_of_machine(link: &Path) -> bool {
+    std::fs::read_link(link).is_ok_and(|namespace| namespace == Path::new(NAMESPACE_OF_MACHINE))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_process_in_a_pid_namespace_of_its_own_has_no_wake_ups() {
+        let link = |namespace: &str| {
+            let path = std::env::temp_dir().join(format!("hairline-namespace-{}", std::process::id()));
+            std::os::unix::fs::symlink(namespace, &path).unwrap();
+            let are = are_numbers_of_machine(&path);
+            std::fs::remove_file(&path).unwrap();
+            are
+        };
+        assert!(link("pid:[4026531836]") && !link("pid:[4026532561]"));
+        assert!(!are_numbers_of_machine(Path::new("/nowhere")));
+    }
 
     const FORMAT: &str = "name: sched_waking\nID: 375\nformat:\n\
         \tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\
