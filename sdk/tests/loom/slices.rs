@@ -5,8 +5,7 @@ mod few_slices;
 
 use std::sync::Arc;
 
-use super::explore;
-use super::on::base::sync::{AtomicU64, Ordering};
+use super::{Seen, explore};
 use few_slices::{FewSlices, NONE};
 use loom::thread;
 
@@ -14,18 +13,21 @@ const EPOCH: u32 = 4;
 
 fn begun() -> FewSlices {
     let few = FewSlices::new();
-    assert!(few.replace(few.get(), EPOCH, Some(NONE)));
+    few.begin(few.get(), EPOCH);
+    assert_eq!((few.epoch(), few.get().bits()), (EPOCH, NONE));
     few
 }
 
 // one thread begins and ends a slice   \
 // another does the same                 +--> both ends find a begin, and none is left
+//
+// Fails when `update` stores the new word whatever word is there.
 #[test]
 fn each_end_finds_a_begin() {
     explore(|| {
         let few = Arc::new(begun());
         let work = |few: &FewSlices| {
-            assert_eq!(few.push(EPOCH, true), Ok(()));
+            assert_eq!(few.push(EPOCH, Some(1)), Ok(()));
             assert_eq!(few.pop(EPOCH), Ok(true));
         };
         let other = {
@@ -38,39 +40,72 @@ fn each_end_finds_a_begin() {
     });
 }
 
-// one thread writes a begin and then pushes its bit; another pops the bit: it sees the begin.
+// one thread begins a slice at 7; another ends it: the end comes after 7.
 //
-// Fails when the compare-exchange of `update` is Relaxed.
+// Fails when the compare-exchange of `update` is Relaxed, and when `push` sets the time after the bit.
 #[test]
-fn who_ends_a_slice_sees_its_begin() {
-    explore(|| {
-        let shared = Arc::new((begun(), AtomicU64::new(0)));
+fn who_ends_a_slice_knows_when_it_began() {
+    let ended = Seen::default();
+    let seen = ended.clone();
+    explore(move || {
+        let few = Arc::new(begun());
         let beginning = {
-            let shared = Arc::clone(&shared);
-            thread::spawn(move || {
-                shared.1.store(7, Ordering::Relaxed);
-                shared.0.push(EPOCH, true).unwrap();
-            })
+            let few = Arc::clone(&few);
+            thread::spawn(move || few.push(EPOCH, Some(7)).unwrap())
         };
-        if shared.0.pop(EPOCH) == Ok(true) {
-            assert_eq!(shared.1.load(Ordering::Relaxed), 7);
+        let has_ended = few.pop(EPOCH) == Ok(true);
+        if has_ended {
+            assert_eq!(few.last_time(EPOCH), 7);
         }
+        seen.note_if(has_ended);
         beginning.join().unwrap();
     });
+    assert!(ended.happened());
 }
 
 // one thread begins a slice of a session   \
 // another begins the next session           +--> the next session has no slice of the one before
+//
+// Fails when `update` does not compare the word.
 #[test]
 fn a_late_begin_does_not_reach_the_next_session() {
+    let (early, late) = (Seen::default(), Seen::default());
+    let seen = (early.clone(), late.clone());
+    explore(move || {
+        let few = Arc::new(begun());
+        let other = {
+            let few = Arc::clone(&few);
+            thread::spawn(move || few.push(EPOCH, Some(7)).is_ok())
+        };
+        while few.epoch() == EPOCH {
+            few.begin(few.get(), EPOCH + 2);
+        }
+        let was_in_time = other.join().unwrap();
+        seen.0.note_if(was_in_time);
+        seen.1.note_if(!was_in_time);
+        assert_eq!(few.pop(EPOCH + 2), Ok(false));
+    });
+    assert!(early.happened() && late.happened());
+}
+
+// one thread begins a session, an event of which has the time 7; another sees the session: it sees no time of
+// the session before.
+//
+// Fails when `begin` sets the time to 0 after the word.
+#[test]
+fn a_new_session_has_no_time_of_the_one_before() {
     explore(|| {
         let few = Arc::new(begun());
-        let late = {
+        few.set_last_time(EPOCH, 9);
+        let beginning = {
             let few = Arc::clone(&few);
-            thread::spawn(move || few.push(EPOCH, true).is_ok())
+            thread::spawn(move || {
+                few.begin(few.get(), EPOCH + 2);
+                few.set_last_time(EPOCH + 2, 7);
+            })
         };
-        while !few.replace(few.get(), EPOCH + 2, Some(NONE)) {}
-        late.join().unwrap();
-        assert_eq!(few.pop(EPOCH + 2), Ok(false));
+        assert!([0, 7].contains(&few.last_time(EPOCH + 2)));
+        beginning.join().unwrap();
+        assert_eq!(few.last_time(EPOCH + 2), 7);
     });
 }

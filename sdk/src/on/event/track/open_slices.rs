@@ -1,8 +1,6 @@
 //! The open slices of a track, and which of them are in the trace.
 
 use std::cmp::Ordering;
-use std::sync::atomic::AtomicU64;
-use std::sync::atomic::Ordering::Relaxed;
 
 use crate::on::base::lock::{Mutex, MutexGuard};
 use crate::on::base::this_thread;
@@ -14,13 +12,10 @@ use crate::on::event::track::few_slices::{FewSlices, MOST, NONE};
 /// in the trace either.
 #[derive(Debug)]
 pub(crate) struct OpenSlices {
-    /// The slices if they are few, and the epoch of the last slice or instant.
+    /// The slices if they are few, and the epoch and the time of the last slice or instant.
     few: FewSlices,
     /// The slices if they are many.
     many: Mutex<Stack>,
-    /// The time of the last begin, end or instant in that session. Threads' clocks may be some ns apart, or
-    /// have the same tick, and the slices and instants on a track must be in their order.
-    last_time: AtomicU64,
 }
 
 /// A stack of bits, 64 to a word.
@@ -32,31 +27,26 @@ struct Stack {
 
 impl OpenSlices {
     pub(crate) const fn new() -> Self {
-        let stack = Stack { depth: 0, words: Vec::new() };
-        Self { few: FewSlices::new(), many: Mutex::new(stack), last_time: AtomicU64::new(0) }
+        Self { few: FewSlices::new(), many: Mutex::new(Stack { depth: 0, words: Vec::new() }) }
     }
 
-    /// Records the begin of a slice in the session with this epoch.
+    /// Records the begin of a slice in the session with this epoch, at its time if it is in the trace. Returns
+    /// false if its end must not end a slice: this thread may not wait for the lock.
     #[inline]
-    pub(crate) fn push(&self, epoch: Epoch, is_recorded: bool) {
-        if self.few.push(epoch.get(), is_recorded).is_err() {
-            self.push_locked(epoch, is_recorded);
-        }
+    pub(crate) fn push(&self, epoch: Epoch, begun_at: Option<u64>) -> bool {
+        self.few.push(epoch.get(), begun_at).is_ok() || self.push_locked(epoch, begun_at)
     }
 
     /// Returns the time that the next begin, end or instant must come after, in the session with this epoch.
     #[inline]
     pub(crate) fn last_time(&self, epoch: Epoch) -> u64 {
-        if self.epoch() == Some(epoch) { self.last_time.load(Relaxed) } else { 0 }
+        self.few.last_time(epoch.get())
     }
 
-    /// Records the time of a begin, end or instant in the session with this epoch.
+    /// Records the time of an end or instant in the session with this epoch.
     #[inline]
     pub(crate) fn set_last_time(&self, epoch: Epoch, time: u64) {
-        if self.epoch() == Some(epoch) {
-            // Simultaneous events have no order, but what follows them comes after the latest.
-            self.last_time.fetch_max(time, Relaxed);
-        }
+        self.few.set_last_time(epoch.get(), time);
     }
 
     /// Records the time of an instant in the session with this epoch, perhaps before any slice.
@@ -82,15 +72,20 @@ impl OpenSlices {
     }
 
     #[inline(never)]
-    fn push_locked(&self, epoch: Epoch, is_recorded: bool) {
-        let Some((_busy, mut stack)) = self.lock::<true>() else { return };
+    fn push_locked(&self, epoch: Epoch, begun_at: Option<u64>) -> bool {
+        let Some((_busy, mut stack)) = self.lock::<true>() else { return false };
         while let Some(found) = self.find(&mut stack, epoch, true) {
             match found {
-                Found::InStack => return stack.push(is_recorded),
-                Found::InWord if self.few.push(epoch.get(), is_recorded).is_ok() => return,
+                Found::InStack => {
+                    self.set_last_time(epoch, begun_at.unwrap_or(0));
+                    stack.push(begun_at.is_some());
+                    return true;
+                }
+                Found::InWord if self.few.push(epoch.get(), begun_at).is_ok() => return true,
                 Found::InWord => {} // another thread was faster
             }
         }
+        false
     }
 
     #[inline(never)]
@@ -116,8 +111,7 @@ impl OpenSlices {
     }
 
     /// Locks the stack. With `IS_PUSH` it has room for one more slice, or for those in the word and one more.
-    /// `None` if this thread is inside an event that may hold the lock, or in a forked child: a begin there is
-    /// not recorded, and its end gets `None` too.
+    /// `None` if this thread is inside an event that may hold the lock, or in a forked child that has lost it.
     fn lock<const IS_PUSH: bool>(&self) -> Option<(this_thread::Busy, MutexGuard<'_, Stack>)> {
         let busy = this_thread::enter()?;
         let stack = if IS_PUSH {
@@ -141,8 +135,7 @@ impl OpenSlices {
                 Ordering::Greater => return None,
                 Ordering::Less => {
                     stack.depth = 0;
-                    self.last_time.store(0, Relaxed);
-                    self.few.replace(word, epoch, Some(NONE)); // or else another thread has changed the word
+                    self.few.begin(word, epoch); // unless another thread has changed the word
                 }
                 Ordering::Equal if !word.is_here() => return Some(Found::InStack),
                 Ordering::Equal if !is_push || word.len() < MOST => return Some(Found::InWord),
@@ -198,11 +191,16 @@ mod tests {
         Epoch::from_raw(4).expect("not 0")
     }
 
+    /// The time of a slice in the trace.
+    fn at(is_recorded: bool) -> Option<u64> {
+        is_recorded.then_some(1)
+    }
+
     #[test]
     fn an_end_closes_the_slice_that_began_last() {
         let open = OpenSlices::new();
         assert!(!open.pop(first())); // no slice has begun
-        [true, false, true].iter().for_each(|bit| open.push(first(), *bit));
+        [true, false, true].iter().for_each(|bit| assert!(open.push(first(), at(*bit))));
         assert_eq!(
             [open.pop(first()), open.pop(first()), open.pop(first()), open.pop(first())],
             [true, false, true, false]
@@ -213,18 +211,18 @@ mod tests {
     fn slices_nest_to_any_depth() {
         let open = OpenSlices::new();
         let bits: Vec<bool> = (0..1000).map(|n| n % 3 == 0).collect();
-        bits.iter().for_each(|bit| open.push(first(), *bit));
+        bits.iter().for_each(|bit| assert!(open.push(first(), at(*bit))));
         assert!(bits.iter().rev().all(|bit| open.pop(first()) == *bit));
     }
 
     #[test]
     fn many_slices_of_one_session_and_few_of_the_next() {
         let open = OpenSlices::new();
-        (0..100).for_each(|n| open.push(first(), n % 2 == 0));
-        open.push(second(), true);
+        (0..100).for_each(|n| assert!(open.push(first(), at(n % 2 == 0))));
+        assert!(open.push(second(), at(true)) && !open.push(first(), at(true)));
         assert!(!open.pop(first()) && open.pop(second()) && !open.pop(second()));
         for most in [MOST, MOST + 1] {
-            (0..most).for_each(|n| open.push(second(), n % 3 == 0));
+            (0..most).for_each(|n| assert!(open.push(second(), at(n % 3 == 0))));
             assert!((0..most).rev().all(|n| open.pop(second()) == (n % 3 == 0)));
         }
         assert!(!open.pop(second()));
@@ -236,7 +234,7 @@ mod tests {
         let work = || {
             for n in 0..2_000 {
                 let depth = n % 40;
-                (0..depth).for_each(|_| open.push(first(), true));
+                (0..depth).for_each(|_| assert!(open.push(first(), at(true))));
                 assert!((0..depth).all(|_| open.pop(first())));
             }
         };
@@ -249,9 +247,23 @@ mod tests {
     #[test]
     fn slices_of_another_session_are_dropped() {
         let open = OpenSlices::new();
-        open.push(first(), true);
-        assert!(!open.pop(second()));
-        open.push(second(), true);
+        assert!(open.push(first(), at(true)) && !open.pop(second()));
+        assert!(open.push(second(), at(true)));
         assert!(!open.pop(first()) && open.pop(second()));
+    }
+
+    #[test]
+    fn the_last_time_is_that_of_the_latest_event_of_the_session() {
+        let open = OpenSlices::new();
+        for depth in 1..=u64::from(2 * MOST) {
+            open.push(first(), Some(10 * depth));
+            assert_eq!(open.last_time(first()), 10 * depth);
+        }
+        open.set_last_time(first(), 7);
+        assert_eq!((open.last_time(first()), open.last_time(second())), (20 * u64::from(MOST), 0));
+        open.push(second(), None);
+        assert_eq!((open.last_time(first()), open.last_time(second())), (0, 0));
+        open.set_instant_time(second(), 5);
+        assert_eq!(open.last_time(second()), 5);
     }
 }

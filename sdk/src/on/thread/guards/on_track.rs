@@ -34,7 +34,10 @@ pub struct TrackScope {
     recorded_in: Option<Epoch>,
     /// The time of its begin, in ns.
     begun_at: u64,
+    /// `None` also for a slice that is neither in the trace nor known to the track: its end would end another.
     track: Option<Track>,
+    /// Whether the track knows of the slice. In a forked child it may not.
+    is_known: bool,
     arguments: Option<Box<EndArguments>>,
 }
 
@@ -42,7 +45,15 @@ impl TrackScope {
     /// Makes a guard that records nothing.
     #[doc(hidden)]
     pub fn none(callsite: &'static Callsite) -> Self {
-        Self { callsite, epoch: None, recorded_in: None, begun_at: 0, track: None, arguments: None }
+        Self {
+            callsite,
+            epoch: None,
+            recorded_in: None,
+            begun_at: 0,
+            track: None,
+            is_known: false,
+            arguments: None,
+        }
     }
 
     /// Begins a slice on the track of the options.
@@ -54,9 +65,10 @@ impl TrackScope {
         extras: &Extras<'_>,
     ) -> Self {
         let Some(TrackRef::Track(track)) = extras.track else { return Self::none(callsite) };
-        let recorded_in = begin_on(callsite, epoch, track, values, extras);
-        let (epoch, track) = (Some(epoch), Some(track.clone()));
-        Self { callsite, epoch, recorded_in, begun_at: last_event(), track, arguments: None }
+        let (recorded_in, is_known) = begin_on(callsite, epoch, track, values, extras);
+        let track = (is_known || recorded_in.is_some()).then(|| track.clone());
+        let (epoch, begun_at) = (Some(epoch), last_event());
+        Self { callsite, epoch, recorded_in, begun_at, track, is_known, arguments: None }
     }
 
     /// Returns whether the begin was recorded.
@@ -77,7 +89,7 @@ impl TrackScope {
 impl Drop for TrackScope {
     fn drop(&mut self) {
         if let (Some(track), Some(epoch)) = (self.track.take(), self.epoch)
-            && track.open_slices().pop(epoch)
+            && (!self.is_known || track.open_slices().pop(epoch))
         {
             let ended = end_on(&track, self.callsite, epoch, self.arguments.take());
             if let TrackEnd::Recorded(time) = ended {
@@ -87,20 +99,18 @@ impl Drop for TrackScope {
     }
 }
 
-/// Begins a slice on a track, in the session with this epoch. Returns the epoch if the begin was recorded.
+/// Begins a slice on a track, in the session with this epoch. Returns the epoch if the begin was recorded, and
+/// whether the track knows of the slice.
 fn begin_on(
     callsite: &'static Callsite,
     epoch: Epoch,
     track: &Track,
     values: &impl Values,
     extras: &Extras<'_>,
-) -> Option<Epoch> {
+) -> (Option<Epoch>, bool) {
     let recorded_in = events::rich(callsite, epoch, values, extras).map(OpenScope::epoch);
-    track.open_slices().push(epoch, recorded_in.is_some());
-    if recorded_in.is_some() {
-        track.open_slices().set_last_time(epoch, last_event());
-    }
-    recorded_in
+    let is_known = track.open_slices().push(epoch, recorded_in.map(|_| last_event()));
+    (recorded_in, is_known)
 }
 
 /// Begins a slice on a track. [`track_end`] ends it.
@@ -120,7 +130,7 @@ pub(crate) fn track_begin(
 pub fn track_left_out(track: &impl AsRef<Track>) {
     let open = track.as_ref().open_slices();
     if let Some(epoch) = registry::active_epoch().or_else(|| open.epoch()) {
-        open.push(epoch, false);
+        open.push(epoch, None);
     }
 }
 
@@ -169,9 +179,15 @@ fn end_on(
     ended
 }
 
+/// Notes what became of the end of the slice that was begun last on the track.
 fn set_ended(track: &Track, epoch: Epoch, end: &TrackEnd) {
-    if let TrackEnd::Recorded(time) = end {
-        track.open_slices().set_last_time(epoch, *time);
+    match end {
+        TrackEnd::Recorded(time) => track.open_slices().set_last_time(epoch, *time),
+        // The slice stays open in the trace. So the next end on the track ends it.
+        TrackEnd::Refused => {
+            track.open_slices().push(epoch, Some(0));
+        }
+        TrackEnd::Over | TrackEnd::Lost => {}
     }
 }
 
