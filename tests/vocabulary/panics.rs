@@ -1,8 +1,9 @@
 //! Arguments whose code panics: the event is left out or ends without them, and the thread goes on recording.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 
-use hairline::{Argument, Track, scope, trace_begin, trace_end, trace_instant};
+use hairline::{Argument, Track, scope, trace_async, trace_begin, trace_end, trace_instant};
 use hairline_tests::recording::{FORMATS, record, record_with};
 
 /// An argument whose code panics once it is written.
@@ -71,5 +72,22 @@ fn a_slice_on_a_track_ends_though_its_argument_panics() {
             quietly(|| trace_end!(&track, list = [Panics]));
         });
         assert_eq!(trace.rows("select name, dur >= 0 from slice"), "slice\t1", "{format:?}");
+    }
+}
+
+// request  [ ................ ]
+// query       [                   its argument panics: it has no record
+// next             [ ... ]        on the lane of the request
+#[test]
+fn an_interval_whose_argument_panics_leaves_the_lane_of_its_parent() {
+    for format in FORMATS {
+        let trace = record(format, |_| {
+            let pool = Track::new("pool");
+            let request = Arc::new(trace_async!("t", "request", track: &pool));
+            quietly(|| drop(trace_async!("t", "query", list = [Panics], track: &request)));
+            drop(trace_async!("t", "next", track: &request));
+        });
+        let slices = "select name, depth, dur >= 0 from slice order by ts";
+        assert_eq!(trace.rows(slices), "request\t0\t1\nnext\t1\t1", "{format:?}");
     }
 }

@@ -106,11 +106,12 @@ impl AsyncScope {
     fn begin_cold(&mut self, epoch: Epoch, values: &[Value<'_>], extras: &Extras<'_>, past: Option<u64>) {
         let (track, after) = (Some(TrackRef::Async(&self.interval)), self.interval.lane.used_until);
         let event = Event { track, after, past, ..Event::new(self.interval.callsite, values, extras) };
-        self.interval.recorded_in = cold::event(epoch, &event);
-        if self.interval.recorded_in.is_some() {
+        let not_begun = NotBegun(self);
+        let recorded_in = cold::event(epoch, &event);
+        if recorded_in.is_some() {
+            std::mem::forget(not_begun);
             self.interval.begun_at = past.unwrap_or_else(events::last_event);
-        } else if self.interval.is_nested {
-            self.leave_lane(self.interval.lane.used_until);
+            self.interval.recorded_in = recorded_in;
         }
     }
 
@@ -195,6 +196,19 @@ impl AsyncScope {
     }
 }
 
+/// Leaves the parent's lane to the next child if the interval has no begin: that was lost, or the code of an
+/// argument panicked.
+struct NotBegun<'a>(&'a AsyncScope);
+
+impl Drop for NotBegun<'_> {
+    fn drop(&mut self) {
+        let interval = &self.0.interval;
+        if interval.is_nested {
+            self.0.leave_lane(interval.lane.used_until);
+        }
+    }
+}
+
 impl Drop for AsyncScope {
     fn drop(&mut self) {
         let mut has_ended = true;
@@ -212,7 +226,7 @@ impl Drop for AsyncScope {
                 TrackEnd::Refused => has_ended = false, // the slice stays open
             }
         } else if self.interval.is_nested {
-            return; // it left the lane when its begin was lost
+            return; // `NotBegun` has left the lane
         }
         let Interval { lane, .. } = self.interval;
         if has_ended && self.interval.is_nested {
@@ -280,8 +294,9 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::on::callsite::Key;
     use crate::on::event::track::Track;
-    use crate::on::thread::guards::on_track::TrackScope;
+    use crate::on::thread::guards::on_track::{TrackScope, track_begin, track_end};
     use crate::site::CallsiteKind;
     use crate::site::Site;
     use crate::{Format, Session};
@@ -404,6 +419,67 @@ mod tests {
             drop(parent);
             let summary = session.stop().expect("no error");
             assert_eq!((summary.records, summary.lost.reentrant), (4, 1), "{format:?}");
+        }
+    }
+
+    /// An argument whose code panics when it is written.
+    struct Panics;
+
+    impl Argument for Panics {
+        type Held<'a> = u64;
+        fn hold(&self) -> u64 {
+            panic!("in the program's own code")
+        }
+    }
+
+    // request  [ ........ ]
+    // query       [             its argument panics: it has no record, and the lane is free again
+    #[test]
+    fn a_child_whose_argument_panics_leaves_the_lane_of_its_parent() {
+        static KEYS: [Key; 1] = [Key::new("list")];
+        static PANICS: Callsite = Callsite::new(CallsiteKind::Scope, "t", "panics", &KEYS, &SITE);
+        let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+        for format in [Format::Fxt, Format::TrackEvent] {
+            let session = Session::builder().output_writer(std::io::sink()).format(format).start();
+            let session = session.expect("a session");
+            let pool = Track::new("pool");
+            let epoch = CALLSITE.registered_epoch().expect("it is on");
+            let parent = Arc::new(AsyncScope::begin(&CALLSITE, epoch, &(), &Extras::new().track(&pool)));
+            let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+                let epoch = PANICS.registered_epoch().expect("it is on");
+                let (list, below) = ([Panics], Extras::new().track(&parent));
+                AsyncScope::begin(&PANICS, epoch, &(list.hold(), ()), &below)
+            }));
+            assert!(panicked.is_err() && !parent.interval.nested.is_open(), "{format:?}");
+            drop(parent);
+            let summary = session.stop().expect("no error");
+            assert_eq!((summary.records, summary.lost.total()), (2, 0), "{format:?}");
+        }
+    }
+
+    // this thread, inside of an event   [   ]       refused, and so is its end
+    // another thread                      [ ...     a slice on the same track, which ends later
+    #[test]
+    fn the_end_of_a_refused_slice_ends_no_slice_of_another_thread() {
+        let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+        for format in [Format::Fxt, Format::TrackEvent] {
+            let session = Session::builder().output_writer(std::io::sink()).format(format).start();
+            let session = session.expect("a session");
+            let epoch = CALLSITE.registered_epoch().expect("it is on");
+            let elsewhere = |track: &Track| {
+                let begin = || TrackScope::begin(&CALLSITE, epoch, &(), &Extras::new().track(track));
+                std::thread::scope(|threads| threads.spawn(begin).join().expect("no panic"))
+            };
+            let (one, two) = (Track::new("one"), Track::new("two"));
+            let busy = this_thread::hot().busy();
+            let refused = TrackScope::begin(&CALLSITE, epoch, &(), &Extras::new().track(&one));
+            track_begin(&CALLSITE, epoch, &(), &Extras::new().track(&two));
+            let others = [elsewhere(&one), elsewhere(&two)];
+            drop(refused);
+            track_end(&CALLSITE, Some(epoch), &(), &two);
+            drop(busy);
+            drop(others);
+            assert_eq!(session.stop().expect("no error").records, 4, "{format:?}");
         }
     }
 }
