@@ -135,6 +135,29 @@ fn both_entries_of_a_span_that_is_no_future_are_recorded() {
     }
 }
 
+// The values that a span records in its second entry are on the end of that entry, so it is no drop.
+#[test]
+fn an_entry_whose_end_has_values_is_in_the_trace() {
+    for mode in MODES {
+        each_undisturbed(
+            mode,
+            || {
+                for status in 0..10 {
+                    let span = info_span!("answered", status = tracing::field::Empty);
+                    span.in_scope(|| ());
+                    span.in_scope(|| drop(span.record("status", status)));
+                }
+            },
+            |trace, name| {
+                let values = "select count(distinct a.display_value) from slice s join args a \
+                              using (arg_set_id) where replace(a.key, 'debug.', '') = 'status'";
+                assert_eq!(trace.rows(values), "10", "{mode:?}, {name}");
+                assert_eq!(trace.rows(ENTRIES), "answered\t20", "{mode:?}, {name}");
+            },
+        );
+    }
+}
+
 // one thread enters the span a second time, another one closes it
 #[test]
 fn a_span_that_another_thread_closes_keeps_its_entries() {

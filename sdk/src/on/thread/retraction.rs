@@ -9,8 +9,8 @@
 //! ```
 //!
 //! The position and the commit at the close show whether anything else was written: two more records are the
-//! begin and the end, and `changes` counts everything that is no event. `hairline_shm` decides whether a reader has the
-//! bytes.
+//! begin and the end, and `changes` counts everything that is no event. `hairline_shm` decides whether a reader
+//! has the bytes.
 
 use crate::on::base::clock;
 use crate::on::base::this_thread::{self, Hot, Position};

@@ -478,6 +478,7 @@ impl Span {
     fn end_slice_with_late_fields(&self, callsite: &'static Callsite, open: OpenScope) {
         // Before the values are read: values that another thread adds from now on are for the next end.
         self.state.fetch_and(!LATE_FIELDS, Ordering::AcqRel);
+        stack::keep_last_slice(); // no other record has the values
         match self.rest().and_then(|rest| rest.late.clone()) {
             Some(late) => {
                 late.show_all(|values| slices::end_slice_with(callsite, open, values));

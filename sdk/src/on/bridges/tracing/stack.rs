@@ -180,6 +180,11 @@ pub(crate) fn keep_begun(span: u64, begun: Option<(Begun, Epoch)>) {
     }
 }
 
+/// Lets no close take the last slice back: its end says something.
+pub(crate) fn keep_last_slice() {
+    stack().begun_by.set(0);
+}
+
 /// Takes the slice of the last entry back, if that was an entry of this span, on this thread, and nothing was
 /// recorded since its begin but its end: it is the entry in which a future was dropped.
 pub(crate) fn retract_left(span: u64) {
