@@ -49,3 +49,40 @@ fn a_span_with_a_header_of_another_process_goes_on_with_its_flow() {
         assert!(verdict.complaints.iter().all(|stat| stat.name.contains("flow")), "{what}");
     });
 }
+
+// Many requests at once: each is sent, then each is answered.
+#[test]
+fn each_of_many_requests_is_one_arrow() {
+    const REQUESTS: usize = 4000;
+    let program = || {
+        let headers: Vec<_> = (0..REQUESTS).filter_map(|_| Flow::new().to_traceparent()).collect();
+        for name in ["send", "answer"] {
+            for header in &headers {
+                match name {
+                    "send" => info_span!("send", traceparent = %header).in_scope(|| {}),
+                    _ => info_span!("answer", traceparent = %header).in_scope(|| {}),
+                }
+            }
+        }
+    };
+    let arrows = "select count(*) from flow join slice a on slice_out = a.id join slice b on slice_in = b.id \
+         where a.name = 'send' and b.name = 'answer'";
+    each(Mode::Threads, program, |trace, what| {
+        assert_eq!(trace.rows(arrows), REQUESTS.to_string(), "{what}");
+    });
+}
+
+// The program's own event begins the flow, and a span has its header.
+#[test]
+fn a_flow_that_an_event_began_goes_on_in_a_span_with_its_header() {
+    let program = || {
+        let flow = Flow::new();
+        drop(hairline::scope!("t", "prepare", flow: &flow));
+        let header = flow.to_traceparent().expect("a header");
+        info_span!("send", traceparent = %header).in_scope(|| {});
+        info_span!("serve", traceparent = %header).in_scope(|| {});
+    };
+    each(Mode::Threads, program, |trace, what| {
+        assert_eq!(trace.rows(ARROWS), "prepare\tsend\nsend\tserve", "{what}");
+    });
+}

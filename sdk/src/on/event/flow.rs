@@ -8,6 +8,8 @@ use crate::on::base::uuid;
 use crate::on::callsite::Epoch;
 use crate::on::callsite::registry;
 use crate::on::event::begun::Begun;
+#[cfg(feature = "subscriber")]
+use crate::on::event::named_flows;
 use crate::traceparent::{Origin, OwnFlags, Traceparent};
 
 /// A sequence of arrows between slices, across threads: follows work from one thread to the next.
@@ -41,10 +43,6 @@ pub struct Flow {
 static FIRST: AtomicU64 = AtomicU64::new(1);
 /// The serial number of the next flow.
 static NEXT: AtomicU64 = AtomicU64::new(1);
-
-/// The flows of this process that began with a header, the last ones, each with its session.
-#[cfg(feature = "subscriber")]
-static SEEN: [AtomicU64; 1024] = [const { AtomicU64::new(0) }; 1024];
 
 /// Starts new serial numbers in a forked child. The child has its parent's random number, so its flows would
 /// otherwise get the ids of flows that the parent creates from now on.
@@ -127,7 +125,20 @@ impl Flow {
     /// ```
     #[must_use]
     pub fn to_traceparent(&self) -> Option<Traceparent> {
+        #[cfg(feature = "subscriber")]
+        self.note_begun();
         self.origin.header(self.id, self.own_flags())
+    }
+
+    /// Remembers that the flow has begun, for events that get only its header.
+    #[cfg(feature = "subscriber")]
+    fn note_begun(&self) {
+        if let Some(epoch) = registry::active_epoch()
+            && self.begun.time_in(epoch.get()).is_some()
+            && let Some(serial) = Self::serial_of(self.id)
+        {
+            named_flows::begin(serial, epoch);
+        }
     }
 
     /// Creates a flow with the same trace id: for a request that a program sends while it serves one. It has
@@ -157,8 +168,14 @@ impl Flow {
 
     /// Whether this process created the flow with this id.
     pub(crate) fn is_of_this_process(id: u64) -> bool {
+        Self::serial_of(id).is_some()
+    }
+
+    /// Returns the serial number of the flow with this id, if this process created it.
+    fn serial_of(id: u64) -> Option<u64> {
         let serial = (uuid::unmix(id) ^ process::random_id()).rotate_right(24);
-        (FIRST.load(Ordering::Relaxed)..NEXT.load(Ordering::Relaxed)).contains(&serial)
+        let own = FIRST.load(Ordering::Relaxed)..NEXT.load(Ordering::Relaxed);
+        own.contains(&serial).then_some(serial)
     }
 
     /// In which session the flow began.
@@ -175,16 +192,12 @@ impl Flow {
     }
 
     /// Creates the flow of a header that a field has, in the trace of this epoch. A flow of this process
-    /// begins at the first event with its header; a flow of another process has begun there.
-    ///
-    /// The header says nothing of earlier events. So the process remembers some headers that it saw last:
-    /// that is enough for a request and its answer.
+    /// begins at the first event with its header, unless it had begun when the header was made. A flow of
+    /// another process has begun there.
     #[cfg(feature = "subscriber")]
     pub(crate) fn named_by(header: &str, epoch: Epoch) -> Option<Self> {
         let (id, origin) = Origin::parse(header.as_bytes())?;
-        let seen = uuid::mix(id ^ u64::from(epoch.get()));
-        let place = &SEEN[(seen % SEEN.len() as u64) as usize];
-        let begins = Self::is_of_this_process(id) && place.swap(seen, Ordering::Relaxed) != seen;
+        let begins = Self::serial_of(id).is_some_and(|serial| named_flows::begin(serial, epoch));
         Some(Self { origin, ..if begins { Self::made(id, Begun::new(0)) } else { Self::from_id(id) } })
     }
 
@@ -216,5 +229,16 @@ mod tests {
         let own = Flow::new();
         assert!(Flow::is_of_this_process(own.id()));
         assert!(!Flow::is_of_this_process(own.id() + 1) && !Flow::is_of_this_process(0));
+    }
+
+    #[cfg(feature = "subscriber")]
+    #[test]
+    fn the_first_event_with_a_header_of_this_process_begins_the_flow() {
+        let epoch = Epoch::from_raw(u32::MAX - 1).expect("not 0");
+        let headers: Vec<_> = (0..4000).filter_map(|_| Flow::new().to_traceparent()).collect();
+        let has_begun =
+            |header: &Traceparent| Flow::named_by(header.as_str(), epoch).expect("valid").begun() != 0;
+        assert!(!headers.iter().any(has_begun));
+        assert!(headers.iter().all(has_begun), "the flow of a request begins again with its answer");
     }
 }

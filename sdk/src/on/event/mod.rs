@@ -5,6 +5,8 @@ pub(crate) mod begun;
 pub(crate) mod extras;
 pub(crate) mod flow;
 pub(crate) mod interval;
+#[cfg(feature = "subscriber")]
+mod named_flows;
 pub(crate) mod nested;
 pub(crate) mod on_track;
 pub(crate) mod owned_arguments;
