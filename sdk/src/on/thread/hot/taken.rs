@@ -114,8 +114,8 @@ impl Hot {
             return Some((last + 1, 1));
         }
         let delta = now.wrapping_sub(last);
-        if WARM && delta == 0 {
-            return Some((now + 1, 1)); // the fallback clock
+        if WARM && delta.wrapping_neg() < SAME_TICK {
+            return Some((last + 1, 1)); // the fallback clock, whose ticks may be long
         }
         (delta < GAP).then_some((now, delta))
     }
