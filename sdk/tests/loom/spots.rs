@@ -4,6 +4,7 @@
 mod spot;
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 
 use super::{Seen, explore};
 use loom::thread;
@@ -12,8 +13,8 @@ use spot::Spot;
 // one thread takes the value and puts another   \
 // another does the same                          +--> each value is whole, and in one hand at a time
 //
-// Fails when the Release of `put` or the Acquire of `take_if` is Relaxed. The other two keep loads before later
-// stores of another thread; loom knows no load that reads a later store, so no model fails without them.
+// Fails when the Release of `put` or the Acquire of `take_if` is Relaxed. The Acquire of `put` keeps loads before
+// later stores of another thread; loom knows no load that reads a later store, so no model fails without it.
 #[test]
 fn a_value_is_taken_whole_and_once() {
     let (taken, missed) = (Seen::default(), Seen::default());
@@ -57,4 +58,40 @@ fn a_value_that_is_not_wanted_stays() {
         assert_eq!(other.join().unwrap(), None);
         assert_eq!(mine.or_else(|| spot.take_if(|_| true)), Some([1; 4]));
     });
+}
+
+// one thread puts a value   \
+// another looks at it        +--> a third one takes it whole
+//
+// Fails when the Release of `take_if` is Relaxed: the third thread then sees the second one's store alone.
+#[test]
+fn a_value_that_another_thread_left_is_taken_whole() {
+    let after_look = Seen::default();
+    let seen = after_look.clone();
+    explore(move || {
+        let spot = Arc::new(Spot::new());
+        let looked = Arc::new(std::sync::atomic::AtomicBool::new(false));
+        let putting = {
+            let spot = Arc::clone(&spot);
+            thread::spawn(move || assert!(spot.put([1; 4])))
+        };
+        let looking = {
+            let (spot, looked) = (Arc::clone(&spot), Arc::clone(&looked));
+            thread::spawn(move || {
+                let look = |_: &_| {
+                    looked.store(true, Relaxed);
+                    false
+                };
+                assert_eq!(spot.take_if(look), None);
+            })
+        };
+        let mine = spot.take_if(|_| true);
+        if let Some(value) = mine {
+            assert_eq!(value, [1; 4], "a part of the value");
+            seen.note_if(looked.load(Relaxed));
+        }
+        putting.join().unwrap();
+        looking.join().unwrap();
+    });
+    assert!(after_look.happened());
 }
