@@ -198,6 +198,10 @@ mod explored {
                     self.in_turn().fetch_add(value, order)
                 }
 
+                pub fn fetch_max(&self, value: $int, order: Ordering) -> $int {
+                    self.in_turn().fetch_max(value, order)
+                }
+
                 pub fn fetch_sub(&self, value: $int, order: Ordering) -> $int {
                     self.in_turn().fetch_sub(value, order)
                 }
