@@ -145,7 +145,9 @@ fn an_entry_whose_end_has_values_is_in_the_trace() {
                 for status in 0..10 {
                     let span = info_span!("answered", status = tracing::field::Empty);
                     span.in_scope(|| ());
-                    span.in_scope(|| drop(span.record("status", status)));
+                    span.in_scope(|| {
+                        span.record("status", status);
+                    });
                 }
             },
             |trace, name| {
