@@ -41,6 +41,25 @@ pub enum Data {
     },
 }
 
+impl Data {
+    /// The number of values.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Int(values) => values.len(),
+            Self::Float(values) => values.len(),
+            Self::Bool(values) => values.len(),
+            Self::Text { codes, .. } => codes.len(),
+        }
+    }
+
+    /// Whether there are no values.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
 impl Default for Data {
     fn default() -> Self {
         Self::Int(Vec::new())

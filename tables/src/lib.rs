@@ -42,12 +42,18 @@
 //! # Ok::<(), hairline_tables::Error>(())
 //! ```
 
+mod about;
+mod args;
 mod batch;
+mod events;
+mod flows;
+mod markdown;
 mod owners;
 mod pairs;
 mod reading;
 mod rows;
 mod schema;
+mod states;
 mod survey;
 mod wanted;
 
@@ -57,6 +63,7 @@ use std::io;
 use hairline_convert::{Report, TraceReader};
 
 pub use batch::{Batch, Data, Dictionary, Values};
+pub use markdown::markdown;
 pub use rows::MOST_ROWS;
 pub use schema::{Column, Kind, TABLES, Table, TableId, VERSION};
 pub use wanted::Wanted;

@@ -21,10 +21,10 @@ pub(crate) struct Owners {
 
 /// A track, as its latest description says.
 #[derive(Debug, Default)]
-pub(crate) struct Described {
-    pub(crate) name: Arc<str>,
+struct Described {
+    name: Arc<str>,
     parent: Option<TrackId>,
-    pub(crate) kind: Option<TrackKind>,
+    kind: Option<TrackKind>,
     owner: Owner,
 }
 
@@ -142,29 +142,58 @@ impl Owners {
         (!self.shared.contains(&tid)).then_some(tid)
     }
 
-    /// A track's description.
-    pub(crate) fn track(&self, track: u32) -> Option<&Described> {
-        self.tracks.get(track as usize)
+    /// The thread of a process; that of any process if the process is unknown (0).
+    pub(crate) fn of_thread(&self, pid: u64, tid: u64) -> Owner {
+        match self.threads.get(&(pid, tid)) {
+            Some(thread) => self.of(TrackId(*thread)),
+            None => self.of_tid(tid),
+        }
+    }
+
+    /// The owner of a track with a number.
+    pub(crate) fn of_track(&self, track: u32) -> Owner {
+        self.of(TrackId(track))
+    }
+
+    /// The kind of a track.
+    pub(crate) fn kind(&self, track: u32) -> Option<&TrackKind> {
+        self.tracks.get(track as usize)?.kind.as_ref()
     }
 
     /// The name of a track; "" if it has none.
     pub(crate) fn name(&self, track: u32) -> &str {
-        self.track(track).map_or("", |described| &described.name)
+        self.tracks.get(track as usize).map_or("", |described| &described.name)
     }
 
-    /// The tracks of all threads, or of all processes, one for each.
-    pub(crate) fn all(&self, threads: bool) -> Vec<u32> {
-        let mut all: Vec<u32> =
-            if threads { self.threads.values().copied().collect() } else { self.processes.values().copied().collect() };
-        all.sort_unstable();
-        all
+    /// The tracks of all threads, one for each.
+    pub(crate) fn all_threads(&self) -> Vec<u32> {
+        in_order(self.threads.values())
+    }
+
+    /// The tracks of all processes, one for each.
+    pub(crate) fn all_processes(&self) -> Vec<u32> {
+        in_order(self.processes.values())
+    }
+
+    /// The name of the first process that has one.
+    pub(crate) fn first_process_name(&self) -> Option<String> {
+        let names = self.all_processes().into_iter().map(|process| self.name(process));
+        names.filter(|name| !name.is_empty()).map(str::to_owned).next()
     }
 
     /// Adds the columns of an owner to a row.
     pub(crate) fn put(&self, owner: Owner, rows: &mut Rows, columns: &OwnerColumns) {
-        rows.opt_int(columns.thread, owner.thread.map(i64::from));
         rows.opt_int(columns.tid, owner.tid);
-        self.put_name(owner.thread, rows, columns.thread_name);
+        self.put_known(owner, None, rows, columns);
+    }
+
+    /// As `put`, for a row that has the thread id already. `name` is for a thread without a track.
+    pub(crate) fn put_known(&self, owner: Owner, name: Option<&str>, rows: &mut Rows, columns: &OwnerColumns) {
+        rows.opt_int(columns.thread, owner.thread.map(i64::from));
+        match name.filter(|_| owner.thread.is_none()) {
+            Some(name) => rows.text(columns.thread_name, name),
+            None => self.put_name(owner.thread, rows, columns.thread_name),
+        }
         rows.opt_int(columns.process, owner.process.map(i64::from));
         rows.opt_int(columns.pid, owner.pid);
         self.put_name(owner.process, rows, columns.process_name);
@@ -181,6 +210,12 @@ impl Owners {
     pub(crate) fn put_track_name(&self, track: TrackId, owner: Owner, rows: &mut Rows, column: usize) {
         self.put_name((!owner.is_itself).then_some(track.0), rows, column);
     }
+}
+
+fn in_order<'t>(tracks: impl Iterator<Item = &'t u32>) -> Vec<u32> {
+    let mut all: Vec<u32> = tracks.copied().collect();
+    all.sort_unstable();
+    all
 }
 
 /// The [`OwnerColumns`] of a table.

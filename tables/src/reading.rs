@@ -1,19 +1,23 @@
 //! The second reading of a trace: makes rows.
 
+use std::collections::HashMap;
 use std::fs::File;
 use std::io;
 
+use hairline_convert::sampled::Samples;
 use hairline_convert::slices::{Key, Keys, Slices};
 use hairline_convert::timeline::Timeline;
-use hairline_convert::{BriefUse, Context, Event, EventKind, Item, MOST_BRIEF, TraceReader};
+use hairline_convert::{BriefUse, Context, Item, MOST_BRIEF, TraceReader, TrackId};
 
-use crate::owners::{OwnerColumns, Owners, owner_columns};
-use crate::pairs::{DEFECTS, DoneSlice, Pairs};
+use crate::events::{FlowPoint, LateEnd};
+use crate::flows::Flows;
+use crate::owners::Owners;
+use crate::pairs::{DEFECTS, Pairs};
 use crate::rows::Rows;
-use crate::schema::{TABLES, TableId, slice};
+use crate::schema::{TABLES, TableId};
 use crate::survey::Survey;
 use crate::wanted::Wanted;
-use crate::{Error, Facts, Sink, Source, Summary};
+use crate::{Error, Sink, Source, Summary, about, states};
 
 /// Makes rows of a trace.
 pub(crate) struct Reading<'a> {
@@ -21,12 +25,21 @@ pub(crate) struct Reading<'a> {
     pub(crate) sink: &'a mut dyn Sink,
     pub(crate) tables: [Rows; TABLES.len()],
     pub(crate) owners: Owners,
-    /// Whether the descriptions of all tracks are known from the first reading.
+    /// Whether the first reading has found what is not in order.
     is_surveyed: bool,
     pub(crate) timeline: Timeline,
-    pairs: Pairs,
+    samples: Samples,
+    pub(crate) pairs: Pairs,
+    pub(crate) flows: Flows,
+    /// Steps of flows and ends that wait in the builder of slices, by number.
+    pub(crate) flow_points: HashMap<u32, FlowPoint>,
+    pub(crate) late_ends: HashMap<u32, LateEnd>,
+    /// The bytes of `late_ends`.
+    pub(crate) late_bytes: usize,
+    /// Flows that end at the next slice of a track.
+    pub(crate) to_next: HashMap<TrackId, Vec<FlowPoint>>,
     /// The number of the latest event, from 1.
-    number: u32,
+    pub(crate) number: u32,
     pub(crate) summary: Summary,
     /// Whether the categories pass the filter, by key.
     passes: Vec<bool>,
@@ -39,7 +52,7 @@ pub(crate) fn read(
     scratch: fn() -> io::Result<File>,
     sink: &mut dyn Sink,
 ) -> Result<Summary, Error> {
-    let survey = source.is_repeatable().then(|| Survey::read(source)).transpose()?;
+    let survey = source.is_repeatable().then(|| Survey::read(source, wanted)).transpose()?;
     let (is_surveyed, survey) = (survey.is_some(), survey.unwrap_or_default());
     let mut slices = if survey.is_late { Slices::in_order(scratch) } else { Slices::new() };
     survey.intervals.iter().for_each(|track| slices.expect_intervals(*track));
@@ -50,7 +63,13 @@ pub(crate) fn read(
         owners: survey.owners,
         is_surveyed,
         timeline: survey.timeline,
+        samples: survey.samples,
         pairs: Pairs::default(),
+        flows: Flows::default(),
+        flow_points: HashMap::new(),
+        late_ends: HashMap::new(),
+        late_bytes: 0,
+        to_next: HashMap::new(),
         number: 0,
         summary: Summary::default(),
         passes: Vec::new(),
@@ -71,8 +90,10 @@ impl Reading<'_> {
         loop {
             if takes_briefs {
                 reader.briefs(BriefUse::Counting, &mut context, &mut briefs);
-                slices.tagged_briefs(&briefs, self.number.saturating_add(1), &context.strings, &mut self.pairs);
-                self.number = self.number.saturating_add(briefs.len() as u32);
+                let first = self.count(briefs.len()).map_err(Error::Sink)?;
+                if self.wanted.has_table(TableId::Slice) {
+                    slices.tagged_briefs(&briefs, first, &context.strings, &mut self.pairs);
+                }
                 self.settle_enough(slices)?;
                 if briefs.len() == MOST_BRIEF {
                     continue;
@@ -98,100 +119,103 @@ impl Reading<'_> {
         others.iter().all(|table| !self.wanted.has_table(*table))
     }
 
+    /// Numbers so many events. Returns the number of the first one.
+    pub(crate) fn count(&mut self, events: usize) -> io::Result<u32> {
+        let first = self.number.saturating_add(1);
+        let number = u32::try_from(events).ok().and_then(|events| self.number.checked_add(events));
+        self.number = number.ok_or_else(|| {
+            io::Error::other("the trace has more than 4,294,967,295 events: cut it into parts")
+        })?;
+        Ok(first)
+    }
+
     fn settle_enough(&mut self, slices: &mut Slices) -> Result<(), Error> {
         if self.pairs.is_enough() { self.settle(slices.keys_mut()).map_err(Error::Sink) } else { Ok(()) }
     }
 
+    #[inline]
     fn item(&mut self, item: &Item<'_>, slices: &mut Slices) -> io::Result<()> {
         match item {
-            Item::Event(event) => self.event(event, slices)?,
+            Item::Event(event) => return self.event(event, slices),
             Item::Track(track) if !self.is_surveyed => {
                 self.settle(slices.keys_mut())?; // by the earlier description
                 self.owners.set(track);
             }
-            _ => {}
-        }
-        Ok(())
-    }
-
-    fn event(&mut self, event: &Event<'_>, slices: &mut Slices) -> io::Result<()> {
-        self.number = self.number.checked_add(1).ok_or_else(too_many)?;
-        match event.kind {
-            EventKind::Counter(_) => {}
-            _ => slices.tagged(event, self.number, &mut self.pairs),
+            Item::Scheduling(scheduling) if !self.is_surveyed => self.timeline.add(scheduling),
+            Item::Sample(_) | Item::Symbols(_) if !self.is_surveyed => self.samples.item(item),
+            item => self.summary.facts.item(item),
         }
         Ok(())
     }
 
     /// Makes rows of what is complete.
     fn settle(&mut self, keys: &mut Keys) -> io::Result<()> {
-        if self.wanted.has_filter() {
-            while self.passes.len() < keys.len() {
-                let categories = keys.text(Key(self.passes.len() as u32)); // the number of a key
-                self.passes.push(self.wanted.passes(categories));
-            }
-        }
         let mut pairs = std::mem::take(&mut self.pairs);
-        if self.wanted.has_table(TableId::Slice) {
-            let chosen = pairs.slices.iter().filter(|done| passes(&self.passes, done.slice.category));
-            let rows = &mut self.tables[TableId::Slice as usize];
-            for done in chosen {
-                put_slice(done, rows, keys, &self.owners, &self.timeline);
-                rows.end_row(self.sink)?;
-            }
-        }
+        let result = self.put(&pairs, keys);
         pairs.slices.clear();
         pairs.points.clear();
         pairs.ends.clear();
         self.pairs = pairs;
-        Ok(())
+        result
+    }
+
+    /// Whether categories pass the filter.
+    #[inline]
+    pub(crate) fn passes(&mut self, category: Key, keys: &Keys) -> bool {
+        if !self.wanted.has_filter() {
+            return true;
+        }
+        while self.passes.len() <= category.0 as usize {
+            let next = Key(self.passes.len() as u32); // the number of a key
+            self.passes.push(self.wanted.passes(keys.text(next)));
+        }
+        self.passes[category.0 as usize]
     }
 
     /// Makes the rows of the trace as a whole.
     fn finish(&mut self) -> io::Result<()> {
-        for (count, (_, what)) in self.pairs.defects.iter().zip(DEFECTS) {
-            self.summary.left_out.add_defects(what, *count);
+        if !self.is_surveyed {
+            self.timeline.finish();
+            self.samples.finish();
         }
-        for (rows, all) in self.tables.iter_mut().zip(&mut self.summary.rows) {
-            rows.flush(self.sink)?;
+        let Self { tables, owners, sink, .. } = self;
+        let [_, _, _, flow, _, threads, processes, sched, sample, _] = &mut *tables;
+        self.flows.finish(flow, *sink)?;
+        if threads.is_wanted() {
+            about::put_threads(owners, threads, *sink)?;
+        }
+        if processes.is_wanted() {
+            about::put_processes(owners, processes, *sink)?;
+        }
+        if sched.is_wanted() {
+            states::put_states(&self.timeline, owners, sched, *sink)?;
+        }
+        if sample.is_wanted() {
+            states::put_samples(&self.samples, owners, sample, *sink)?;
+        }
+        let facts = &mut self.summary.facts;
+        (facts.events, facts.executable) = (u64::from(self.number), owners.first_process_name());
+        let left_out = &mut self.summary.left_out;
+        for (count, (_, what)) in self.pairs.defects.iter().zip(DEFECTS) {
+            left_out.add_defects(what, *count);
+        }
+        left_out.add_many("ends with arguments or flows, but without a begin", self.late_ends.len() as u64);
+        left_out.add_many("steps of flows that lead to no arrow", self.flows.loose);
+        left_out.add_many("steps of flows for which there is no memory", self.flows.left_out);
+        left_out.add_many("changes of thread states for which there is no memory", self.timeline.left_out());
+        left_out.add_many("stack samples for which there is no memory", self.samples.left_out);
+        left_out.add_many("texts longer than 1 MiB, cut", tables_cut(tables));
+        if tables[TableId::Trace as usize].is_wanted() {
+            about::put_trace(&self.summary, &self.samples, &mut tables[TableId::Trace as usize], *sink)?;
+        }
+        for (rows, all) in tables.iter_mut().zip(&mut self.summary.rows) {
+            rows.flush(*sink)?;
             *all = rows.all;
         }
-        self.summary.facts = Facts { events: u64::from(self.number), ..self.summary.facts.clone() };
         Ok(())
     }
 }
 
-fn too_many() -> io::Error {
-    io::Error::other("the trace has more than 4,294,967,295 events: cut it into parts")
-}
-
-/// Whether a category passes the filter.
-fn passes(passes: &[bool], category: Key) -> bool {
-    passes.get(category.0 as usize).is_none_or(|passes| *passes)
-}
-
-const SLICE_OWNER: OwnerColumns = owner_columns!(slice);
-
-fn put_slice(done: &DoneSlice, rows: &mut Rows, keys: &Keys, owners: &Owners, timeline: &Timeline) {
-    let DoneSlice { slice: it, depth, parent, is_open } = done;
-    let known = |value: i64| (!is_open).then_some(value);
-    rows.int(slice::id, i64::from(it.tag));
-    rows.int(slice::start, it.start);
-    rows.opt_int(slice::duration, known(it.duration));
-    rows.opt_int(slice::self_time, known(it.self_time));
-    rows.int(slice::depth, i64::from(*depth));
-    rows.opt_int(slice::parent, (*parent != 0).then_some(i64::from(*parent)));
-    rows.keyed(slice::category, it.category.0, || keys.text(it.category));
-    rows.keyed(slice::name, it.name.0, || keys.text(it.name));
-    rows.int(slice::track, i64::from(it.track.0));
-    let owner = owners.of(it.track);
-    owners.put_track_name(it.track, owner, rows, slice::track_name);
-    owners.put(owner, rows, &SLICE_OWNER);
-    if rows.has(slice::running) || rows.has(slice::waiting) {
-        let tid = owners.own_tid(it.track).filter(|tid| !is_open && timeline.has(*tid));
-        let split = tid.map(|tid| timeline.split(tid, it.start, it.start.saturating_add(it.duration)));
-        let split = split.filter(|split| split.unknown == 0);
-        rows.opt_int(slice::running, split.map(|split| split.running));
-        rows.opt_int(slice::waiting, split.map(|split| split.waiting));
-    }
+fn tables_cut(tables: &[Rows]) -> u64 {
+    tables.iter().map(|rows| rows.cut).sum()
 }

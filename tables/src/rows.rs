@@ -122,7 +122,7 @@ impl Rows {
 
     /// Adds a text that has a number of its own in this column. `text` is asked for it once in each batch.
     #[inline]
-    pub(crate) fn keyed<'t>(&mut self, column: usize, key: u32, text: impl FnOnce() -> &'t str) {
+    pub(crate) fn keyed<T: AsRef<str>>(&mut self, column: usize, key: u32, text: impl FnOnce() -> T) {
         let Some(building) = &mut self.columns[column] else { return };
         if let Some(&code @ 1..) = building.by_key.get(key as usize) {
             building.mark(true);
@@ -130,6 +130,7 @@ impl Rows {
             return;
         }
         let text = text();
+        let text = text.as_ref();
         let is_none = text.is_empty() && self.table.table().columns[column].is_optional;
         building.mark(!is_none);
         if is_none {
@@ -183,9 +184,19 @@ impl Rows {
 }
 
 impl Building {
+    /// Notes whether the next row has a value. Nothing is stored before the first row that has none.
     #[inline]
     fn mark(&mut self, is_valid: bool) {
-        self.has_null |= !is_valid;
+        if !is_valid || self.has_null {
+            self.mark_one(is_valid);
+        }
+    }
+
+    fn mark_one(&mut self, is_valid: bool) {
+        if !self.has_null {
+            self.has_null = true;
+            self.is_valid = vec![true; self.data.len()];
+        }
         self.is_valid.push(is_valid);
     }
 
@@ -222,9 +233,7 @@ impl Building {
             data: std::mem::replace(&mut self.data, empty),
             is_valid: std::mem::take(&mut self.is_valid),
         };
-        if !std::mem::take(&mut self.has_null) {
-            values.is_valid = Vec::new();
-        }
+        self.has_null = false;
         if let Some(order) = order {
             match &mut values.data {
                 Data::Int(values) => arrange(values, order),

@@ -167,7 +167,7 @@ macro_rules! tables {
 
 tables! {
     slice by start: "Slices: what a thread or a track did from a begin to an end." {
-        id: [Int] "The number of the slice: unique among the slices and instants of a trace, in the order in which their begins are in the file.";
+        id: [Int] "The number of the slice: unique among the slices and instants of a trace.";
         start: [Int] "The begin, in ns on the trace's clock.";
         duration: optional [Int] "The time from begin to end, in ns. Null if the slice has no end in the trace.";
         self_time: optional [Int] "The duration without the slices inside it, in ns. Null as `duration`.";
@@ -229,7 +229,7 @@ tables! {
         owner: [Int] "The `id` of the owner.";
         flat_key: [Text] "The name. A nested one has the names around it: `request.ports`.";
         key: [Text] "As `flat_key`, with the index in each array: `request.ports[0]`.";
-        type: [Text] "The type in the trace: `int`, `uint`, `float`, `bool`, `text`, `pointer`, `koid`, `bytes` or `null`.";
+        value_type: [Text] "The type in the trace: `int`, `uint`, `float`, `bool`, `text`, `pointer`, `koid`, `bytes` or `null`.";
         int_value: optional [Int] "The value, if the type is `int`, `uint`, `pointer` or `koid`. Values above 2^63 are negative.";
         float_value: optional [Float] "The value, if the type is `float`.";
         bool_value: optional [Bool] "The value, if the type is `bool`.";
@@ -268,7 +268,6 @@ tables! {
         kind: [Text] "`on_cpu` for a thread that ran, `off_cpu` for one that left its processor.";
         function: optional [Text] "The innermost function; module and address if the trace does not name it.";
         stack: optional [Text] "All functions, the outermost first, separated by `;`.";
-        cpu: optional [Int] "The processor.";
         tid: [Int] "The thread id that the system gave.";
         thread: optional [Int] "The `id` in the table `thread`, if only one thread has this `tid`.";
         thread_name: optional [Text] "The name of the thread.";
@@ -279,9 +278,9 @@ tables! {
     trace: "The trace itself, one row: where it comes from, and how much of it is missing." {
         schema: [Int] "The version of this schema.";
         uuid: optional [Text] "The trace's UUID.";
-        host: optional [Text] "The machine, as `uname -a` shows it without the name.";
-        executable: optional [Text] "The name of the process, if the trace has one process.";
-        build_id: optional [Text] "The build id of the executable, in hexadecimal.";
+        host: optional [Text] "The machine, as `uname -srvm` shows it.";
+        executable: optional [Text] "The name of the process; that of the first one if there are several.";
+        build_id: optional [Text] "The build id of the executable, in hexadecimal, if the trace has stack samples in it.";
         writer: optional [Text] "The program that wrote the trace.";
         clock: optional [Int] "The clock of all times, as Perfetto's builtin clocks are numbered: 3 is the time since boot without sleep, 6 with it.";
         since_1970: optional [Int] "What to add to a time of the trace for ns since 1970-01-01 UTC.";
