@@ -11,7 +11,8 @@ use crate::args::hexadecimal;
 use crate::owners::Owners;
 use crate::rows::Rows;
 use crate::schema::{VERSION, process, thread, trace};
-use crate::{Facts, Sink, Summary};
+use crate::source::Sink;
+use crate::summary::{Facts, Summary};
 
 /// The name of the event at the end of a trace by Hairline that shows all losses by reason.
 const LOST: &str = "lost in all";
@@ -152,14 +153,4 @@ pub(crate) fn put_trace(
     rows.int(trace::defects, count(all(true)));
     rows.int(trace::left_out, count(all(false).saturating_add(own)));
     rows.end_row(sink)
-}
-
-impl Facts {
-    /// The trace's UUID, as text.
-    #[must_use]
-    pub fn uuid_text(&self) -> Option<String> {
-        let hex = format!("{:032x}", self.uuid?);
-        let parts = [0..8, 8..12, 12..16, 16..20, 20..32].map(|part| &hex[part]);
-        Some(parts.join("-"))
-    }
 }

@@ -5,9 +5,9 @@ use std::io;
 use hairline_convert::{Event, StringId};
 use hairline_formats::Value;
 
-use crate::Sink;
 use crate::rows::Rows;
 use crate::schema::{TableId, arg};
+use crate::source::Sink;
 
 /// Deeper values are cut. Readers cut and count them already.
 const DEEPEST: usize = 32;

@@ -7,34 +7,14 @@ use hairline_convert::timeline::Timeline;
 use hairline_convert::{Event, EventKind, FlowStep, TrackId, TrackKind};
 use hairline_formats::track_event::{CounterValue, Unit};
 
-use crate::args::{self, ArgOwner, OwnLeaf};
-use crate::flows::{Change, Step};
+use crate::args::{self, ArgOwner};
+use crate::flows::Change;
 use crate::owners::{OwnerColumns, Owners, owner_columns};
 use crate::pairs::{DoneEnd, DonePoint, DoneSlice, Pairs};
 use crate::reading::Reading;
 use crate::rows::Rows;
 use crate::schema::{TableId, counter, instant, slice};
-
-/// A step of a flow whose slice is not known yet.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct FlowPoint {
-    flow: u64,
-    time: i64,
-    event: u32,
-    change: Change,
-}
-
-/// What an end adds to its slice.
-#[derive(Debug, Default)]
-pub(crate) struct LateEnd {
-    leaves: Vec<OwnLeaf>,
-    flows: Vec<FlowPoint>,
-}
-
-/// The limit for the arguments of ends whose begin is not known yet, in bytes.
-const MOST_LATE: usize = 32 << 20;
-/// The limit for steps of flows that wait for their slice.
-const MOST_POINTS: usize = 1 << 20;
+use crate::waiting::{FlowPoint, LateEnd, MOST_LATE, MOST_POINTS};
 
 impl Reading<'_> {
     /// Adds an event.
@@ -210,20 +190,6 @@ impl Reading<'_> {
         self.owners.put_track_name(point.track, owner, rows, instant::track_name);
         self.owners.put(owner, rows, &INSTANT_OWNER);
         rows.end_row(self.sink)
-    }
-}
-
-impl FlowPoint {
-    fn at(&self, slice: u32, is_chosen: bool) -> Step {
-        let Self { flow, time, event, change } = *self;
-        Step { flow, time, event, at: slice, change, is_chosen }
-    }
-}
-
-impl LateEnd {
-    fn bytes(&self) -> usize {
-        let leaves: usize = self.leaves.iter().map(OwnLeaf::bytes).sum();
-        128 + leaves + size_of_val(&self.flows[..])
     }
 }
 

@@ -9,9 +9,9 @@ use std::io;
 
 use hairline_convert::FlowStep;
 
-use crate::Sink;
 use crate::rows::Rows;
 use crate::schema::flow;
+use crate::source::Sink;
 
 /// The limit for steps: 64 MiB.
 const MOST: usize = 1 << 21;

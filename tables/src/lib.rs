@@ -53,122 +53,23 @@ mod pairs;
 mod reading;
 mod rows;
 mod schema;
+mod source;
 mod states;
+mod summary;
 mod survey;
+mod waiting;
 mod wanted;
 
 use std::fs::File;
 use std::io;
 
-use hairline_convert::{Report, TraceReader};
-
 pub use batch::{Batch, Data, Dictionary, Values};
 pub use markdown::markdown;
 pub use rows::MOST_ROWS;
 pub use schema::{Column, Kind, TABLES, Table, TableId, VERSION};
+pub use source::{Error, Sink, Source};
+pub use summary::{Facts, Summary};
 pub use wanted::Wanted;
-
-/// A trace that is read.
-pub trait Source {
-    /// Opens the trace from its first byte. Called a second time only if [`is_repeatable`](Self::is_repeatable).
-    ///
-    /// # Errors
-    /// Fails if the trace cannot be opened.
-    fn open(&mut self) -> Result<Box<dyn TraceReader + '_>, hairline_convert::Error>;
-
-    /// Whether the trace can be opened a second time. If not, the tables of threads' states and samples are
-    /// incomplete: see [`Summary::left_out`].
-    fn is_repeatable(&self) -> bool {
-        true
-    }
-}
-
-/// Receives the rows of a trace.
-pub trait Sink {
-    /// Takes a batch. Batches of different tables come in any order.
-    ///
-    /// # Errors
-    /// An error ends the reading, and is returned from [`read`].
-    fn batch(&mut self, batch: Batch) -> io::Result<()>;
-}
-
-/// Why a trace was not read, or only partly. Batches that a sink has are then of no use.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum Error {
-    /// The trace cannot be read, or is damaged. The end of the file in the middle of a record is no error: see
-    /// [`Summary::stopped`].
-    Read(hairline_convert::Error),
-    /// The temporary file for a trace that is not in order of time failed.
-    Scratch(io::Error),
-    /// The sink refused a batch.
-    Sink(io::Error),
-}
-
-impl std::fmt::Display for Error {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Read(e) => e.fmt(f),
-            Self::Scratch(e) => write!(f, "a temporary file for events that are not in order of time: {e}"),
-            Self::Sink(e) => e.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for Error {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::Read(e) => Some(e),
-            Self::Scratch(e) | Self::Sink(e) => Some(e),
-        }
-    }
-}
-
-/// What was read.
-#[derive(Debug, Default)]
-pub struct Summary {
-    /// Facts about the trace.
-    pub facts: Facts,
-    /// The number of rows of each table, by [`TableId`].
-    pub rows: [u64; TABLES.len()],
-    /// What the reader did not understand.
-    pub report: Report,
-    /// What the tables have no place or no memory for.
-    pub left_out: Report,
-    /// The error, if the trace ends early. The tables have all before it.
-    pub stopped: Option<hairline_convert::Error>,
-    /// The number of bytes of the trace.
-    pub bytes: u64,
-}
-
-/// Facts about the trace. An unknown one is `None`, 0 or empty.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Facts {
-    /// The trace's UUID.
-    pub uuid: Option<u128>,
-    /// The machine, as in `uname`: sysname, release, version, machine.
-    pub system: Option<[String; 4]>,
-    /// The program or provider that wrote the trace.
-    pub writer: Option<String>,
-    /// The name of the process, if all events belong to one.
-    pub executable: Option<String>,
-    /// The clock of all times.
-    pub clock: Option<u32>,
-    /// What to add to a time of the trace for the time since 1970 in ns, UTC.
-    pub since_1970: Option<i64>,
-    /// The time of the first event and the last one, in ns on the trace's clock.
-    pub span: Option<(i64, i64)>,
-    /// The number of events.
-    pub events: u64,
-    /// The number of places at which events are missing, and the number of events that are missing there.
-    pub losses: u64,
-    /// See `losses`.
-    pub lost_events: u64,
-    /// Losses by reason, if the trace has them.
-    pub lost: Vec<(String, u64)>,
-    /// A hash of all events: distinguishes traces without a UUID.
-    pub content: u64,
-}
 
 /// Reads a trace into a sink. `scratch` creates an empty temporary file, for a trace with events that are far from
 /// the order of time.

@@ -188,7 +188,13 @@ impl Owners {
     }
 
     /// As `put`, for a row that has the thread id already. `name` is for a thread without a track.
-    pub(crate) fn put_known(&self, owner: Owner, name: Option<&str>, rows: &mut Rows, columns: &OwnerColumns) {
+    pub(crate) fn put_known(
+        &self,
+        owner: Owner,
+        name: Option<&str>,
+        rows: &mut Rows,
+        columns: &OwnerColumns,
+    ) {
         rows.opt_int(columns.thread, owner.thread.map(i64::from));
         match name.filter(|_| owner.thread.is_none()) {
             Some(name) => rows.text(columns.thread_name, name),

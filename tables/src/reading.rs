@@ -9,15 +9,17 @@ use hairline_convert::slices::{Key, Keys, Slices};
 use hairline_convert::timeline::Timeline;
 use hairline_convert::{BriefUse, Context, Item, MOST_BRIEF, TraceReader, TrackId};
 
-use crate::events::{FlowPoint, LateEnd};
 use crate::flows::Flows;
 use crate::owners::Owners;
 use crate::pairs::{DEFECTS, Pairs};
 use crate::rows::Rows;
 use crate::schema::{TABLES, TableId};
+use crate::source::{Error, Sink, Source};
+use crate::summary::Summary;
 use crate::survey::Survey;
+use crate::waiting::{FlowPoint, LateEnd};
 use crate::wanted::Wanted;
-use crate::{Error, Sink, Source, Summary, about, states};
+use crate::{about, states};
 
 /// Makes rows of a trace.
 pub(crate) struct Reading<'a> {

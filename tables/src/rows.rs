@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::io;
 
-use crate::Sink;
 use crate::batch::{Batch, Data, Dictionary, Values};
 use crate::schema::{Kind, TableId};
+use crate::source::Sink;
 use crate::wanted::Wanted;
 
 /// The limit for the rows of a batch.

@@ -66,6 +66,20 @@ impl Table {
     }
 }
 
+/// All tables, in the order of [`TableId`].
+pub const TABLES: [Table; 10] = [
+    slice::TABLE,
+    instant::TABLE,
+    counter::TABLE,
+    flow::TABLE,
+    arg::TABLE,
+    thread::TABLE,
+    process::TABLE,
+    sched::TABLE,
+    sample::TABLE,
+    trace::TABLE,
+];
+
 /// The number of a table: its index in [`TABLES`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[allow(missing_docs)] // `Table::doc` says it
@@ -138,7 +152,7 @@ macro_rules! tables {
         $(
             #[allow(non_camel_case_types, non_upper_case_globals, dead_code, missing_docs)]
             pub(crate) mod $table {
-                use super::{Column, Kind, Table};
+                use crate::schema::{Column, Kind, Table};
 
                 enum Index {
                     $($column),*
@@ -159,9 +173,6 @@ macro_rules! tables {
                 };
             }
         )*
-
-        /// All tables, in the order of [`TableId`].
-        pub const TABLES: [Table; 10] = [$($table::TABLE),*];
     };
 }
 

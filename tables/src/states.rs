@@ -6,10 +6,10 @@ use hairline_convert::sampled::Samples;
 use hairline_convert::timeline::Timeline;
 use hairline_convert::{RunState, SampleKind};
 
-use crate::Sink;
 use crate::owners::{OwnerColumns, Owners, owner_columns};
 use crate::rows::Rows;
 use crate::schema::{sample, sched};
+use crate::source::Sink;
 
 const SCHED_OWNER: OwnerColumns = owner_columns!(sched);
 const SAMPLE_OWNER: OwnerColumns = owner_columns!(sample);
@@ -23,13 +23,17 @@ pub(crate) fn put_states(
 ) -> io::Result<()> {
     let mut result = Ok(());
     for tid in timeline.threads() {
-        let owner = owners.of_tid(tid);
+        let (owner, mut is_first) = (owners.of_tid(tid), true);
         timeline.stretches(tid, i64::MIN, i64::MAX, &mut |stretch| {
             let Some((number, state)) = stretch.state.and_then(state) else { return };
             if result.is_err() {
                 return;
             }
             let is_running = stretch.state == Some(RunState::Running);
+            // A thread that ran when recording began: nobody saw it come to its processor.
+            if std::mem::take(&mut is_first) && is_running && stretch.cpu.is_none() {
+                return;
+            }
             let duration = stretch.end.saturating_sub(stretch.start);
             rows.int(sched::start, stretch.start);
             rows.opt_int(sched::duration, stretch.is_whole.then_some(duration));
@@ -63,9 +67,7 @@ pub(crate) fn put_samples(
     sink: &mut dyn Sink,
 ) -> io::Result<()> {
     let mut result = Ok(());
-    for (kind, (number, name)) in
-        [(SampleKind::OnCpu, (0, "on_cpu")), (SampleKind::OffCpu, (1, "off_cpu"))]
-    {
+    for (kind, (number, name)) in [(SampleKind::OnCpu, (0, "on_cpu")), (SampleKind::OffCpu, (1, "off_cpu"))] {
         samples.each(kind, &mut |(pid, tid), time, stack| {
             if result.is_err() {
                 return;

@@ -7,8 +7,8 @@ use hairline_convert::{BriefUse, Context, EventKind, Item, MOST_BRIEF, TrackId};
 
 use crate::owners::Owners;
 use crate::schema::{TableId, slice};
+use crate::source::{Error, Source};
 use crate::wanted::Wanted;
-use crate::{Error, Source};
 
 /// What the first reading finds.
 #[derive(Debug, Default)]

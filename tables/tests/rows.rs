@@ -50,7 +50,8 @@ impl Sink for Rows {
 
 fn rows_of(text: &str, wanted: &Wanted, is_repeatable: bool) -> (Rows, Summary) {
     let mut rows = Rows::default();
-    let summary = read(&mut Json { text, is_repeatable }, wanted, tempfile::tempfile, &mut rows).expect("a trace");
+    let summary =
+        read(&mut Json { text, is_repeatable }, wanted, tempfile::tempfile, &mut rows).expect("a trace");
     (rows, summary)
 }
 
@@ -138,7 +139,10 @@ fn a_part_of_the_tables_has_the_same_rows() {
         assert_eq!(one.0.get(&table), all.0.get(&table), "{table:?}");
         let (counted, summary) = rows_of(TRACE, &Wanted::nothing().columns(table, &[]), true);
         let count = all.0.get(&table).map_or(0, Vec::len);
-        assert_eq!((counted.0.get(&table).map_or(0, Vec::len), summary.rows[table as usize]), (count, count as u64));
+        assert_eq!(
+            (counted.0.get(&table).map_or(0, Vec::len), summary.rows[table as usize]),
+            (count, count as u64)
+        );
     }
     // The instant's slices are known only after a first reading.
     let (piped, _) = rows_of(TRACE, &Wanted::nothing().table(TableId::Slice), false);

@@ -51,7 +51,8 @@ fn exported(trace: &Path) -> Shown {
     let done = command.arg("export").arg(trace).arg("-o").arg(folder.path()).output().expect("it ran");
     assert!(done.status.success(), "{}: {}", trace.display(), String::from_utf8_lossy(&done.stderr));
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("oracle/tables.py");
-    let asked = Command::new("python3").arg(script).arg(folder.path()).args(TABLES.map(|(_, sql)| sql)).output();
+    let asked =
+        Command::new("python3").arg(script).arg(folder.path()).args(TABLES.map(|(_, sql)| sql)).output();
     let asked = asked.expect("python3");
     assert!(asked.status.success(), "tests/oracle/setup.sh? {}", String::from_utf8_lossy(&asked.stderr));
     let results: Vec<Vec<Vec<Value>>> = serde_json::from_slice(&asked.stdout).expect("JSON");
@@ -129,9 +130,8 @@ fn traces_of_other_tracers_have_the_rows_of_trace_processor() {
 fn recorded_traces_of_other_tracers_have_the_rows_of_trace_processor() {
     let Some(folder) = std::env::var_os("OTHER_TRACES").map(std::path::PathBuf::from) else { return };
     let files = std::fs::read_dir(folder).expect("a folder").map(|file| file.expect("a file").path());
-    let wrong: String = files
-        .map(|path| differences(&path.file_name().expect("a name").to_string_lossy(), &path))
-        .collect();
+    let wrong: String =
+        files.map(|path| differences(&path.file_name().expect("a name").to_string_lossy(), &path)).collect();
     assert!(wrong.is_empty(), "{wrong}");
 }
 

@@ -4,6 +4,7 @@
 //! Integers are delta-encoded, since times, ids and owners grow or repeat; texts have a dictionary; zstd compresses
 //! both.
 
+use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, BufWriter};
 use std::path::Path;
@@ -11,15 +12,17 @@ use std::sync::Arc;
 
 use hairline_tables::{Batch, Data, Kind, MOST_ROWS, TableId, VERSION, Values};
 use parquet::basic::{Compression, Encoding, LogicalType, Repetition, Type as Physical, ZstdLevel};
-use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DoubleType, Int64Type};
+use parquet::data_type::{BoolType, DoubleType, Int64Type};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{KeyValue, SortingColumn};
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
-use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter, SerializedRowGroupWriter};
-use parquet::schema::types::{ColumnPath, Type};
+use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
+use parquet::schema::types::{ColumnDescPtr, ColumnPath, Type};
 use tempfile::NamedTempFile;
+use zstd::bulk::Compressor;
 
 use crate::export::place::Place;
+use crate::export::texts::Texts;
 use crate::platform::{self, remove_at_end};
 
 /// The number of rows in a row group at most: a batch.
@@ -30,6 +33,7 @@ const NAME: &str = "part-0.parquet";
 /// The unfinished files of a trace.
 pub(super) struct Files {
     all: Vec<(TableId, TableFile)>,
+    compressor: Compressor<'static>,
 }
 
 struct TableFile {
@@ -44,7 +48,8 @@ impl Files {
     pub(super) fn create(folder: &Path, tables: &[TableId]) -> io::Result<Self> {
         std::fs::create_dir_all(folder)?;
         let all = tables.iter().map(|table| Ok((*table, TableFile::create(folder, *table)?)));
-        Ok(Self { all: all.collect::<io::Result<_>>()? })
+        let compressor = Compressor::new(ZstdLevel::default().compression_level())?;
+        Ok(Self { all: all.collect::<io::Result<_>>()?, compressor })
     }
 
     /// Writes a batch as a row group.
@@ -52,9 +57,10 @@ impl Files {
         let Some((_, file)) = self.all.iter_mut().find(|(table, _)| *table == batch.table) else {
             return Ok(());
         };
+        let columns = file.writer.schema_descr().columns().to_vec();
         let mut group = file.writer.next_row_group().map_err(failure)?;
-        for values in batch.columns.iter().flatten() {
-            put(values, &mut group)?;
+        for (values, column) in batch.columns.iter().flatten().zip(&columns) {
+            put(values, column, &mut group, &mut self.compressor).map_err(failure)?;
         }
         group.close().map(drop).map_err(failure)
     }
@@ -161,73 +167,61 @@ fn properties(table: TableId) -> Arc<WriterProperties> {
     let about = [("hairline.table", table.table().name.to_owned()), ("hairline.schema", VERSION.to_string())];
     let about = about.map(|(key, value)| KeyValue::new(key.to_owned(), value)).to_vec();
     let sorted_by = table.table().sorted_by.and_then(|column| i32::try_from(column).ok());
-    let sorted = sorted_by
-        .map(|column_idx| vec![SortingColumn { column_idx, descending: false, nulls_first: false }]);
+    let sorted =
+        sorted_by.map(|column_idx| vec![SortingColumn { column_idx, descending: false, nulls_first: false }]);
     let mut properties = WriterProperties::builder()
         .set_created_by(concat!("hairline version ", env!("CARGO_PKG_VERSION")).to_owned())
         .set_compression(Compression::ZSTD(ZstdLevel::default()))
         .set_statistics_enabled(EnabledStatistics::Chunk)
+        .set_offset_index_disabled(true)
         .set_max_row_group_row_count(Some(ROW_GROUP))
         .set_key_value_metadata(Some(about))
+        .set_dictionary_enabled(false) // that of texts is ours
         .set_sorting_columns(sorted);
-    for column in table.table().columns {
-        let path = ColumnPath::from(column.name);
-        let has_dictionary = column.kind == Kind::Text;
-        properties = properties.set_column_dictionary_enabled(path.clone(), has_dictionary);
-        if column.kind == Kind::Int {
-            properties = properties.set_column_encoding(path, Encoding::DELTA_BINARY_PACKED);
-        }
+    for column in table.table().columns.iter().filter(|column| column.kind == Kind::Int) {
+        properties =
+            properties.set_column_encoding(ColumnPath::from(column.name), Encoding::DELTA_BINARY_PACKED);
     }
     Arc::new(properties.build())
 }
 
 /// Writes a column of a row group.
-fn put(values: &Values, group: &mut Group<'_>) -> io::Result<()> {
-    let column = group.next_column().map_err(failure)?;
-    let mut column = column.ok_or_else(|| io::Error::other("a column that the schema does not have"))?;
-    // Parquet stores only the values that exist, and for each row whether it has one.
-    let is_optional = column_is_optional(&mut column);
+fn put(
+    values: &Values,
+    column: &ColumnDescPtr,
+    group: &mut Group<'_>,
+    compressor: &mut Compressor<'_>,
+) -> Result<(), ParquetError> {
     let valid = &values.is_valid;
-    let levels: Option<Vec<i16>> = is_optional.then(|| match valid.is_empty() {
+    if let Data::Text { codes, texts } = &values.data {
+        let codes = existing(codes, valid);
+        let texts = Texts { codes: &codes, texts, is_valid: valid };
+        let (bytes, about) = texts.chunk(column, compressor)?;
+        return group.append_column(&bytes, about);
+    }
+    // Parquet stores only the values that exist, and for each row whether it has one.
+    let levels: Option<Vec<i16>> = (column.max_def_level() > 0).then(|| match valid.is_empty() {
         true => vec![1; values.data.len()],
         false => valid.iter().map(|is_valid| i16::from(*is_valid)).collect(),
     });
     let levels = levels.as_deref();
-    match &values.data {
-        Data::Int(all) => column.typed::<Int64Type>().write_batch(&existing(all, valid), levels, None),
-        Data::Float(all) => column.typed::<DoubleType>().write_batch(&existing(all, valid), levels, None),
-        Data::Bool(all) => column.typed::<BoolType>().write_batch(&existing(all, valid), levels, None),
-        Data::Text { codes, texts } => {
-            let texts: Vec<ByteArray> =
-                (0..texts.len() as u32).map(|code| ByteArray::from(texts.get(code))).collect();
-            let codes = existing(codes, valid);
-            let all: Vec<ByteArray> = codes.iter().map(|code| texts[*code as usize].clone()).collect();
-            column.typed::<ByteArrayType>().write_batch(&all, levels, None)
-        }
-    }
-    .map_err(failure)?;
-    column.close().map_err(failure)
-}
-
-fn column_is_optional(column: &mut SerializedColumnWriter<'_>) -> bool {
-    use parquet::column::writer::ColumnWriter;
-    let descriptor = match column.untyped() {
-        ColumnWriter::BoolColumnWriter(column) => column.get_descriptor(),
-        ColumnWriter::Int64ColumnWriter(column) => column.get_descriptor(),
-        ColumnWriter::DoubleColumnWriter(column) => column.get_descriptor(),
-        ColumnWriter::ByteArrayColumnWriter(column) => column.get_descriptor(),
-        _ => return false,
+    let Some(mut writer) = group.next_column()? else {
+        return Err(ParquetError::General("a column that the schema does not have".to_owned()));
     };
-    descriptor.max_def_level() > 0
+    match &values.data {
+        Data::Int(all) => writer.typed::<Int64Type>().write_batch(&existing(all, valid), levels, None)?,
+        Data::Float(all) => writer.typed::<DoubleType>().write_batch(&existing(all, valid), levels, None)?,
+        Data::Bool(all) => writer.typed::<BoolType>().write_batch(&existing(all, valid), levels, None)?,
+        Data::Text { .. } => 0,
+    };
+    writer.close()
 }
 
 /// The values of the rows that have one.
-fn existing<'v, T: Copy>(values: &'v [T], is_valid: &[bool]) -> std::borrow::Cow<'v, [T]>
-where
-    [T]: ToOwned<Owned = Vec<T>>,
-{
+fn existing<'v, T: Copy>(values: &'v [T], is_valid: &[bool]) -> Cow<'v, [T]> {
     if is_valid.is_empty() {
         return values.into();
     }
-    values.iter().zip(is_valid).filter(|(_, is_valid)| **is_valid).map(|(value, _)| *value).collect::<Vec<T>>().into()
+    let existing = values.iter().zip(is_valid).filter(|(_, is_valid)| **is_valid);
+    existing.map(|(value, _)| *value).collect::<Vec<T>>().into()
 }

@@ -2,6 +2,7 @@
 
 mod file;
 mod place;
+mod texts;
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -129,11 +130,12 @@ fn export(arguments: &Arguments, path: &PathBuf, seen: &mut HashSet<String>) -> 
     let mut trace = Trace { path, from: arguments.from };
     drop(trace.is_repeatable().then(|| Input::open(path)).transpose().map_err(|e| format!("{name}: {e}"))?);
     let mut files = Files::create(&arguments.output, &tables).map_err(of_output)?;
-    let summary = read(&mut trace, &arguments.wanted(), tempfile::tempfile, &mut files).map_err(|e| match e {
-        hairline_tables::Error::Read(e) => format!("{name}: {e}; nothing of it was written"),
-        hairline_tables::Error::Sink(e) => of_output(e),
-        e => e.to_string(),
-    })?;
+    let summary =
+        read(&mut trace, &arguments.wanted(), tempfile::tempfile, &mut files).map_err(|e| match e {
+            hairline_tables::Error::Read(e) => format!("{name}: {e}; nothing of it was written"),
+            hairline_tables::Error::Sink(e) => of_output(e),
+            e => e.to_string(),
+        })?;
     if let Some(e) = summary.stopped.as_ref().filter(|_| summary.facts.events == 0) {
         return Err(format!("{name}: {e}; nothing of it was written"));
     }

@@ -19,7 +19,9 @@ pub(super) struct Entry {
 pub(super) enum Change {
     Begin,
     End,
-    Complete { duration: i64 },
+    Complete {
+        duration: i64,
+    },
     /// A moment of which the sink wants to know the slices around it.
     Point,
 }

@@ -58,7 +58,10 @@ impl Node {
     }
 
     fn is_around(&self, start: i64, end: i64) -> bool {
-        !self.is_point && self.start <= start && end <= self.end && (start < self.end || start == end && self.start == start)
+        !self.is_point
+            && self.start <= start
+            && end <= self.end
+            && (start < self.end || start == end && self.start == start)
     }
 }
 

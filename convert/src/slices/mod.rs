@@ -188,13 +188,7 @@ impl Slices {
     }
 
     #[inline(always)] // in both
-    fn briefs_from(
-        &mut self,
-        briefs: &[BriefEvent],
-        tag: u32,
-        strings: &Strings,
-        sink: &mut impl SliceSink,
-    ) {
+    fn briefs_from(&mut self, briefs: &[BriefEvent], tag: u32, strings: &Strings, sink: &mut impl SliceSink) {
         for brief in briefs {
             let change = match brief.kind {
                 BriefKind::Begin => Change::Begin,
