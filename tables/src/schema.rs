@@ -234,7 +234,7 @@ tables! {
         slice_in: [Int] "The `id` of the slice or instant where it ends.";
         flow: [Int] "The flow's id in the trace. Arrows of one flow have the same. Ids above 2^63 are negative.";
     }
-    arg by time: "Arguments of slices and instants. A nested value has a row for each leaf." {
+    arg by time: "Arguments of slices and instants. A nested value has a row for each leaf. A name that the trace gives twice, as at the begin and at the end of a slice, has two rows." {
         time: [Int] "The time of the event with the argument, in ns on the trace's clock.";
         of: [Text] "The table of the owner: `slice` or `instant`.";
         owner: [Int] "The `id` of the owner.";

@@ -47,7 +47,13 @@ impl Survey {
             match reader.next(&mut context) {
                 Ok(Some(ref item)) => {
                     survey.item(item, &slices, wanted);
-                    slices.item(item, &mut late);
+                    match item {
+                        // Also instants and flows: their places are asked for later.
+                        Item::Event(event) if !matches!(event.kind, EventKind::Counter(_)) => {
+                            slices.tagged(event, 0, &mut late);
+                        }
+                        item => slices.item(item, &mut late),
+                    }
                 }
                 Ok(None) => break,
                 Err(e) if e.is_truncated() => break,

@@ -71,7 +71,12 @@ fn differences(name: &str, trace: &Path) -> String {
         if EXCEPTIONS.iter().any(|(of, excepted, _)| name.starts_with(of) && *excepted == table) {
             continue;
         }
-        let (before, after) = (same(&judged, table), same(&exported, table));
+        let (mut before, mut after) = (same(&judged, table), same(&exported, table));
+        if table == "arguments" {
+            // An argument of the begin and of the end: the importer shows the later one.
+            before.dedup();
+            after.dedup();
+        }
         if before == after {
             continue;
         }
@@ -86,7 +91,10 @@ fn differences(name: &str, trace: &Path) -> String {
 }
 
 /// What an importer shows otherwise, and why.
-const EXCEPTIONS: &[(&str, &str, &str)] = &[];
+const EXCEPTIONS: &[(&str, &str, &str)] = &[
+    ("viztracer.json", "arguments", "JSON's importer leaves out what is null in a list, and counts on"),
+    ("tracing_chrome", "slices", "JSON's importer takes thread 0 for the process's first"),
+];
 
 #[track_caller]
 fn are_the_same(recordings: &[(&str, &dyn Fn(&Session))]) {
@@ -114,7 +122,7 @@ fn recordings_have_the_rows_of_trace_processor() {
         trace_instant!("t", "note", flow: &flow);
         trace_scope!("t", "to", end_flow: &flow);
     };
-    are_the_same(&[("everything", &|_| everything()), ("links", &flows)]);
+    are_the_same(&[("everything", &|_: &Session| everything()), ("links", &flows)]);
 }
 
 #[test]
