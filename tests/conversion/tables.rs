@@ -72,6 +72,11 @@ fn differences(name: &str, trace: &Path) -> String {
             continue;
         }
         let (mut before, mut after) = (same(&judged, table), same(&exported, table));
+        if table == "threads" {
+            // The importer makes a thread without a name for each process that has none of its id.
+            let is_made = |row: &String| row.split('\t').nth(1) == Some("NULL");
+            before.retain(|row| !is_made(row) || after.contains(row));
+        }
         if table == "arguments" {
             // An argument of the begin and of the end: the importer shows the later one.
             before.dedup();
@@ -90,10 +95,15 @@ fn differences(name: &str, trace: &Path) -> String {
     all
 }
 
+const NUMBERED: &str = "processes and threads with a text as id, which got a number";
+
 /// What an importer shows otherwise, and why.
 const EXCEPTIONS: &[(&str, &str, &str)] = &[
     ("viztracer.json", "arguments", "JSON's importer leaves out what is null in a list, and counts on"),
     ("tracing_chrome", "slices", "JSON's importer takes thread 0 for the process's first"),
+    ("no_end.json", "slices", NUMBERED),
+    ("no_end.json", "threads", NUMBERED),
+    ("no_end.json", "processes", NUMBERED),
 ];
 
 #[track_caller]
