@@ -25,8 +25,13 @@ impl Reading<'_> {
             EventKind::Complete { duration } => event.time.saturating_add(duration.max(0)),
             _ => event.time,
         };
-        let name = event.name.id.map_or(event.name.text.len() as u64, |id| u64::from(id.0) << 32);
-        self.summary.facts.event(event.time, end, name ^ u64::from(event.track.0));
+        // As that of an event in brief.
+        let name = match (event.kind, event.name.id) {
+            (EventKind::Counter(_), _) => 0,
+            (_, Some(id)) => id.0.wrapping_add(1),
+            (_, None) => 0,
+        };
+        self.summary.facts.event(event.time, end, event.track, name);
         match event.kind {
             EventKind::Counter(value) => self.counter(event.track, event.time, value)?,
             EventKind::End => self.end(event, number, slices),

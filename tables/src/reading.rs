@@ -93,6 +93,9 @@ impl Reading<'_> {
             if takes_briefs {
                 reader.briefs(BriefUse::Counting, &mut context, &mut briefs);
                 let first = self.count(briefs.len()).map_err(Error::Sink)?;
+                for brief in &briefs {
+                    self.summary.facts.event(brief.time, brief.time, brief.track, brief.name);
+                }
                 if self.wanted.has_table(TableId::Slice) {
                     slices.tagged_briefs(&briefs, first, &context.strings, &mut self.pairs);
                 }

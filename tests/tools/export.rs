@@ -127,6 +127,10 @@ fn loss_is_in_the_table_by_reason() {
         std::fs::copy(trace.path(), folder.path().join(&input)).expect("a copy");
         let done = export(folder.path(), &[&input]);
         assert!(done.status.success(), "{}", stderr(&done));
+        // The place is the same, whichever tables are written.
+        let again = export(folder.path(), &[&input, "--table", "slice"]);
+        assert!(again.status.success(), "{}", stderr(&again));
+        assert_eq!(files(&folder.path().join("out")).len(), 10, "{format:?}");
         let sql =
             "select lost_buffer_full, lost_too_large, losses > 0, lost_damaged, date != 'unknown' from trace";
         let answers = ask(&folder.path().join("out"), &[sql]);
