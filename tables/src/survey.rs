@@ -60,6 +60,7 @@ impl Survey {
                 Err(e) => return Err(Error::Read(e)),
             }
         }
+        slices.finish(&mut late).map_err(Error::Scratch)?;
         survey.is_late = late.0;
         survey.owners.finish();
         survey.timeline.finish();
