@@ -75,10 +75,10 @@ impl Survey {
             Item::Track(track) => self.owners.set(track),
             Item::Scheduling(scheduling) if wants_states(wanted) => self.timeline.add(scheduling),
             Item::Sample(_) | Item::Symbols(_) if wants_samples(wanted) => self.samples.item(item),
-            Item::Event(event) if matches!(event.kind, EventKind::Complete { .. }) => {
-                if !slices.has_intervals(event.track) {
-                    self.intervals.push(event.track);
-                }
+            Item::Event(event)
+                if matches!(event.kind, EventKind::Complete { .. }) && !slices.has_intervals(event.track) =>
+            {
+                self.intervals.push(event.track);
             }
             _ => {}
         }

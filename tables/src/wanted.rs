@@ -4,6 +4,9 @@ use std::fmt;
 
 use crate::schema::{TABLES, TableId};
 
+/// Whether a category passes.
+type Filter = Box<dyn Fn(&str) -> bool + Send>;
+
 /// Which tables and columns a caller wants. The rest is not computed.
 ///
 /// ```
@@ -16,7 +19,7 @@ use crate::schema::{TABLES, TableId};
 pub struct Wanted {
     /// A bit for each column, for each table.
     columns: [u64; TABLES.len()],
-    category: Option<Box<dyn Fn(&str) -> bool + Send>>,
+    category: Option<Filter>,
 }
 
 impl fmt::Debug for Wanted {

@@ -110,8 +110,8 @@ impl Slices {
         self.keys
     }
 
-    /// Prepares for complete slices on a track that has none yet, as an earlier reading has shown. Points that
-    /// precede them are then shown with the slices around them.
+    /// Prepares for complete slices on a track that has none yet, as an earlier reading has shown. Points and
+    /// slices that precede them are then shown with the slices around them.
     pub fn expect_intervals(&mut self, track: TrackId) {
         self.track(track).expect_intervals();
     }

@@ -26,6 +26,8 @@ pub(super) struct TrackSlices {
     before: Option<(i64, i64, i64)>,
     /// Complete slices, if there are any.
     intervals: Option<Box<Intervals>>,
+    /// Whether slices with a begin and an end are stored too, because a complete slice may come around them.
+    is_tree: bool,
 }
 
 impl TrackSlices {
@@ -105,6 +107,9 @@ impl TrackSlices {
     /// Ends the innermost slice.
     #[inline]
     fn close(&mut self, time: i64, sink: &mut TrackSink<'_, impl SliceSink>) {
+        if self.is_tree {
+            return self.close_in_tree(time, sink);
+        }
         let Some(slice) = self.pop(time, sink) else { return };
         let Slice { start, duration, .. } = slice;
         if time < start {
@@ -119,6 +124,15 @@ impl TrackSlices {
             let (first, _, emitted) = self.before.unwrap_or((start, time, 0));
             self.before = Some((first, start + duration, emitted.saturating_add(duration)));
         }
+    }
+
+    /// Ends the innermost slice, and stores it as if it were complete.
+    #[inline(never)]
+    fn close_in_tree(&mut self, time: i64, sink: &mut TrackSink<'_, impl SliceSink>) {
+        let Some(Frame { name, category, start, tag, .. }) = self.stack.pop() else { return };
+        let (track, duration) = (sink.track, time.saturating_sub(start));
+        let change = Change::Complete { duration };
+        self.complete(&Entry { time: start, track, change, name, category, tag }, duration, sink);
     }
 
     /// Removes the innermost slice and ends it at `time`. Emits the intervals inside it first.
@@ -148,6 +162,7 @@ impl TrackSlices {
     /// Prepares for complete slices.
     pub(super) fn expect_intervals(&mut self) {
         self.intervals.get_or_insert_default();
+        self.is_tree = true;
     }
 
     #[inline(never)]
