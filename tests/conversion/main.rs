@@ -13,7 +13,6 @@ mod merging;
 mod others;
 mod packets;
 mod scheduling;
-mod tables;
 mod track_event;
 
 use std::io::{Cursor, Read};

@@ -2,7 +2,6 @@
 
 mod diff;
 mod explain;
-mod export;
 mod looks;
 mod order;
 mod others;
