@@ -13,7 +13,7 @@ use crate::folded::{draw, step};
 use crate::input::identity;
 use crate::outcome::Outcome;
 use crate::output::Output;
-use crate::samples::Samples;
+use hairline_convert::sampled::Samples;
 use crate::text::{complain, failed, grouped};
 use crate::trace::{ItemVisitor, ReadSummary, TraceArguments, unsorted};
 use crate::track_names::TrackNames;

@@ -6,6 +6,7 @@ mod completions;
 mod convert;
 mod diff;
 mod explain;
+mod export;
 mod flame;
 mod folded;
 mod format;
@@ -21,7 +22,6 @@ mod platform;
 mod record;
 mod recover;
 mod region;
-mod samples;
 mod snapshot;
 mod stats;
 mod table;
@@ -55,6 +55,7 @@ enum Command {
     Stats(stats::Arguments),
     Diff(diff::Arguments),
     Explain(explain::Arguments),
+    Export(export::Arguments),
     Flame(flame::Arguments),
     Top(top::Arguments),
     Validate(validate::Arguments),
@@ -87,6 +88,7 @@ pub fn main() -> ExitCode {
         Command::Stats(arguments) => stats::run(&arguments).into(),
         Command::Diff(arguments) => diff::run(&arguments).into(),
         Command::Explain(arguments) => explain::run(&arguments).into(),
+        Command::Export(arguments) => export::run(&arguments).into(),
         Command::Flame(arguments) => flame::run(&arguments).into(),
         Command::Top(arguments) => top::run(&arguments).into(),
         Command::Validate(arguments) => validate::run(&arguments).into(),

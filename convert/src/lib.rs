@@ -41,6 +41,7 @@ mod nesting;
 mod open;
 mod readings;
 mod report;
+pub mod sampled;
 mod samples;
 mod scheduling;
 mod shared_ids;

@@ -221,6 +221,15 @@ impl Timeline {
         self.names.get(&tid).map(|name| &**name)
     }
 
+    /// The ids of all threads with changes, in ascending order.
+    #[must_use]
+    pub fn threads(&self) -> Vec<u64> {
+        let has_changes = self.threads.iter().filter(|(_, thread)| !thread.changes.is_empty());
+        let mut all: Vec<u64> = has_changes.map(|(tid, _)| *tid).collect();
+        all.sort_unstable();
+        all
+    }
+
     /// Whether the trace has changes of this thread.
     #[must_use]
     pub fn has(&self, tid: u64) -> bool {

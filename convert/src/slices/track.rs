@@ -3,7 +3,7 @@
 use crate::slices::entry::{Change, Entry};
 use crate::slices::intervals::{Intervals, Misplaced};
 use crate::slices::keys::Key;
-use crate::slices::slice::{Defect, Frame, Slice, SliceSink, TrackSink};
+use crate::slices::slice::{Defect, Frame, Point, Slice, SliceSink, TrackSink};
 
 /// The limit for open slices on all tracks together. A begin has a few bytes of input, but an open slice
 /// needs many times more memory.
@@ -26,6 +26,8 @@ pub(super) struct TrackSlices {
     before: Option<(i64, i64, i64)>,
     /// Complete slices, if there are any.
     intervals: Option<Box<Intervals>>,
+    /// Whether slices with a begin and an end are stored too, because a complete slice may come around them.
+    is_tree: bool,
 }
 
 impl TrackSlices {
@@ -42,26 +44,28 @@ impl TrackSlices {
 
     #[inline(always)] // for every event
     pub(super) fn take(&mut self, entry: &Entry, open: &mut usize, sink: &mut TrackSink<'_, impl SliceSink>) {
-        let Entry { time, change, name, category, .. } = *entry;
+        let Entry { time, change, name, category, tag, .. } = *entry;
         match change {
             Change::Begin if *open < MOST_OPEN => {
                 *open += 1;
                 if self.stack.capacity() == 0 {
                     self.stack.reserve_exact(1); // all that most threads of a trace with a million need
                 }
-                self.stack.push(Frame::new(name, category, time));
+                self.stack.push(Frame::new(name, category, time, tag));
             }
             Change::Begin => {
                 self.without_room += 1;
                 sink.defect(Defect::TooManyOpen, time, name);
             }
-            Change::End => self.end(time, name, open, sink),
+            Change::End => self.end(entry, open, sink),
             Change::Complete { duration } => self.complete(entry, duration, sink),
+            Change::Point => self.point(entry, sink),
         }
     }
 
     #[inline(always)] // as `take`
-    fn end(&mut self, time: i64, name: Key, open: &mut usize, sink: &mut TrackSink<'_, impl SliceSink>) {
+    fn end(&mut self, entry: &Entry, open: &mut usize, sink: &mut TrackSink<'_, impl SliceSink>) {
+        let Entry { time, name, tag, .. } = *entry;
         if self.without_room > 0 {
             self.without_room -= 1;
             return;
@@ -77,6 +81,9 @@ impl TrackSlices {
             self.close_inner(time, ends, open, sink);
         }
         *open -= 1;
+        if tag != 0 {
+            sink.sink.ends(&self.stack[ends], tag);
+        }
         self.close(time, sink);
     }
 
@@ -100,6 +107,9 @@ impl TrackSlices {
     /// Ends the innermost slice.
     #[inline]
     fn close(&mut self, time: i64, sink: &mut TrackSink<'_, impl SliceSink>) {
+        if self.is_tree {
+            return self.close_in_tree(time, sink);
+        }
         let Some(slice) = self.pop(time, sink) else { return };
         let Slice { start, duration, .. } = slice;
         if time < start {
@@ -116,10 +126,19 @@ impl TrackSlices {
         }
     }
 
+    /// Ends the innermost slice, and stores it as if it were complete.
+    #[inline(never)]
+    fn close_in_tree(&mut self, time: i64, sink: &mut TrackSink<'_, impl SliceSink>) {
+        let Some(Frame { name, category, start, tag, .. }) = self.stack.pop() else { return };
+        let (track, duration) = (sink.track, time.saturating_sub(start));
+        let change = Change::Complete { duration };
+        self.complete(&Entry { time: start, track, change, name, category, tag }, duration, sink);
+    }
+
     /// Removes the innermost slice and ends it at `time`. Emits the intervals inside it first.
     #[inline]
     fn pop(&mut self, time: i64, sink: &mut TrackSink<'_, impl SliceSink>) -> Option<Slice> {
-        let &Frame { name, category, start, mut inner, .. } = self.stack.last()?;
+        let &Frame { name, category, start, tag, mut inner, .. } = self.stack.last()?;
         if let Some(intervals) = &mut self.intervals {
             inner = inner.saturating_add(intervals.emit_from(start, &mut self.stack, sink));
         }
@@ -127,12 +146,28 @@ impl TrackSlices {
         let duration = time.saturating_sub(start).max(0);
         let self_time = duration.saturating_sub(inner).max(0);
         let busy = if self.stack.is_empty() { duration } else { 0 };
-        Some(Slice { track: sink.track, name, category, start, duration, self_time, busy })
+        Some(Slice { track: sink.track, name, category, start, duration, self_time, busy, tag })
+    }
+
+    /// Shows a point. With complete slices on the track, those around it may still come.
+    #[inline(never)]
+    fn point(&mut self, entry: &Entry, sink: &mut TrackSink<'_, impl SliceSink>) {
+        let Entry { time, name, category, tag, track, .. } = *entry;
+        let is_put = self.intervals.as_mut().is_some_and(|intervals| intervals.add_point(entry));
+        if !is_put {
+            sink.sink.point(&Point { track, name, category, time, tag }, &mut self.stack);
+        }
+    }
+
+    /// Prepares for complete slices.
+    pub(super) fn expect_intervals(&mut self) {
+        self.intervals.get_or_insert_default();
+        self.is_tree = true;
     }
 
     #[inline(never)]
     fn complete(&mut self, entry: &Entry, duration: i64, sink: &mut TrackSink<'_, impl SliceSink>) {
-        let Entry { time, name, category, .. } = *entry;
+        let Entry { time, name, category, tag, .. } = *entry;
         let intervals = self.intervals.get_or_insert_with(|| {
             let mut intervals = Box::new(Intervals::default());
             if let Some((start, end, emitted)) = self.before {
@@ -144,13 +179,14 @@ impl TrackSlices {
             sink.defect(Defect::EndsBeforeBegin, time, name);
         }
         let duration = duration.max(0);
-        match intervals.add(time, time.saturating_add(duration), name, category) {
+        match intervals.add(entry, time.saturating_add(duration)) {
             Ok(()) => {}
             Err(Misplaced::Overlaps) => sink.defect(Defect::Overlaps, time, name),
             Err(Misplaced::TooDeep) => {
                 sink.defect(Defect::TooDeep, time, name);
                 let (track, start) = (sink.track, time);
-                let slice = Slice { track, name, category, start, duration, self_time: duration, busy: 0 };
+                let self_time = duration;
+                let slice = Slice { track, name, category, start, duration, self_time, busy: 0, tag };
                 sink.sink.slice(&slice, &mut self.stack);
             }
         }

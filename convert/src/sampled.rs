@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use hairline_convert::{Item, Sample, SampleKind, StackFrame, Symbols};
+use crate::{Item, Sample, SampleKind, StackFrame, Symbols};
 
 /// The limit for samples, 16 bytes each.
 const MOST_SAMPLES: usize = 1 << 22;
@@ -13,13 +13,13 @@ const MOST_SYMBOLS: usize = 1 << 20;
 /// The limit for frames of one stack: the outermost ones, and the innermost.
 const MOST_FRAMES: usize = 512;
 
-/// A stack: the number of its innermost frame in the tree.
+/// A stack: the number of its innermost frame in the tree, from 0 without gaps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct StackId(u32);
+pub struct StackId(pub u32);
 
 /// The samples of a trace.
 #[derive(Debug, Default)]
-pub(crate) struct Samples {
+pub struct Samples {
     /// By process and thread.
     on_cpu: HashMap<(u64, u64), Vec<(i64, StackId)>>,
     off_cpu: HashMap<(u64, u64), Vec<(i64, StackId)>>,
@@ -31,7 +31,8 @@ pub(crate) struct Samples {
     module_names: Vec<String>,
     symbols: HashMap<(u32, u64), Box<[String]>>,
     count: usize,
-    pub(crate) left_out: u64,
+    /// The number of samples for which there was no room.
+    pub left_out: u64,
 }
 
 #[derive(Debug)]
@@ -49,7 +50,7 @@ struct FrameKey {
 
 impl Samples {
     /// Stores an item, if it is a sample or a symbol.
-    pub(crate) fn item(&mut self, item: &Item<'_>) {
+    pub fn item(&mut self, item: &Item<'_>) {
         match item {
             Item::Sample(sample) => self.add(sample),
             Item::Symbols(symbols) => self.symbols(symbols),
@@ -142,19 +143,27 @@ impl Samples {
     }
 
     /// Sorts the samples. Call it before the first question.
-    pub(crate) fn finish(&mut self) {
+    pub fn finish(&mut self) {
         let all = self.on_cpu.values_mut().chain(self.off_cpu.values_mut());
         all.for_each(|samples| samples.sort_by_key(|(time, _)| *time));
     }
 
     /// The number of samples.
-    pub(crate) fn len(&self) -> usize {
+    #[must_use]
+    pub fn len(&self) -> usize {
         self.count
+    }
+
+    /// Whether there are no samples.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
     }
 
     /// The samples of a thread from `start` until before `end`, those in which it ran or those in which it
     /// left its processor. The thread is that of a process, which may be unknown (0) in its samples.
-    pub(crate) fn of(&self, kind: SampleKind, thread: (u64, u64), start: i64, end: i64) -> &[(i64, StackId)] {
+    #[must_use]
+    pub fn of(&self, kind: SampleKind, thread: (u64, u64), start: i64, end: i64) -> &[(i64, StackId)] {
         let of_kind = match kind {
             SampleKind::OnCpu => &self.on_cpu,
             SampleKind::OffCpu => &self.off_cpu,
@@ -167,12 +176,34 @@ impl Samples {
     }
 
     /// All samples in which a thread ran: threads and stacks.
-    pub(crate) fn all_on_cpu(&self) -> impl Iterator<Item = (u64, StackId)> {
+    pub fn all_on_cpu(&self) -> impl Iterator<Item = (u64, StackId)> {
         self.on_cpu.iter().flat_map(|((_, tid), samples)| samples.iter().map(|(_, stack)| (*tid, *stack)))
     }
 
+    /// Shows all samples of a kind: process and thread, time and stack. A thread's samples follow each other.
+    pub fn each(&self, kind: SampleKind, show: &mut dyn FnMut((u64, u64), i64, StackId)) {
+        let of_kind = match kind {
+            SampleKind::OnCpu => &self.on_cpu,
+            SampleKind::OffCpu => &self.off_cpu,
+        };
+        let mut threads: Vec<_> = of_kind.iter().collect();
+        threads.sort_unstable_by_key(|(thread, _)| **thread);
+        for (thread, samples) in threads {
+            samples.iter().for_each(|(time, stack)| show(*thread, *time, *stack));
+        }
+    }
+
+    /// The build id of the program or library with a file name, if any sample is in it.
+    #[must_use]
+    pub fn build_id(&self, file: &str) -> Option<&[u8]> {
+        let is_it = |path: &str| path.rsplit('/').next() == Some(file);
+        let known = self.modules.keys().filter(|(path, id)| is_it(path) && !id.is_empty());
+        known.map(|(_, id)| id.as_slice()).min()
+    }
+
     /// The names of the functions of a stack, the outermost first.
-    pub(crate) fn names(&self, stack: StackId) -> Vec<String> {
+    #[must_use]
+    pub fn names(&self, stack: StackId) -> Vec<String> {
         let mut frames = Vec::new();
         let mut next = Some(stack);
         while let Some(StackId(id)) = next {
@@ -200,7 +231,8 @@ impl Samples {
     }
 
     /// The innermost function of a stack.
-    pub(crate) fn leaf(&self, stack: StackId) -> String {
+    #[must_use]
+    pub fn leaf(&self, stack: StackId) -> String {
         let frame = self.nodes[stack.0 as usize].frame;
         self.frame_names(frame).pop().unwrap_or_default()
     }

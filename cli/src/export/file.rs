@@ -1,0 +1,227 @@
+//! The Parquet files of a trace, one for each table.
+//!
+//! A file is written beside its place under a name that engines pass over, and renamed when all files are complete.
+//! Integers are delta-encoded, since times, ids and owners grow or repeat; texts have a dictionary; zstd compresses
+//! both.
+
+use std::borrow::Cow;
+use std::fs::File;
+use std::io::{self, BufWriter};
+use std::path::Path;
+use std::sync::Arc;
+
+use hairline_tables::{Batch, Data, Kind, MOST_ROWS, TableId, VERSION, Values};
+use parquet::basic::{Compression, Encoding, LogicalType, Repetition, Type as Physical, ZstdLevel};
+use parquet::data_type::{BoolType, DoubleType, Int64Type};
+use parquet::errors::ParquetError;
+use parquet::file::metadata::{KeyValue, SortingColumn};
+use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
+use parquet::schema::types::{ColumnDescPtr, ColumnPath, Type};
+use tempfile::NamedTempFile;
+use zstd::bulk::Compressor;
+
+use crate::export::place::Place;
+use crate::export::texts::Texts;
+use crate::platform::{self, remove_at_end};
+
+/// The number of rows in a row group at most: a batch.
+pub(super) const ROW_GROUP: usize = MOST_ROWS;
+/// The name of the only file in a trace's folder.
+const NAME: &str = "part-0.parquet";
+
+/// The unfinished files of a trace.
+pub(super) struct Files {
+    all: Vec<(TableId, TableFile)>,
+    compressor: Compressor<'static>,
+}
+
+struct TableFile {
+    written: NamedTempFile,
+    writer: SerializedFileWriter<BufWriter<File>>,
+}
+
+type Group<'g> = SerializedRowGroupWriter<'g, BufWriter<File>>;
+
+impl Files {
+    /// Creates the files in a folder, which is created too.
+    pub(super) fn create(folder: &Path, tables: &[TableId]) -> io::Result<Self> {
+        std::fs::create_dir_all(folder)?;
+        let all = tables.iter().map(|table| Ok((*table, TableFile::create(folder, *table)?)));
+        let compressor = Compressor::new(ZstdLevel::default().compression_level())?;
+        Ok(Self { all: all.collect::<io::Result<_>>()?, compressor })
+    }
+
+    /// Writes a batch as a row group.
+    pub(super) fn write(&mut self, batch: &Batch) -> io::Result<()> {
+        let Some((_, file)) = self.all.iter_mut().find(|(table, _)| *table == batch.table) else {
+            return Ok(());
+        };
+        let columns = file.writer.schema_descr().columns().to_vec();
+        let mut group = file.writer.next_row_group().map_err(failure)?;
+        for (values, column) in batch.columns.iter().flatten().zip(&columns) {
+            put(values, column, &mut group, &mut self.compressor).map_err(failure)?;
+        }
+        group.close().map(drop).map_err(failure)
+    }
+
+    /// Ends the files and moves them to their places. Returns their bytes.
+    pub(super) fn keep(self, folder: &Path, place: &Place) -> io::Result<u64> {
+        let (mut complete, mut bytes) = (Vec::new(), 0);
+        for (table, file) in self.all {
+            let written = file.finish()?;
+            bytes += written.as_file().metadata()?.len();
+            complete.push((table, written));
+        }
+        for (table, written) in complete {
+            let folder = folder.join(table.table().name);
+            let own = folder.join(place.folder());
+            std::fs::create_dir_all(&own)?;
+            written.persist(own.join(NAME)).map_err(|e| e.error)?;
+            remove_others(&folder, place)?;
+        }
+        Ok(bytes)
+    }
+}
+
+impl TableFile {
+    fn create(folder: &Path, table: TableId) -> io::Result<Self> {
+        let written =
+            tempfile::Builder::new().prefix(".hairline-").make_in(folder, platform::create_private)?;
+        remove_at_end(written.path())?;
+        let output = BufWriter::with_capacity(1 << 18, written.as_file().try_clone()?);
+        let writer = SerializedFileWriter::new(output, schema(table).map_err(failure)?, properties(table));
+        Ok(Self { written, writer: writer.map_err(failure)? })
+    }
+
+    fn finish(mut self) -> io::Result<NamedTempFile> {
+        self.writer.finish().map_err(failure)?;
+        io::Write::flush(self.writer.inner_mut())?;
+        platform::give_usual_mode(self.written.as_file())?;
+        Ok(self.written)
+    }
+}
+
+/// Removes the files that an earlier export of the trace wrote for another date or service. An empty folder is
+/// removed too.
+fn remove_others(folder: &Path, place: &Place) -> io::Result<()> {
+    let own = folder.join(place.folder());
+    let last = own.file_name().unwrap_or_default();
+    for date in folders(folder, "date=")? {
+        for service in folders(&date, "service=")? {
+            let other = service.join(last);
+            if other != own && std::fs::remove_file(other.join(NAME)).is_ok() {
+                // A folder with something else in it stays.
+                let _ = std::fs::remove_dir(&other).and_then(|()| std::fs::remove_dir(&service));
+                let _ = std::fs::remove_dir(&date);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The folders in a folder whose names begin so. Links are passed over.
+fn folders(folder: &Path, prefix: &str) -> io::Result<Vec<std::path::PathBuf>> {
+    let mut all = Vec::new();
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        let is_one = entry.file_name().to_string_lossy().starts_with(prefix);
+        if is_one && entry.file_type()?.is_dir() {
+            all.push(entry.path());
+        }
+    }
+    Ok(all)
+}
+
+fn failure(e: ParquetError) -> io::Error {
+    match e {
+        ParquetError::External(e) => match e.downcast::<io::Error>() {
+            Ok(e) => *e,
+            Err(e) => io::Error::other(e),
+        },
+        e => io::Error::other(e),
+    }
+}
+
+/// The columns of a table as Parquet's types.
+fn schema(table: TableId) -> Result<Arc<Type>, ParquetError> {
+    let columns = table.table().columns.iter().map(|column| {
+        let physical = match column.kind {
+            Kind::Int => Physical::INT64,
+            Kind::Float => Physical::DOUBLE,
+            Kind::Bool => Physical::BOOLEAN,
+            Kind::Text => Physical::BYTE_ARRAY,
+        };
+        let repetition = if column.is_optional { Repetition::OPTIONAL } else { Repetition::REQUIRED };
+        Type::primitive_type_builder(column.name, physical)
+            .with_repetition(repetition)
+            .with_logical_type((column.kind == Kind::Text).then_some(LogicalType::String))
+            .build()
+            .map(Arc::new)
+    });
+    let columns = columns.collect::<Result<Vec<_>, _>>()?;
+    Type::group_type_builder(table.table().name).with_fields(columns).build().map(Arc::new)
+}
+
+fn properties(table: TableId) -> Arc<WriterProperties> {
+    let about = [("hairline.table", table.table().name.to_owned()), ("hairline.schema", VERSION.to_string())];
+    let about = about.map(|(key, value)| KeyValue::new(key.to_owned(), value)).to_vec();
+    let sorted_by = table.table().sorted_by.and_then(|column| i32::try_from(column).ok());
+    let sorted =
+        sorted_by.map(|column_idx| vec![SortingColumn { column_idx, descending: false, nulls_first: false }]);
+    let mut properties = WriterProperties::builder()
+        .set_created_by(concat!("hairline version ", env!("CARGO_PKG_VERSION")).to_owned())
+        .set_compression(Compression::ZSTD(ZstdLevel::default()))
+        .set_statistics_enabled(EnabledStatistics::Chunk)
+        .set_offset_index_disabled(true)
+        .set_max_row_group_row_count(Some(ROW_GROUP))
+        .set_key_value_metadata(Some(about))
+        .set_dictionary_enabled(false) // that of texts is ours
+        .set_sorting_columns(sorted);
+    for column in table.table().columns.iter().filter(|column| column.kind == Kind::Int) {
+        properties =
+            properties.set_column_encoding(ColumnPath::from(column.name), Encoding::DELTA_BINARY_PACKED);
+    }
+    Arc::new(properties.build())
+}
+
+/// Writes a column of a row group.
+fn put(
+    values: &Values,
+    column: &ColumnDescPtr,
+    group: &mut Group<'_>,
+    compressor: &mut Compressor<'_>,
+) -> Result<(), ParquetError> {
+    let valid = &values.is_valid;
+    if let Data::Text { codes, texts } = &values.data {
+        let codes = existing(codes, valid);
+        let texts = Texts { codes: &codes, texts, is_valid: valid };
+        let (bytes, about) = texts.chunk(column, compressor)?;
+        return group.append_column(&bytes, about);
+    }
+    // Parquet stores only the values that exist, and for each row whether it has one.
+    let levels: Option<Vec<i16>> = (column.max_def_level() > 0).then(|| match valid.is_empty() {
+        true => vec![1; values.data.len()],
+        false => valid.iter().map(|is_valid| i16::from(*is_valid)).collect(),
+    });
+    let levels = levels.as_deref();
+    let Some(mut writer) = group.next_column()? else {
+        return Err(ParquetError::General("a column that the schema does not have".to_owned()));
+    };
+    match &values.data {
+        Data::Int(all) => writer.typed::<Int64Type>().write_batch(&existing(all, valid), levels, None)?,
+        Data::Float(all) => writer.typed::<DoubleType>().write_batch(&existing(all, valid), levels, None)?,
+        Data::Bool(all) => writer.typed::<BoolType>().write_batch(&existing(all, valid), levels, None)?,
+        Data::Text { .. } => 0,
+    };
+    writer.close()
+}
+
+/// The values of the rows that have one.
+fn existing<'v, T: Copy>(values: &'v [T], is_valid: &[bool]) -> Cow<'v, [T]> {
+    if is_valid.is_empty() {
+        return values.into();
+    }
+    let existing = values.iter().zip(is_valid).filter(|(_, is_valid)| **is_valid);
+    existing.map(|(value, _)| *value).collect::<Vec<T>>().into()
+}

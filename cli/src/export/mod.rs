@@ -1,0 +1,175 @@
+//! `hairline export`
+
+mod file;
+mod place;
+mod texts;
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+use hairline::Filter;
+use hairline_convert::{Error, Report, TraceReader};
+use hairline_tables::{Batch, Sink, Source, Summary, TableId, Wanted, read};
+
+use crate::export::file::{Files, ROW_GROUP};
+use crate::export::place::Place;
+use crate::format::FormatArgument;
+use crate::input::{Input, is_standard, stream_identity};
+use crate::outcome::Outcome;
+use crate::text::{complain, failed, grouped_count, say, size};
+
+/// Writes the tables of traces as Parquet files, for DuckDB, Spark, ClickHouse, pandas and other engines.
+///
+/// Each table has a folder: slice, instant, counter, flow, arg, thread, process, sched, sample, trace. In it are
+/// folders by date, service and trace, which engines read as columns (Hive's way):
+/// DIR/slice/date=2026-11-23/service=web/trace=6b0c.../part-0.parquet. Times are in nanoseconds on the trace's clock;
+/// the table `trace` has what to add for the time since 1970, and how many events are missing, by reason.
+///
+/// A file appears when it is complete, that of the table `trace` last. The same trace again replaces its files. A
+/// trace that ends early is exported up to there, with `is_whole` false in the table `trace`, and the exit code is 1;
+/// of a damaged trace nothing is written.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  hairline export run.pftrace -o traces
+  hairline export --service web *.fxt -o traces
+  hairline export --table slice,trace --category 'net,db.*' run.pftrace -o traces
+  duckdb -c \"select name, count(*), avg(duration) from 'traces/slice/**/*.parquet' group by 1\"")]
+pub(crate) struct Arguments {
+    /// The traces: .pftrace, .fxt or .json, compressed or not; - for stdin.
+    #[arg(value_name = "TRACE", required = true)]
+    traces: Vec<PathBuf>,
+    /// The folder of the tables. Created if it does not exist.
+    #[arg(short, long, value_name = "DIR")]
+    output: PathBuf,
+    /// The service in the path. Default: the name of the trace's process.
+    #[arg(long, value_name = "NAME")]
+    service: Option<String>,
+    /// Write only these tables.
+    #[arg(long, visible_alias = "tables", value_name = "TABLES", value_delimiter = ',')]
+    #[arg(value_parser = table)]
+    table: Vec<TableId>,
+    /// Write only slices and instants of these categories, with their arguments and flows:
+    /// "net,db.*,-db.verbose", as in HAIRLINE_CATEGORIES.
+    #[arg(long, visible_alias = "categories", value_name = "FILTER", allow_hyphen_values = true)]
+    #[arg(value_parser = Filter::parse)]
+    category: Option<Filter>,
+    /// The traces' format. Default: by their first bytes.
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    from: Option<FormatArgument>,
+    /// Write nothing of a trace of which the tables cannot have everything.
+    #[arg(long)]
+    strict: bool,
+}
+
+fn table(name: &str) -> Result<TableId, String> {
+    TableId::by_name(name).ok_or_else(|| {
+        let all = TableId::ALL.map(|table| table.table().name);
+        format!("there is no such table; choose from {}", all.join(", "))
+    })
+}
+
+/// A trace that may be read twice.
+struct Trace<'p> {
+    path: &'p PathBuf,
+    from: Option<FormatArgument>,
+}
+
+impl Source for Trace<'_> {
+    fn open(&mut self) -> Result<Box<dyn TraceReader + '_>, Error> {
+        let reader = Input::open(self.path).map_err(Error::Input)?.trace(self.from)?;
+        Ok(reader)
+    }
+
+    fn is_repeatable(&self) -> bool {
+        !is_standard(self.path) && stream_identity(self.path).is_none()
+    }
+}
+
+impl Sink for Files {
+    fn batch(&mut self, batch: Batch) -> std::io::Result<()> {
+        self.write(&batch)
+    }
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Outcome {
+    let mut outcome = Outcome::Done;
+    if arguments.traces.iter().filter(|path| is_standard(path)).count() > 1 {
+        complain("stdin: it is more than one input, but can be read only once");
+        return Outcome::Usage;
+    }
+    let mut seen = HashSet::new();
+    for path in &arguments.traces {
+        let done = export(arguments, path, &mut seen).unwrap_or_else(failed);
+        outcome = outcome.max(done);
+    }
+    outcome
+}
+
+impl Arguments {
+    fn tables(&self) -> Vec<TableId> {
+        if self.table.is_empty() {
+            return TableId::ALL.to_vec();
+        }
+        TableId::ALL.into_iter().filter(|table| self.table.contains(table)).collect()
+    }
+
+    fn wanted(&self) -> Wanted {
+        let wanted = self.tables().into_iter().fold(Wanted::nothing(), Wanted::table);
+        match self.category.clone() {
+            Some(filter) => wanted.category(move |category| filter.matches(category)),
+            None => wanted,
+        }
+    }
+}
+
+/// Exports a trace. `seen`: the traces before it.
+fn export(arguments: &Arguments, path: &PathBuf, seen: &mut HashSet<String>) -> Result<Outcome, String> {
+    let name = if is_standard(path) { "stdin".to_owned() } else { path.display().to_string() };
+    let tables = arguments.tables();
+    let of_output = |e: std::io::Error| format!("{}: {e}", arguments.output.display());
+    let mut trace = Trace { path, from: arguments.from };
+    drop(trace.is_repeatable().then(|| Input::open(path)).transpose().map_err(|e| format!("{name}: {e}"))?);
+    let mut files = Files::create(&arguments.output, &tables).map_err(of_output)?;
+    let summary =
+        read(&mut trace, &arguments.wanted(), tempfile::tempfile, &mut files).map_err(|e| match e {
+            hairline_tables::Error::Read(e) => format!("{name}: {e}; nothing of it was written"),
+            hairline_tables::Error::Sink(e) => of_output(e),
+            e => e.to_string(),
+        })?;
+    if let Some(e) = summary.stopped.as_ref().filter(|_| summary.facts.events == 0) {
+        return Err(format!("{name}: {e}; nothing of it was written"));
+    }
+    let mut report = summary.report.clone();
+    report.add_all(&summary.left_out);
+    show(&name, &report);
+    if arguments.strict && !report.is_empty() {
+        complain(format_args!("{name}: not written, because the tables cannot have everything (--strict)"));
+        return Ok(Outcome::NotStrict);
+    }
+    let place = Place::of(&summary.facts, arguments.service.as_deref());
+    if !seen.insert(place.trace().to_owned()) {
+        complain(format_args!("{name}: it is the same trace as one before, and replaces it"));
+    }
+    let bytes = files.keep(&arguments.output, &place).map_err(of_output)?;
+    summarise(&name, &summary, bytes, &arguments.output.join(place.folder()));
+    let Some(e) = &summary.stopped else { return Ok(Outcome::Done) };
+    complain(format_args!("{name}: {e}; everything before that is in the tables"));
+    Ok(Outcome::Failed)
+}
+
+fn show(name: &str, report: &Report) {
+    if !report.is_empty() {
+        complain(format_args!("{name}: the tables differ from the trace:"));
+    }
+    report.iter().for_each(|(what, n)| complain(format_args!("{n:>9} {what}")));
+}
+
+/// One line: what was written, and where.
+fn summarise(name: &str, summary: &Summary, bytes: u64, place: &Path) {
+    let rows: u64 = summary.rows.iter().sum();
+    let slices = summary.rows[TableId::Slice as usize];
+    let (rows, slices) = (grouped_count(rows, "row"), grouped_count(slices, "slice"));
+    say(format_args!("{name}: {rows}, {slices}, {} in {}", size(bytes), place.display()));
+}
+
+const _: () = assert!(ROW_GROUP >= hairline_tables::MOST_ROWS);

@@ -1,0 +1,226 @@
+//! The second reading of a trace: makes rows.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io;
+
+use hairline_convert::sampled::Samples;
+use hairline_convert::slices::{Key, Keys, Slices};
+use hairline_convert::timeline::Timeline;
+use hairline_convert::{BriefUse, Context, Item, MOST_BRIEF, TraceReader, TrackId};
+
+use crate::flows::Flows;
+use crate::owners::Owners;
+use crate::pairs::{DEFECTS, Pairs};
+use crate::rows::Rows;
+use crate::schema::{TABLES, TableId};
+use crate::source::{Error, Sink, Source};
+use crate::summary::Summary;
+use crate::survey::Survey;
+use crate::waiting::{FlowPoint, LateEnd};
+use crate::wanted::Wanted;
+use crate::{about, states};
+
+/// Makes rows of a trace.
+pub(crate) struct Reading<'a> {
+    pub(crate) wanted: &'a Wanted,
+    pub(crate) sink: &'a mut dyn Sink,
+    pub(crate) tables: [Rows; TABLES.len()],
+    pub(crate) owners: Owners,
+    /// Whether the first reading has found what is not in order.
+    is_surveyed: bool,
+    pub(crate) timeline: Timeline,
+    samples: Samples,
+    pub(crate) pairs: Pairs,
+    pub(crate) flows: Flows,
+    /// Steps of flows and ends that wait in the builder of slices, by number.
+    pub(crate) flow_points: HashMap<u32, FlowPoint>,
+    pub(crate) late_ends: HashMap<u32, LateEnd>,
+    /// The bytes of `late_ends`.
+    pub(crate) late_bytes: usize,
+    /// Flows that end at the next slice of a track.
+    pub(crate) to_next: HashMap<TrackId, Vec<FlowPoint>>,
+    /// The number of the latest event, from 1.
+    pub(crate) number: u32,
+    pub(crate) summary: Summary,
+    /// Whether the categories pass the filter, by key.
+    passes: Vec<bool>,
+}
+
+/// See [`read`](crate::read).
+pub(crate) fn read(
+    source: &mut dyn Source,
+    wanted: &Wanted,
+    scratch: fn() -> io::Result<File>,
+    sink: &mut dyn Sink,
+) -> Result<Summary, Error> {
+    let survey = source.is_repeatable().then(|| Survey::read(source, wanted)).transpose()?;
+    let (is_surveyed, survey) = (survey.is_some(), survey.unwrap_or_default());
+    let mut slices = if survey.is_late { Slices::in_order(scratch) } else { Slices::new() };
+    survey.intervals.iter().for_each(|track| slices.expect_intervals(*track));
+    let mut reading = Reading {
+        wanted,
+        sink,
+        tables: TableId::ALL.map(|table| Rows::new(table, wanted)),
+        owners: survey.owners,
+        is_surveyed,
+        timeline: survey.timeline,
+        samples: survey.samples,
+        pairs: Pairs::default(),
+        flows: Flows::default(),
+        flow_points: HashMap::new(),
+        late_ends: HashMap::new(),
+        late_bytes: 0,
+        to_next: HashMap::new(),
+        number: 0,
+        summary: Summary::default(),
+        passes: Vec::new(),
+    };
+    let mut reader = source.open().map_err(Error::Read)?;
+    reading.all(&mut *reader, &mut slices)?;
+    reading.summary.report = reader.report().clone();
+    reading.summary.bytes = reader.position();
+    slices.finish(&mut reading.pairs).map_err(Error::Scratch)?;
+    reading.settle(slices.keys_mut()).and_then(|()| reading.finish()).map_err(Error::Sink)?;
+    Ok(reading.summary)
+}
+
+impl Reading<'_> {
+    fn all(&mut self, reader: &mut dyn TraceReader, slices: &mut Slices) -> Result<(), Error> {
+        let (mut context, mut briefs) = (Context::new(), Vec::with_capacity(MOST_BRIEF));
+        let takes_briefs = self.takes_briefs();
+        loop {
+            if takes_briefs {
+                reader.briefs(BriefUse::Counting, &mut context, &mut briefs);
+                let first = self.count(briefs.len()).map_err(Error::Sink)?;
+                for brief in &briefs {
+                    self.summary.facts.event(brief.time, brief.time, brief.track, brief.name);
+                }
+                if self.wanted.has_table(TableId::Slice) {
+                    slices.tagged_briefs(&briefs, first, &context.strings, &mut self.pairs);
+                }
+                self.settle_enough(slices)?;
+                if briefs.len() == MOST_BRIEF {
+                    continue;
+                }
+            }
+            match reader.next(&mut context) {
+                // By reference, because an item is large.
+                Ok(Some(ref item)) => self.item(item, slices).map_err(Error::Sink)?,
+                Ok(None) => return Ok(()),
+                Err(e) if e.is_truncated() => {
+                    self.summary.stopped = Some(e);
+                    return Ok(());
+                }
+                Err(e) => return Err(Error::Read(e)),
+            }
+            self.settle_enough(slices)?;
+        }
+    }
+
+    /// Whether nothing is wanted that events in brief do not say.
+    fn takes_briefs(&self) -> bool {
+        let others = [TableId::Instant, TableId::Counter, TableId::Flow, TableId::Arg, TableId::Trace];
+        others.iter().all(|table| !self.wanted.has_table(*table))
+    }
+
+    /// Numbers so many events. Returns the number of the first one.
+    pub(crate) fn count(&mut self, events: usize) -> io::Result<u32> {
+        let first = self.number.saturating_add(1);
+        let number = u32::try_from(events).ok().and_then(|events| self.number.checked_add(events));
+        self.number = number.ok_or_else(|| {
+            io::Error::other("the trace has more than 4,294,967,295 events: cut it into parts")
+        })?;
+        Ok(first)
+    }
+
+    fn settle_enough(&mut self, slices: &mut Slices) -> Result<(), Error> {
+        if self.pairs.is_enough() { self.settle(slices.keys_mut()).map_err(Error::Sink) } else { Ok(()) }
+    }
+
+    #[inline]
+    fn item(&mut self, item: &Item<'_>, slices: &mut Slices) -> io::Result<()> {
+        match item {
+            Item::Event(event) => return self.event(event, slices),
+            Item::Track(track) if !self.is_surveyed => {
+                self.settle(slices.keys_mut())?; // by the earlier description
+                self.owners.set(track);
+            }
+            Item::Scheduling(scheduling) if !self.is_surveyed => self.timeline.add(scheduling),
+            Item::Sample(_) | Item::Symbols(_) if !self.is_surveyed => self.samples.item(item),
+            item => self.summary.facts.item(item),
+        }
+        Ok(())
+    }
+
+    /// Makes rows of what is complete.
+    fn settle(&mut self, keys: &mut Keys) -> io::Result<()> {
+        let mut pairs = std::mem::take(&mut self.pairs);
+        let result = self.put(&pairs, keys);
+        pairs.slices.clear();
+        pairs.points.clear();
+        pairs.ends.clear();
+        self.pairs = pairs;
+        result
+    }
+
+    /// Whether categories pass the filter.
+    #[inline]
+    pub(crate) fn passes(&mut self, category: Key, keys: &Keys) -> bool {
+        if !self.wanted.has_filter() {
+            return true;
+        }
+        while self.passes.len() <= category.0 as usize {
+            let next = Key(self.passes.len() as u32); // the number of a key
+            self.passes.push(self.wanted.passes(keys.text(next)));
+        }
+        self.passes[category.0 as usize]
+    }
+
+    /// Makes the rows of the trace as a whole.
+    fn finish(&mut self) -> io::Result<()> {
+        if !self.is_surveyed {
+            self.timeline.finish();
+            self.samples.finish();
+        }
+        let Self { tables, owners, sink, .. } = self;
+        let [_, _, _, flow, _, threads, processes, sched, sample, _] = &mut *tables;
+        self.flows.finish(flow, *sink)?;
+        if threads.is_wanted() {
+            about::put_threads(owners, threads, *sink)?;
+        }
+        if processes.is_wanted() {
+            about::put_processes(owners, processes, *sink)?;
+        }
+        if sched.is_wanted() {
+            states::put_states(&self.timeline, owners, sched, *sink)?;
+        }
+        if sample.is_wanted() {
+            states::put_samples(&self.samples, owners, sample, *sink)?;
+        }
+        let facts = &mut self.summary.facts;
+        (facts.events, facts.executable) = (u64::from(self.number), owners.first_process_name());
+        let left_out = &mut self.summary.left_out;
+        for (count, (_, what)) in self.pairs.defects.iter().zip(DEFECTS) {
+            left_out.add_defects(what, *count);
+        }
+        left_out.add_many("ends with arguments or flows, but without a begin", self.late_ends.len() as u64);
+        left_out.add_many("steps of flows that lead to no arrow", self.flows.loose);
+        left_out.add_many("steps of flows for which there is no memory", self.flows.left_out);
+        left_out.add_many("changes of thread states for which there is no memory", self.timeline.left_out());
+        left_out.add_many("stack samples for which there is no memory", self.samples.left_out);
+        left_out.add_many("texts longer than 1 MiB, cut", tables_cut(tables));
+        if tables[TableId::Trace as usize].is_wanted() {
+            about::put_trace(&self.summary, &self.samples, &mut tables[TableId::Trace as usize], *sink)?;
+        }
+        for (rows, all) in tables.iter_mut().zip(&mut self.summary.rows) {
+            rows.flush(*sink)?;
+            *all = rows.all;
+        }
+        Ok(())
+    }
+}
+
+fn tables_cut(tables: &[Rows]) -> u64 {
+    tables.iter().map(|rows| rows.cut).sum()
+}

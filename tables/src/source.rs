@@ -1,0 +1,63 @@
+//! Where a trace comes from, and where its rows go.
+
+use std::io;
+
+use hairline_convert::TraceReader;
+
+use crate::batch::Batch;
+
+/// A trace that is read.
+pub trait Source {
+    /// Opens the trace from its first byte. Called a second time only if [`is_repeatable`](Self::is_repeatable).
+    ///
+    /// # Errors
+    /// Fails if the trace cannot be opened.
+    fn open(&mut self) -> Result<Box<dyn TraceReader + '_>, hairline_convert::Error>;
+
+    /// Whether the trace can be opened a second time. If not, the tables of threads' states and samples are
+    /// incomplete: see [`Summary::left_out`](crate::Summary::left_out).
+    fn is_repeatable(&self) -> bool {
+        true
+    }
+}
+
+/// Receives the rows of a trace.
+pub trait Sink {
+    /// Takes a batch. Batches of different tables come in any order.
+    ///
+    /// # Errors
+    /// An error ends the reading, and is returned from [`read`](crate::read).
+    fn batch(&mut self, batch: Batch) -> io::Result<()>;
+}
+
+/// Why a trace was not read, or only partly. Batches that a sink has are then of no use.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Error {
+    /// The trace cannot be read, or is damaged. The end of the file in the middle of a record is no error: see
+    /// [`Summary::stopped`](crate::Summary::stopped).
+    Read(hairline_convert::Error),
+    /// The temporary file for a trace that is not in order of time failed.
+    Scratch(io::Error),
+    /// The sink refused a batch.
+    Sink(io::Error),
+}
+
+impl std::fmt::Display for Error {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Read(e) => e.fmt(f),
+            Self::Scratch(e) => write!(f, "a temporary file for events that are not in order of time: {e}"),
+            Self::Sink(e) => e.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Read(e) => Some(e),
+            Self::Scratch(e) | Self::Sink(e) => Some(e),
+        }
+    }
+}

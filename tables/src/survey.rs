@@ -1,0 +1,96 @@
+//! The first reading of a trace: what must be known before the first row.
+
+use hairline_convert::sampled::Samples;
+use hairline_convert::slices::{Defect, Frame, Key, Slice, SliceSink, Slices};
+use hairline_convert::timeline::Timeline;
+use hairline_convert::{BriefUse, Context, EventKind, Item, MOST_BRIEF, TrackId};
+
+use crate::owners::Owners;
+use crate::schema::{TableId, slice};
+use crate::source::{Error, Source};
+use crate::wanted::Wanted;
+
+/// What the first reading finds.
+#[derive(Debug, Default)]
+pub(crate) struct Survey {
+    pub(crate) owners: Owners,
+    pub(crate) timeline: Timeline,
+    pub(crate) samples: Samples,
+    /// Tracks with complete slices.
+    pub(crate) intervals: Vec<TrackId>,
+    /// Whether events are so far from the order of time that all have to be sorted.
+    pub(crate) is_late: bool,
+}
+
+struct Lateness(bool);
+
+impl SliceSink for Lateness {
+    fn slice(&mut self, _: &Slice, _: &mut [Frame]) {}
+
+    fn defect(&mut self, what: Defect, _: TrackId, _: i64, _: Key) {
+        self.0 |= what == Defect::Late;
+    }
+}
+
+impl Survey {
+    /// Reads the whole trace.
+    pub(crate) fn read(source: &mut dyn Source, wanted: &Wanted) -> Result<Self, Error> {
+        let (mut survey, mut slices, mut late) = (Self::default(), Slices::new(), Lateness(false));
+        let (mut context, mut briefs) = (Context::new(), Vec::with_capacity(MOST_BRIEF));
+        let mut reader = source.open().map_err(Error::Read)?;
+        loop {
+            reader.briefs(BriefUse::Counting, &mut context, &mut briefs);
+            slices.briefs(&briefs, &context.strings, &mut late);
+            if briefs.len() == MOST_BRIEF {
+                continue;
+            }
+            match reader.next(&mut context) {
+                Ok(Some(ref item)) => {
+                    survey.item(item, &slices, wanted);
+                    match item {
+                        // Also instants and flows: their places are asked for later.
+                        Item::Event(event) if !matches!(event.kind, EventKind::Counter(_)) => {
+                            slices.tagged(event, 0, &mut late);
+                        }
+                        item => slices.item(item, &mut late),
+                    }
+                }
+                Ok(None) => break,
+                Err(e) if e.is_truncated() => break,
+                Err(e) => return Err(Error::Read(e)),
+            }
+        }
+        slices.finish(&mut late).map_err(Error::Scratch)?;
+        survey.is_late = late.0;
+        survey.owners.finish();
+        survey.timeline.finish();
+        survey.samples.finish();
+        survey.intervals.sort_unstable();
+        survey.intervals.dedup();
+        Ok(survey)
+    }
+
+    fn item(&mut self, item: &Item<'_>, slices: &Slices, wanted: &Wanted) {
+        match item {
+            Item::Track(track) => self.owners.set(track),
+            Item::Scheduling(scheduling) if wants_states(wanted) => self.timeline.add(scheduling),
+            Item::Sample(_) | Item::Symbols(_) if wants_samples(wanted) => self.samples.item(item),
+            Item::Event(event)
+                if matches!(event.kind, EventKind::Complete { .. }) && !slices.has_intervals(event.track) =>
+            {
+                self.intervals.push(event.track);
+            }
+            _ => {}
+        }
+    }
+}
+
+fn wants_states(wanted: &Wanted) -> bool {
+    let of_slice = wanted.has(TableId::Slice, slice::running) || wanted.has(TableId::Slice, slice::waiting);
+    of_slice || wanted.has_table(TableId::Sched)
+}
+
+/// The row of `trace` has the build id, which is in the samples.
+fn wants_samples(wanted: &Wanted) -> bool {
+    wanted.has_table(TableId::Sample) || wanted.has_table(TableId::Trace)
+}

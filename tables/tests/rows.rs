@@ -1,0 +1,199 @@
+//! Rows of small traces, as a sink gets them.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use hairline_convert::{Error, TraceReader, open};
+use hairline_tables::{Batch, Data, Sink, Source, Summary, TableId, Wanted, read};
+
+struct Json<'j> {
+    text: &'j str,
+    is_repeatable: bool,
+}
+
+impl Source for Json<'_> {
+    fn open(&mut self) -> Result<Box<dyn TraceReader + '_>, Error> {
+        open(self.text.as_bytes(), None)
+    }
+
+    fn is_repeatable(&self) -> bool {
+        self.is_repeatable
+    }
+}
+
+/// The rows of each table, as text: a cell for each column that is wanted.
+#[derive(Default)]
+struct Rows(BTreeMap<TableId, Vec<String>>);
+
+impl Sink for Rows {
+    fn batch(&mut self, batch: Batch) -> io::Result<()> {
+        assert_eq!(batch.columns.len(), batch.table.table().columns.len());
+        let rows = self.0.entry(batch.table).or_default();
+        for row in 0..batch.rows {
+            let cells = batch.columns.iter().flatten().map(|values| {
+                assert!(values.data.len() == batch.rows);
+                if values.is_valid.get(row) == Some(&false) {
+                    return "-".to_owned();
+                }
+                match &values.data {
+                    Data::Int(all) => all[row].to_string(),
+                    Data::Float(all) => all[row].to_string(),
+                    Data::Bool(all) => all[row].to_string(),
+                    Data::Text { codes, texts } => texts.get(codes[row]).to_owned(),
+                }
+            });
+            rows.push(cells.collect::<Vec<_>>().join(" "));
+        }
+        Ok(())
+    }
+}
+
+fn rows_of(text: &str, wanted: &Wanted, is_repeatable: bool) -> (Rows, Summary) {
+    let mut rows = Rows::default();
+    let summary =
+        read(&mut Json { text, is_repeatable }, wanted, tempfile::tempfile, &mut rows).expect("a trace");
+    (rows, summary)
+}
+
+fn rows(text: &str, table: TableId, columns: &[&str]) -> Vec<String> {
+    let wanted = Wanted::nothing().columns(table, columns);
+    let (mut rows, summary) = rows_of(text, &wanted, true);
+    let rows = rows.0.remove(&table).unwrap_or_default();
+    assert_eq!(summary.rows[table as usize], rows.len() as u64);
+    rows
+}
+
+/// Slices that come when they end, an instant before the slice that it is in, and flows.
+const TRACE: &str = r#"[
+{"name":"process_name","ph":"M","pid":1,"tid":1,"args":{"name":"web"}},
+{"name":"note","cat":"app","ph":"i","ts":3,"pid":1,"tid":1,"s":"t"},
+{"name":"inner","cat":"db","ph":"X","ts":2,"dur":3,"pid":1,"tid":1,"args":{"big":18446744073709551615}},
+{"name":"outer","cat":"app,net","ph":"X","ts":0,"dur":10,"pid":1,"tid":1,"args":{"n":-1,"list":[1,{"a":"b"}],"ok":true}},
+{"name":"arrow","cat":"f","ph":"s","id":7,"ts":4,"pid":1,"tid":1},
+{"name":"later","cat":"app","ph":"B","ts":20,"pid":1,"tid":2},
+{"name":"arrow","cat":"f","ph":"f","bp":"e","id":7,"ts":21,"pid":1,"tid":2},
+{"name":"later","ph":"E","ts":25,"pid":1,"tid":2,"args":{"result":2.5}},
+{"name":"open","cat":"app","ph":"B","ts":30,"pid":1,"tid":2}
+]"#;
+
+/// The ids of the slices, in order of time.
+fn ids() -> Vec<String> {
+    let rows = rows(TRACE, TableId::Slice, &["id", "start"]);
+    rows.iter().map(|row| row.split(' ').next().expect("an id").to_owned()).collect()
+}
+
+#[test]
+fn slices_have_parents_depths_and_self_times() {
+    let columns = ["start", "duration", "self_time", "depth", "category", "name"];
+    let expected = [
+        "0 10000 7000 0 app,net outer",
+        "2000 3000 3000 1 db inner",
+        "20000 5000 5000 0 app later",
+        "30000 - - 0 app open",
+    ];
+    assert_eq!(rows(TRACE, TableId::Slice, &columns), expected);
+    let owners = ["start", "name", "tid", "pid", "process_name", "track_name"];
+    assert_eq!(rows(TRACE, TableId::Slice, &owners)[1], "2000 inner - 1 1 web");
+    let ids = ids();
+    let parents = rows(TRACE, TableId::Slice, &["start", "parent"]);
+    assert_eq!(parents, ["0 -".to_owned(), format!("2000 {}", ids[0]), "20000 -".into(), "30000 -".into()]);
+}
+
+#[test]
+fn an_instant_is_in_its_slice_even_if_that_comes_later() {
+    let columns = ["time", "depth", "category", "name"];
+    assert_eq!(rows(TRACE, TableId::Instant, &columns), ["3000 2 app note"]);
+    assert_eq!(rows(TRACE, TableId::Instant, &["parent"])[0], ids()[1]);
+}
+
+#[test]
+fn arguments_have_types_and_those_of_an_end_belong_to_its_slice() {
+    let values = ["value_type", "int_value", "float_value", "bool_value", "text_value"];
+    let columns = [&["of", "flat_key", "key"][..], &values].concat();
+    let mut all = rows(TRACE, TableId::Arg, &columns);
+    all.sort();
+    assert_eq!(
+        all,
+        [
+            "slice big big uint -1 - - -",
+            "slice list list[0] int 1 - - -",
+            "slice list.a list[1].a text - - - b",
+            "slice n n int -1 - - -",
+            "slice ok ok bool - - true -",
+            "slice result result float - 2.5 - -",
+        ]
+    );
+}
+
+#[test]
+fn an_arrow_leads_from_slice_to_slice() {
+    assert_eq!(rows(TRACE, TableId::Flow, &["time", "time_out"]), ["21000 4000"]);
+    let ids = ids();
+    let arrow = format!("{} {}", ids[1], ids[2]);
+    assert_eq!(rows(TRACE, TableId::Flow, &["slice_out", "slice_in"]), [arrow]);
+    let of_end = rows(TRACE, TableId::Arg, &["owner", "key"]);
+    assert!(of_end.contains(&format!("{} result", ids[2])), "{of_end:?}");
+}
+
+/// What is wanted does not change what is shown.
+#[test]
+fn a_part_of_the_tables_has_the_same_rows() {
+    let (all, _) = rows_of(TRACE, &Wanted::everything(), true);
+    for table in TableId::ALL {
+        let (one, _) = rows_of(TRACE, &Wanted::nothing().table(table), true);
+        assert_eq!(one.0.get(&table), all.0.get(&table), "{table:?}");
+        let (counted, summary) = rows_of(TRACE, &Wanted::nothing().columns(table, &[]), true);
+        let count = all.0.get(&table).map_or(0, Vec::len);
+        assert_eq!(
+            (counted.0.get(&table).map_or(0, Vec::len), summary.rows[table as usize]),
+            (count, count as u64)
+        );
+    }
+    // The instant's slices are known only after a first reading.
+    let (piped, _) = rows_of(TRACE, &Wanted::nothing().table(TableId::Slice), false);
+    assert_eq!(piped.0[&TableId::Slice], all.0[&TableId::Slice]);
+}
+
+#[test]
+fn a_filter_keeps_what_belongs_to_its_slices() {
+    let wanted = Wanted::everything().category(|category| category == "db");
+    let (all, _) = rows_of(TRACE, &wanted, true);
+    let count = |table| all.0.get(&table).map_or(0, Vec::len);
+    let counts = [TableId::Slice, TableId::Instant, TableId::Arg, TableId::Flow].map(count);
+    assert_eq!(counts, [1, 0, 1, 1], "the arrow leaves a chosen slice");
+}
+
+/// Begins in reverse order of time, more than the builder of slices sorts by itself.
+#[test]
+fn slices_far_from_the_order_of_time_are_sorted() {
+    let events = (0..70_000).rev().map(|n| {
+        let (begin, end) = (10 * n, 10 * n + 5);
+        format!(
+            r#"{{"name":"a","ph":"B","ts":{begin},"pid":1,"tid":1}},{{"name":"a","ph":"E","ts":{end},"pid":1,"tid":1}}"#
+        )
+    });
+    let text = format!("[{}]", events.collect::<Vec<_>>().join(","));
+    let durations = rows(&text, TableId::Slice, &["duration"]);
+    assert_eq!(durations.len(), 70_000);
+    assert!(durations.iter().all(|duration| duration == "5000"));
+}
+
+#[test]
+fn an_error_of_the_sink_ends_the_reading() {
+    struct Full;
+    impl Sink for Full {
+        fn batch(&mut self, _: Batch) -> io::Result<()> {
+            Err(io::ErrorKind::StorageFull.into())
+        }
+    }
+    let mut json = Json { text: TRACE, is_repeatable: true };
+    let result = read(&mut json, &Wanted::everything(), tempfile::tempfile, &mut Full);
+    assert!(matches!(result, Err(hairline_tables::Error::Sink(e)) if e.kind() == io::ErrorKind::StorageFull));
+}
+
+#[test]
+fn what_is_no_trace_is_an_error() {
+    let mut json = Json { text: "no trace", is_repeatable: true };
+    let result = read(&mut json, &Wanted::everything(), tempfile::tempfile, &mut Rows::default());
+    assert!(matches!(result, Err(hairline_tables::Error::Read(Error::UnknownFormat))));
+}
