@@ -38,8 +38,9 @@ step_lint() {       # the files form layers; clippy has nothing to say: all feat
     cargo clippy -p hairline-formats --no-default-features --features "$feature" --locked -- -D warnings
   done
   cargo clippy -p hairline-shm --no-default-features --locked -- -D warnings
-  # The peers and the programs of other people are not built here, but they could be.
+  # The peers, the fleet's generator and the programs of other people are not built here, but they could be.
   cargo update --quiet --workspace --locked --manifest-path benches/peers/Cargo.toml
+  cargo update --quiet --workspace --locked --manifest-path query/fleet/Cargo.toml
   cargo update --quiet --workspace --locked --manifest-path ci/programs/Cargo.toml
 }
 

@@ -19,6 +19,7 @@ mod outcome;
 mod output;
 mod packed;
 mod platform;
+mod query;
 mod record;
 mod recover;
 mod region;
@@ -56,6 +57,7 @@ enum Command {
     Diff(diff::Arguments),
     Explain(explain::Arguments),
     Export(export::Arguments),
+    Query(query::Arguments),
     Flame(flame::Arguments),
     Top(top::Arguments),
     Validate(validate::Arguments),
@@ -74,7 +76,7 @@ const EXIT_CODES: &str = "Exit codes:
   4  the process is alive, or its state is unknown
   5  --strict, and the format cannot express all data
   6  --fail-if, and a figure of `diff` changed so
-`hairline record` has those of its command.";
+`hairline record` has those of its command, `hairline query` those of `hairline-query`: 0, 1 and 2.";
 
 /// Runs the command in the process's arguments.
 #[must_use]
@@ -89,6 +91,7 @@ pub fn main() -> ExitCode {
         Command::Diff(arguments) => diff::run(&arguments).into(),
         Command::Explain(arguments) => explain::run(&arguments).into(),
         Command::Export(arguments) => export::run(&arguments).into(),
+        Command::Query(arguments) => query::run(&arguments),
         Command::Flame(arguments) => flame::run(&arguments).into(),
         Command::Top(arguments) => top::run(&arguments).into(),
         Command::Validate(arguments) => validate::run(&arguments).into(),

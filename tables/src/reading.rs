@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io;
 
 use hairline_convert::sampled::Samples;
-use hairline_convert::slices::{Key, Keys, Slices};
+use hairline_convert::slices::{Defect, Key, Keys, Slices};
 use hairline_convert::timeline::Timeline;
 use hairline_convert::{BriefUse, Context, Item, MOST_BRIEF, TraceReader, TrackId};
 
@@ -204,6 +204,8 @@ impl Reading<'_> {
         for (count, (_, what)) in self.pairs.defects.iter().zip(DEFECTS) {
             left_out.add_defects(what, *count);
         }
+        let late = self.pairs.defects.iter().zip(DEFECTS).filter(|(_, (defect, _))| *defect == Defect::Late);
+        self.summary.late = late.map(|(count, _)| *count).sum();
         left_out.add_many("ends with arguments or flows, but without a begin", self.late_ends.len() as u64);
         left_out.add_many("steps of flows that lead to no arrow", self.flows.loose);
         left_out.add_many("steps of flows for which there is no memory", self.flows.left_out);

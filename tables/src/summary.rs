@@ -15,6 +15,9 @@ pub struct Summary {
     pub report: Report,
     /// What the tables have no place or no memory for.
     pub left_out: Report,
+    /// The number of events that came too late to be put in order: slices around them may be untrue. 0 if the
+    /// trace can be opened twice, since all its events are sorted then.
+    pub late: u64,
     /// The error, if the trace ends early. The tables have all before it.
     pub stopped: Option<hairline_convert::Error>,
     /// The number of bytes of the trace.

@@ -10,7 +10,7 @@ use std::io::{self, BufWriter};
 use std::path::Path;
 use std::sync::Arc;
 
-use hairline_tables::{Batch, Data, Kind, MOST_ROWS, TableId, VERSION, Values};
+use hairline_tables::{Batch, Data, Kind, MOST_ROWS, Place, TableId, VERSION, Values};
 use parquet::basic::{Compression, Encoding, LogicalType, Repetition, Type as Physical, ZstdLevel};
 use parquet::data_type::{BoolType, DoubleType, Int64Type};
 use parquet::errors::ParquetError;
@@ -21,7 +21,6 @@ use parquet::schema::types::{ColumnDescPtr, ColumnPath, Type};
 use tempfile::NamedTempFile;
 use zstd::bulk::Compressor;
 
-use crate::export::place::Place;
 use crate::export::texts::Texts;
 use crate::platform::{self, remove_at_end};
 

@@ -1,7 +1,6 @@
 //! `hairline export`
 
 mod file;
-mod place;
 mod texts;
 
 use std::collections::HashSet;
@@ -9,10 +8,9 @@ use std::path::{Path, PathBuf};
 
 use hairline::Filter;
 use hairline_convert::{Error, Report, TraceReader};
-use hairline_tables::{Batch, Sink, Source, Summary, TableId, Wanted, read};
+use hairline_tables::{Batch, Place, Sink, Source, Summary, TableId, Wanted, read};
 
 use crate::export::file::{Files, ROW_GROUP};
-use crate::export::place::Place;
 use crate::format::FormatArgument;
 use crate::input::{Input, is_standard, stream_identity};
 use crate::outcome::Outcome;
@@ -147,7 +145,7 @@ fn export(arguments: &Arguments, path: &PathBuf, seen: &mut HashSet<String>) -> 
         return Ok(Outcome::NotStrict);
     }
     let place = Place::of(&summary.facts, arguments.service.as_deref());
-    if !seen.insert(place.trace().to_owned()) {
+    if !seen.insert(place.trace.clone()) {
         complain(format_args!("{name}: it is the same trace as one before, and replaces it"));
     }
     let bytes = files.keep(&arguments.output, &place).map_err(of_output)?;

@@ -9,7 +9,9 @@ use std::fs::{File, Metadata, OpenOptions, Permissions};
 use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::process::CommandExt;
 use std::path::Path;
+use std::process::{self, ExitCode};
 
 use rustix::fs::{Mode, OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::io::Errno;
@@ -18,6 +20,14 @@ use rustix::process::umask;
 use crate::platform::facts::Identity;
 pub(crate) use crate::platform::posix::command::Command;
 pub(crate) use crate::platform::posix::signals::{ending, remove_at_end};
+
+/// Runs another program in place of this one. Its exit code and its signals are its own.
+///
+/// # Errors
+/// Returns only if the program cannot be started.
+pub(crate) fn become_command(command: &mut process::Command) -> io::Result<ExitCode> {
+    Err(command.exec())
+}
 
 /// Returns the identity of an open file.
 pub(crate) fn identity(file: &File) -> io::Result<Identity> {

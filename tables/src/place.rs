@@ -1,24 +1,39 @@
-//! The folder of a trace in each table: `date=2026-11-23/service=web/trace=6b0c...`. Its parts come from the trace, so
-//! every character that could mean something else in a path or on a terminal is written as Hive does: `%2F`.
+//! The folder of a trace in each table: `date=2026-11-23/service=web/trace=6b0c...`. Its parts come from the
+//! trace, so every character that could mean something else in a path or on a terminal is written as Hive
+//! does: `%2F`.
 
 use std::hash::{DefaultHasher, Hasher};
 use std::path::PathBuf;
 
-use hairline_tables::Facts;
+use crate::summary::Facts;
 
 /// The limit for a part of the path, in bytes. File systems allow 255.
 const LONGEST: usize = 120;
 
-/// The folder of a trace.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Place {
-    date: String,
-    service: String,
-    trace: String,
+/// Where the rows of a trace come from: the levels of its folder, and columns in SQL. As parts of a path,
+/// each is encoded.
+///
+/// ```
+/// use hairline_tables::{Facts, Place};
+///
+/// let facts = Facts { executable: Some("web".to_owned()), content: 7, ..Facts::default() };
+/// let folder = Place::of(&facts, None).folder();
+/// assert_eq!(folder.to_str(), Some("date=unknown/service=web/trace=0000000000000007"));
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Place {
+    /// The day of the first event, UTC; `unknown` if the trace does not say it.
+    pub date: String,
+    /// The service; `unknown` if there is none.
+    pub service: String,
+    /// The trace's UUID, or a hash of its events.
+    pub trace: String,
 }
 
 impl Place {
-    pub(super) fn of(facts: &Facts, service: Option<&str>) -> Self {
+    /// The place of a trace. The service is `service`, or the name of the trace's process.
+    #[must_use]
+    pub fn of(facts: &Facts, service: Option<&str>) -> Self {
         let start = facts.span.map_or(0, |(start, _)| start);
         let date = facts.since_1970.and_then(|since| date(since.checked_add(start)?));
         let service = service.or(facts.executable.as_deref()).filter(|name| !name.is_empty());
@@ -30,13 +45,9 @@ impl Place {
         }
     }
 
-    /// The trace's id.
-    pub(super) fn trace(&self) -> &str {
-        &self.trace
-    }
-
     /// The path in the folder of a table.
-    pub(super) fn folder(&self) -> PathBuf {
+    #[must_use]
+    pub fn folder(&self) -> PathBuf {
         let Self { date, service, trace } = self;
         [format!("date={date}"), format!("service={service}"), format!("trace={trace}")].iter().collect()
     }

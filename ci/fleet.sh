@@ -1,0 +1,71 @@
+#!/usr/bin/env bash
+# Makes a fleet of traces, exports it, and asks ten questions on four engines: equal rows, and true ones.
+# Not a part of ci/test.sh: it fetches engines. It needs Python with pip, and a Java runtime of version 17 for
+# Spark (apt-get install openjdk-17-jre-headless).
+#
+#   ci/fleet.sh             10 and 40 traces of 10,000 slices
+#   ci/fleet.sh --full      10, 100 and 1,000 traces of 100,000 slices: 100 million
+#   ci/fleet.sh --keep ...  keeps the exported folders, target/fleet/SIZE/tables
+#
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+sizes=(10 40) slices=10000 keep= memory=4
+for argument in "$@"; do
+  case $argument in
+    --full) sizes=(10 100 1000) slices=100000 memory=10 ;;
+    --keep) keep=yes ;;
+    *) echo "ci/fleet.sh: what is $argument? $(sed -n 's/^#   //p' "$0")" >&2; exit 2 ;;
+  esac
+done
+
+target=${CARGO_TARGET_DIR:-$PWD/target}
+folder=$target/fleet
+mkdir -p "$folder"
+
+cargo build --release --locked -p hairline-cli
+hairline=$target/release/hairline
+cargo build --release --locked --manifest-path query/fleet/Cargo.toml
+# A workspace of its own has a target directory of its own, unless one is set for all.
+generator=${CARGO_TARGET_DIR:-$PWD/query/fleet/target}/release/hairline-fleet
+
+[ -d "$folder/python" ] || python3 -m venv "$folder/python"
+python=$folder/python/bin/python
+"$python" -m pip install --quiet --disable-pip-version-check \
+  duckdb==2.0.0 chdb==4.4.0 datafusion==55.0.0 pyspark==4.3.0
+engines=(duckdb clickhouse datafusion)
+if command -v java >/dev/null; then engines+=(spark); else echo "ci/fleet.sh: no Java: Spark is not asked"; fi
+
+now() { python3 -c 'import time; print(time.monotonic())'; }
+
+make_fleet() { # SIZE DIR: a few traces at a time, because all of them take as much disk as their tables
+  local from
+  rm -rf "$2"
+  mkdir -p "$2/traces"
+  for ((from = 0; from < $1; from += 50)); do
+    "$generator" --traces "$1" --slices "$slices" --from "$from" --only 50 "$2/traces"
+    "$hairline" export "$2"/traces/*.pftrace -o "$2/tables" >/dev/null
+    rm "$2"/traces/*.pftrace
+  done
+}
+
+for size in "${sizes[@]}"; do
+  place=$folder/$size
+  printf '\n=== %d traces of %d slices\n' "$size" "$slices"
+  began=$(now)
+  make_fleet "$size" "$place"
+  echo "made and exported in $(python3 -c "print(round($(now) - $began, 1))") s: $(du -sh "$place/tables" | cut -f1)"
+  for engine in "${engines[@]}"; do
+    "$hairline" query --views "$engine" "$place/tables" >"$place/$engine.sql"
+    "$python" ci/fleet/ask.py "$engine" "$place/$engine.sql" query/questions "$place/answers/$engine" \
+      --memory "$memory" 2>"$place/$engine.log" || { tail -20 "$place/$engine.log"; exit 1; }
+  done
+  "$python" ci/fleet/compare.py rows "$place/answers" "$place"/traces/truth-*.json
+  [ -n "$keep" ] || rm -r "$place/tables"
+done
+
+rm -rf "$folder/growth"
+mkdir "$folder/growth"
+for size in "${sizes[@]}"; do cp -r "$folder/$size/answers" "$folder/growth/$size"; done
+printf '\n'
+"$python" ci/fleet/compare.py growth "${sizes[@]/#/$folder/growth/}"
