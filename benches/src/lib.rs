@@ -17,6 +17,7 @@ pub mod row;
 pub mod size;
 pub mod spans;
 pub mod tail;
+pub mod text;
 pub mod timing;
 pub mod why;
 

@@ -2,7 +2,7 @@
 //! end, nested arguments, and text by `Display` and `Debug`.
 
 use std::collections::BTreeMap;
-use std::fmt::{self, Write};
+use std::fmt;
 use std::hint::black_box;
 use std::net::Ipv4Addr;
 
@@ -11,6 +11,7 @@ use serde::ser::{Serialize, SerializeStruct, Serializer};
 
 use crate::floors::{one_read, row, two_reads};
 use crate::row::{Budget, Row};
+use crate::text::text;
 use crate::timing::Effort;
 
 /// What a program would derive.
@@ -42,33 +43,16 @@ impl Serialize for Peer {
     }
 }
 
-/// Text on the stack, for the floor of formatting.
-struct Text {
-    bytes: [u8; 64],
-    len: usize,
-}
-
-impl Write for Text {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        let place = self.bytes.get_mut(self.len..self.len + text.len()).ok_or(fmt::Error)?;
-        place.copy_from_slice(text.as_bytes());
-        self.len += text.len();
-        Ok(())
-    }
-}
-
 /// Formats into memory of the stack, and reads the clock.
 fn formatted(arguments: fmt::Arguments<'_>) {
-    let mut text = Text { bytes: [0; 64], len: 0 };
-    let _ = text.write_fmt(arguments);
-    black_box(&text);
+    black_box(text(arguments));
     one_read(0);
 }
 
 /// Measures them while the drain thread drains them.
 pub(crate) fn rows(effort: Effort, name: &impl Fn(&str) -> String) -> Vec<Row> {
     let effort = Effort { operations: effort.operations / 4, ..effort };
-    let text = black_box("sixteen bytes ..");
+    let sixteen = black_box("sixteen bytes ..");
     let ten = black_box("ten bytes.".to_owned());
     let sizes = black_box(BTreeMap::from([("read", 1), ("sent", 2)]));
     let request = black_box(Request { id: 7, peer: Peer { host: "db1", port: 5432 } });
@@ -98,7 +82,7 @@ pub(crate) fn rows(effort: Effort, name: &impl Fn(&str) -> String) -> Vec<Row> {
         }),
         within(2.2, "scope + [i32; 2] + argument at the end", &mut |i| {
             let mut scope = hairline::scope!("bench", "nested", list = [i, i]);
-            scope.arg("text", text);
+            scope.arg("text", sixteen);
         }),
         over("instant + %Ipv4Addr", &mut |_| formatted(format_args!("{address}")), &mut |_| {
             trace_instant!("bench", "displayed", peer = %address);

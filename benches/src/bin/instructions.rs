@@ -5,15 +5,17 @@
 
 use std::collections::BTreeMap;
 use std::hint::black_box;
-use std::io;
+use std::io::{self, Write};
+use std::net::Ipv4Addr;
+use std::sync::{Arc, Mutex};
 
 use hairline::{
-    Error, Format, Overflow, Session, SessionBuilder, Track, trace_async, trace_begin, trace_counter,
+    Error, Format, Overflow, Session, SessionBuilder, Track, Unit, trace_async, trace_begin, trace_counter,
     trace_end, trace_instant, trace_scope,
 };
-use hairline_benches::made;
 use hairline_benches::row::label;
 use hairline_benches::timing::started;
+use hairline_benches::{made, text};
 
 /// The events in the shorter call. The longer one has twice as many, so the difference of their counts is
 /// that of exactly this many events.
@@ -67,18 +69,80 @@ fn recorded(format: Format) -> Result<(), Error> {
     count(&name("span of tracing, Subscriber"), &mut |_| {
         let _span = tracing::info_span!("span").entered();
     });
-    count(&name("async interval"), &mut |_| drop(trace_async!("bench", "interval")));
-    let track = Track::new("track");
-    count(&name("slice on a track"), &mut |_| {
-        trace_begin!("bench", "slice", track: &track);
-        trace_end!(&track);
-    });
+    on_tracks(&name);
     none_lost(recording)?;
     let recording = started(session(format).overflow(Overflow::Overwrite))?;
     count(&name("scope, flight recorder"), &mut |_| {
         trace_scope!("bench", "scope in a flight recorder");
     });
     none_lost(recording)
+}
+
+/// Events on tracks other than the thread's own, and counters with a unit.
+fn on_tracks(name: &impl Fn(&str) -> String) {
+    count(&name("async interval"), &mut |_| drop(trace_async!("bench", "interval")));
+    let track = Track::new("track");
+    count(&name("slice on a track"), &mut |_| {
+        trace_begin!("bench", "slice", track: &track);
+        trace_end!(&track);
+    });
+    count(&name("instant on a track"), &mut |_| {
+        trace_instant!("bench", "on a track", track: &track);
+    });
+    count(&name("counter with a unit"), &mut |n| {
+        trace_counter!("bench", "bytes", i64::from(n), unit: Unit::Bytes);
+    });
+    count(&name("counter on a track, with a unit"), &mut |n| {
+        trace_counter!("bench", "bytes there", i64::from(n), unit: Unit::Bytes, track: &track);
+    });
+}
+
+/// Events of sessions that record more of each event. The read of the thread's CPU time is a system call,
+/// whose instructions in the kernel are not counted.
+fn detailed(format: Format) -> Result<(), Error> {
+    let recording = started(session(format).source_locations(true))?;
+    count(&format!("{}: scope, source locations", label(format)), &mut |_| {
+        trace_scope!("bench", "located");
+    });
+    none_lost(recording)?;
+    let recording = started(session(format).thread_time(true))?;
+    count(&format!("{}: scope, thread CPU time", label(format)), &mut |_| {
+        trace_scope!("bench", "timed by the CPU");
+    });
+    none_lost(recording)
+}
+
+/// An output that blocks while another thread has the lock.
+struct Stuck(Arc<Mutex<()>>);
+
+impl Write for Stuck {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        drop(self.0.lock());
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Scopes for which a full ring has no room.
+fn lost(format: Format) -> Result<(), Error> {
+    const RING: u64 = 1 << 20;
+    let lock = Arc::new(Mutex::new(()));
+    let builder = Session::builder().output_writer(Stuck(Arc::clone(&lock))).format(format);
+    let recording = started(builder.buffer_size(RING))?;
+    let held = lock.lock();
+    for _ in 0..RING / 8 {
+        trace_scope!("bench", "scope that fills the ring");
+    }
+    count(&format!("{}: lost scope", label(format)), &mut |_| {
+        trace_scope!("bench", "scope without room");
+    });
+    drop(held);
+    let summary = recording.stop()?;
+    assert!(summary.lost.buffer_full > u64::from(CALLS * 3 * EVENTS), "all of them are lost");
+    Ok(())
 }
 
 /// Events whose records are composed: with a name made at run time, nested arguments or arguments at the end.
@@ -110,9 +174,23 @@ fn composed(name: &impl Fn(&str) -> String) {
     count(&name("scope + tuple in a tuple, by serde"), &mut |_| {
         trace_scope!("bench", "serde", tuple = hairline::serialize(&tuple));
     });
-    let pair = black_box((1, "one"));
+    let (address, pair) = (black_box(Ipv4Addr::new(192, 168, 1, 17)), black_box((1, "one")));
+    count(&name("instant + %Ipv4Addr"), &mut |_| {
+        trace_instant!("bench", "displayed", peer = %address);
+    });
     count(&name("instant + ?(i32, &str)"), &mut |_| {
         trace_instant!("bench", "debugged", pair = ?pair);
+    });
+}
+
+/// The floor of the events with text by `Display` and `Debug`: that text alone.
+fn formatting() {
+    let (address, pair) = (black_box(Ipv4Addr::new(192, 168, 1, 17)), black_box((1, "one")));
+    count("the text of %Ipv4Addr alone", &mut |_| {
+        black_box(text::text(format_args!("{address}")));
+    });
+    count("the text of ?(i32, &str) alone", &mut |_| {
+        black_box(text::text(format_args!("{pair:?}")));
     });
 }
 
@@ -140,10 +218,14 @@ fn main() -> Result<(), Error> {
     count("scope, no session", &mut |_| {
         trace_scope!("off", "disabled");
     });
+    formatting();
     let listens = tracing::subscriber::set_global_default(hairline::Subscriber::new());
     assert!(listens.is_ok(), "nobody else listens");
-    recorded(Format::Fxt)?;
-    recorded(Format::TrackEvent)?;
+    for format in [Format::Fxt, Format::TrackEvent] {
+        recorded(format)?;
+        detailed(format)?;
+        lost(format)?;
+    }
     at_many_callsites(Format::Fxt)?;
     at_many_callsites(Format::TrackEvent)
 }
