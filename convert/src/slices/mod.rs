@@ -147,19 +147,47 @@ impl Slices {
     /// reader's context.
     #[inline]
     pub fn briefs(&mut self, briefs: &[BriefEvent], strings: &Strings, sink: &mut impl SliceSink) {
-        for brief in briefs {
-            let change = match brief.kind {
-                BriefKind::Begin => Change::Begin,
-                BriefKind::End => Change::End,
-                BriefKind::Instant | BriefKind::Counter => continue,
-            };
-            let name = self.keys.numbered(brief.name, strings);
-            let category = match change {
-                Change::End => Key::NONE,
-                _ => self.keys.numbered(brief.category, strings),
-            };
-            self.change(Entry { time: brief.time, track: brief.track, change, name, category }, sink);
+        let mut rest = briefs;
+        while let [brief, others @ ..] = rest {
+            match self.plain(rest, sink) {
+                0 => {
+                    self.brief(brief, strings, sink);
+                    rest = others;
+                }
+                taken => rest = &rest[taken..],
+            }
         }
+    }
+
+    /// Adds the first of these events that are of one thread and in order, and change only its innermost
+    /// slice. Returns their number.
+    #[inline]
+    fn plain(&mut self, briefs: &[BriefEvent], sink: &mut impl SliceSink) -> usize {
+        let Some(track) = briefs.first().map(|brief| brief.track) else { return 0 };
+        let Some(slices) = self.tracks.get_mut(track.0 as usize) else { return 0 };
+        if self.order.is_some() || !slices.is_plain() {
+            return 0;
+        }
+        let taken = slices.take_plain(briefs, &self.keys, &mut self.open, &mut TrackSink { track, sink });
+        if taken > 0 {
+            self.last = self.last.max(slices.last);
+        }
+        taken
+    }
+
+    #[inline(never)]
+    fn brief(&mut self, brief: &BriefEvent, strings: &Strings, sink: &mut impl SliceSink) {
+        let change = match brief.kind {
+            BriefKind::Begin => Change::Begin,
+            BriefKind::End => Change::End,
+            BriefKind::Instant | BriefKind::Counter => return,
+        };
+        let name = self.keys.numbered(brief.name, strings);
+        let category = match change {
+            Change::End => Key::NONE,
+            _ => self.keys.numbered(brief.category, strings),
+        };
+        self.change(Entry { time: brief.time, track: brief.track, change, name, category }, sink);
     }
 
     #[inline(always)] // for every event
