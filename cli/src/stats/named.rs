@@ -10,7 +10,8 @@ use crate::stats::rows::Rows;
 
 #[derive(Debug, Default)]
 pub(super) struct Named {
-    /// The slices of each name that have the category of its first slice, and those of names beyond the limit.
+    /// The slices of each name that have the category of its first slice, and those of names beyond the
+    /// limit.
     first: Rows,
     /// The other slices of these names.
     others: Rows,

@@ -4,8 +4,12 @@
 //! Any other packet is read as a [`PlainEvent`](crate::track_event::PlainEvent) or as any
 //! [`Packet`](crate::track_event::Packet).
 
-use crate::proto::{Fields, Varint, WireType, tag, varint};
-use crate::track_event::fields::{EventType, trace_packet as packet, track_event as event};
+use crate::proto::{Fields, Varint, varint};
+use crate::track_event::fields::EventType;
+use crate::track_event::read::short_tags::{
+    ANNOTATION, BEGIN, CATEGORY, END, EVENT, FLAGS, HEAD, HEAD_LEN, HEAD_MASK, INSTANT, NAME, SEQUENCE,
+    TIMESTAMP, TRACK, TYPE,
+};
 use crate::track_event::{SequenceId, ShortRow, ShortRowEvent, TrackUuid};
 
 /// A packet with an event that has only these fields.
@@ -46,40 +50,6 @@ pub struct InternedEvent<'a> {
     /// [`PlainEvent::annotated`](crate::track_event::PlainEvent::annotated).
     pub annotated: &'a [u8],
 }
-
-/// The tag of a number; one byte.
-const fn number(field: u32) -> u8 {
-    assert!(tag(field, WireType::Varint) < 0x80);
-    tag(field, WireType::Varint) as u8
-}
-
-/// The tag of a message; one byte.
-const fn bytes(field: u32) -> u8 {
-    assert!(tag(field, WireType::Bytes) < 0x80);
-    tag(field, WireType::Bytes) as u8
-}
-
-const SEQUENCE: u8 = number(packet::TRUSTED_PACKET_SEQUENCE_ID);
-const FLAGS: u8 = number(packet::SEQUENCE_FLAGS);
-pub(super) const TIMESTAMP: u8 = number(packet::TIMESTAMP);
-const EVENT: u8 = bytes(packet::TRACK_EVENT);
-
-pub(super) const TYPE: u8 = number(event::TYPE);
-pub(super) const NAME: u8 = number(event::NAME_IID);
-pub(super) const CATEGORY: u8 = number(event::CATEGORY_IIDS);
-const TRACK: u8 = number(event::TRACK_UUID);
-pub(super) const ANNOTATION: u8 = bytes(event::DEBUG_ANNOTATIONS);
-
-/// The beginning of a packet as Hairline writes it: its sequence, flags and the length of its event, each in
-/// one byte after its tag.
-pub(super) const HEAD: u64 = SEQUENCE as u64 | (FLAGS as u64) << 16 | (EVENT as u64) << 32;
-/// The bits of tags, and the bit of each number that has more than one byte.
-const HEAD_MASK: u64 = 0x0000_80ff_80ff_80ff;
-const HEAD_LEN: usize = 6;
-
-pub(super) const BEGIN: u64 = EventType::SliceBegin as u64;
-pub(super) const END: u64 = EventType::SliceEnd as u64;
-pub(super) const INSTANT: u64 = EventType::Instant as u64;
 
 impl<'a> InternedEvent<'a> {
     /// Reads the event of a packet. Returns `None` if the packet has any other field.

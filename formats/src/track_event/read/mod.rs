@@ -10,6 +10,7 @@ mod reader;
 mod repeated;
 mod samples;
 mod short_row;
+mod short_tags;
 mod stream;
 mod track;
 

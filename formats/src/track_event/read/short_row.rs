@@ -1,10 +1,10 @@
-//! Reads the packets that Hairline writes for most events: a row of them belongs to one sequence, and differs in
-//! few bytes.
+//! Reads the packets that Hairline writes for most events: a row of them belongs to one sequence, and differs
+//! in few bytes.
 
 use crate::proto::{WireType, tag};
 use crate::track_event::SequenceId;
 use crate::track_event::fields::{EventType, trace};
-use crate::track_event::read::interned_event::{
+use crate::track_event::read::short_tags::{
     ANNOTATION, BEGIN, CATEGORY, END, HEAD, INSTANT, NAME, TIMESTAMP, TYPE,
 };
 
@@ -58,7 +58,8 @@ pub struct ShortRowEvent<'a> {
 const ROW_MASK: u64 = WHOLE_MASK | 0x7f << 24 | 0x7f << 40;
 
 impl ShortRow {
-    /// The row that begins with the first packet of a part of a trace. Returns `None` if it is another packet.
+    /// The row that begins with the first packet of a part of a trace. Returns `None` if that is another
+    /// packet.
     #[inline]
     #[must_use]
     pub fn of(trace: &[u8]) -> Option<Self> {
@@ -80,8 +81,8 @@ impl ShortRow {
         (self.0 >> 40) as u32 & 0x7f
     }
 
-    /// Reads the event at the begin of a part of a trace, if it is one of this row. Returns it with the size of
-    /// its packet.
+    /// Reads the event at the begin of a part of a trace, if it is one of this row. Returns it with the size
+    /// of its packet.
     ///
     /// It loads eight bytes at a time and finds the size of a number without a branch, because sizes of names
     /// and times have no order that a processor could learn.
