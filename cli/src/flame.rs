@@ -13,10 +13,10 @@ use crate::folded::{draw, step};
 use crate::input::identity;
 use crate::outcome::Outcome;
 use crate::output::Output;
-use hairline_convert::sampled::Samples;
 use crate::text::{complain, failed, grouped};
 use crate::trace::{ItemVisitor, ReadSummary, TraceArguments, unsorted};
 use crate::track_names::TrackNames;
+use hairline_convert::sampled::Samples;
 
 /// Writes folded stacks or a flame graph.
 ///

@@ -52,6 +52,8 @@ pub struct Strings {
     /// The number of a recent text, by its [`slot`]. It spares nearly all searches in `ids`, whose hash is
     /// safe against made-up texts, but takes as long as the rest of reading an event.
     recent: Box<[StringId; RECENT]>,
+    /// The number of the empty text plus 1, once it has one.
+    empty: u32,
     bytes: usize,
     /// The limit for the bytes of all strings. Strings beyond it get no number.
     most_bytes: usize,
@@ -81,7 +83,7 @@ impl Default for Strings {
 impl Strings {
     pub(crate) fn with_limit(most_bytes: usize) -> Self {
         let recent = Box::new([StringId(u32::MAX); RECENT]);
-        Self { texts: Vec::new(), ids: HashMap::new(), recent, bytes: 0, most_bytes }
+        Self { texts: Vec::new(), ids: HashMap::new(), recent, empty: 0, bytes: 0, most_bytes }
     }
 
     /// The number of strings.
@@ -114,9 +116,18 @@ impl Strings {
         if self.bytes > self.most_bytes {
             return None;
         }
+        if text.is_empty() {
+            self.empty = id.0.checked_add(1)?;
+        }
         self.texts.push(text.into());
         self.ids.insert(text.into(), id);
         Some(id)
+    }
+
+    /// Whether this is the number of the empty text, plus 1, or 0, which stands for no text.
+    #[inline]
+    pub(crate) fn is_empty_text(&self, number: u32) -> bool {
+        number == 0 || number == self.empty
     }
 
     /// Returns the string with a number, or "" if there is none.

@@ -74,6 +74,37 @@ fn converted(trace: &[u8], to: TraceFormat) -> Vec<u8> {
     out
 }
 
+/// The converted trace and what the reports say, with events in brief where that is possible, or all as
+/// items. Ends where the reader finds an error.
+fn written(trace: &[u8], to: TraceFormat, in_brief: bool) -> (Vec<u8>, Vec<String>) {
+    let (mut out, mut context, mut briefs) = (Vec::new(), Context::new(), Vec::new());
+    let Ok(mut reader) = open(trace, None) else { return (out, Vec::new()) };
+    let mut writer = create(to, &mut out);
+    loop {
+        if in_brief {
+            reader.briefs(BriefUse::Writing, &mut context, &mut briefs);
+            writer.write_briefs(&briefs, &context.strings).unwrap();
+        }
+        let Ok(Some(item)) = reader.next(&mut context) else { break };
+        writer.write(&item).unwrap();
+    }
+    writer.finish().unwrap();
+    let report: Vec<_> = [reader.report(), writer.report()]
+        .into_iter()
+        .flat_map(|report| report.iter().map(|(what, n)| format!("{n} {what}")))
+        .collect();
+    drop(writer);
+    (out, report)
+}
+
+fn assert_equal_bytes(trace: &[u8], what: &str) {
+    for to in [TraceFormat::Fxt, TraceFormat::TrackEvent, TraceFormat::Json] {
+        let (items, briefs) = (written(trace, to, false), written(trace, to, true));
+        assert!(items.0 == briefs.0, "{what} to {to:?}: other bytes");
+        assert_eq!(items.1, briefs.1, "{what} to {to:?}");
+    }
+}
+
 /// What a reading says: its events, or its slices, then its report, its error, and where it ended.
 #[derive(Debug, Default, PartialEq)]
 struct Told(Vec<String>);
@@ -163,13 +194,53 @@ fn whole_traces_say_the_same_in_brief() {
 }
 
 #[test]
+fn traces_that_are_written_in_brief_have_the_same_bytes() {
+    for seed in 1..12 {
+        let trace = records(seed, 5_000);
+        for to in [TraceFormat::Fxt, TraceFormat::TrackEvent] {
+            assert_equal_bytes(&converted(&trace, to), &format!("{to:?} {seed}"));
+        }
+        assert_equal_bytes(&trace, &format!("{seed}"));
+    }
+}
+
+/// More names than FXT has indices, many threads, and times that go back.
+#[test]
+fn traces_with_too_much_of_everything_have_the_same_bytes_in_brief() {
+    let (mut out, mut random) = (Vec::new(), Random(3));
+    let uuid = |number: u32| TrackUuid(u64::from(number) + 1);
+    te::process_descriptor(
+        &mut out,
+        SequenceId(1),
+        &te::ProcessTrack { uuid: uuid(0), pid: 7, name: "p", cmdline: &[] },
+    );
+    for number in 1..=300 {
+        let (parent_uuid, tid) = (uuid(0), i64::from(number));
+        let thread = te::ThreadTrack { uuid: uuid(number), parent_uuid, pid: 7, tid, name: "t" };
+        te::thread_descriptor(&mut out, SequenceId(1), &thread);
+    }
+    for n in 0..120_000_u64 {
+        let text = format!("name {}", random.below(40_000));
+        let kind = [EventType::SliceBegin, EventType::SliceEnd, EventType::Instant][random.below(3) as usize];
+        let time = (n * 10).saturating_sub(random.below(50) / 49 * 900);
+        let event = te::Event::new(SequenceId(1), kind, time);
+        let track_uuid = Some(uuid(1 + (n / 40 % 300) as u32));
+        let name = (kind != EventType::SliceEnd).then_some(te::Name::Text(&text));
+        te::event(&mut out, &te::Event { track_uuid, name, needs_state: false, ..event });
+    }
+    let interned = converted(&out, TraceFormat::TrackEvent);
+    assert_equal_bytes(&interned, "many of all");
+    assert_equal_bytes(&converted(&interned, TraceFormat::Fxt), "many of all, in FXT");
+}
+
+#[test]
 fn damaged_traces_say_the_same_in_brief() {
     let mut random = Random(7);
     for seed in 1..4 {
         let trace = records(seed, 200);
         for to in [TraceFormat::Fxt, TraceFormat::TrackEvent] {
             let sound = converted(&trace, to);
-            for _ in 0..700 {
+            for n in 0..700 {
                 let mut damaged = sound.clone();
                 for _ in 0..=random.below(3) {
                     let at = random.below(damaged.len() as u64) as usize;
@@ -181,6 +252,9 @@ fn damaged_traces_say_the_same_in_brief() {
                 }
                 damaged.truncate(damaged.len() - random.below(40) as usize);
                 assert_equal_ways(&damaged, &format!("{to:?} {seed}"));
+                if n % 4 == 0 {
+                    assert_equal_bytes(&damaged, &format!("{to:?} {seed}"));
+                }
             }
         }
     }

@@ -13,6 +13,7 @@ mod merging;
 mod others;
 mod packets;
 mod scheduling;
+mod tables;
 mod track_event;
 
 use std::io::{Cursor, Read};

@@ -2,6 +2,7 @@
 
 mod diff;
 mod explain;
+mod export;
 mod looks;
 mod order;
 mod others;

@@ -8,11 +8,11 @@ use hairline_convert::timeline::Timeline;
 use hairline_convert::{Item, TrackId};
 
 use crate::explain::pattern::Pattern;
-use hairline_convert::sampled::Samples;
 use crate::stats::{Row, Rows};
 use crate::text::grouped_count;
 use crate::trace::ItemVisitor;
 use crate::track_names::TrackNames;
+use hairline_convert::sampled::Samples;
 
 /// What the whole trace has.
 pub(super) struct Survey {

@@ -10,6 +10,7 @@ use hairline_convert::{
 };
 
 use crate::stats::groups::Groups;
+use crate::stats::named::Named;
 use crate::stats::rows::Rows;
 use crate::trace::ItemVisitor;
 use crate::track_names::TrackNames;
@@ -69,6 +70,8 @@ pub(crate) struct Gather {
 #[derive(Default)]
 struct Counting {
     gathered: Gathered,
+    /// The slices on threads, by name and by category.
+    named: Named,
     filter: Option<Filter>,
     /// Whether a category passes the filter, by key.
     wanted: Vec<bool>,
@@ -133,6 +136,7 @@ impl Gather {
     pub(crate) fn take(&mut self) -> (Gathered, Keys) {
         self.counting.settle();
         self.counting.split_live();
+        self.counting.name();
         (std::mem::take(&mut self.counting.gathered), self.slices.keys().clone())
     }
 
@@ -145,6 +149,7 @@ impl Gather {
         self.counting.settle();
         let is_empty = self.counting.timeline.as_ref().is_none_or(Timeline::is_empty);
         self.counting.split_live();
+        self.counting.name();
         self.counting.gathered.groups = self.counting.groups;
         self.counting.gathered.is_untrue = self.counting.is_late;
         self.counting.gathered.has_scheduling = !is_empty;
@@ -205,18 +210,20 @@ impl ItemVisitor for Gather {
     }
 }
 
-impl Gathered {
-    /// Adds the time in which the threads of slices ran and waited.
-    fn split(&mut self, slices: &[Slice], timeline: &Timeline, tids: &[Option<u64>]) {
-        for slice in slices {
-            let Some(tid) = tids.get(slice.track.0 as usize).copied().flatten() else { continue };
-            let split = timeline.split(tid, slice.start, slice.start.saturating_add(slice.duration));
-            self.names.add_split(slice.name.0, &split);
-            self.categories.add_split(slice.category.0, &split);
-            // A thread is busy in its outermost slices only.
-            if slice.busy > 0 {
-                self.threads.add_split(slice.track.0, &split);
-            }
+/// Adds the time in which the threads of slices ran and waited.
+fn split(
+    (named, threads): (&mut Named, &mut Rows),
+    slices: &[Slice],
+    timeline: &Timeline,
+    tids: &[Option<u64>],
+) {
+    for slice in slices {
+        let Some(tid) = tids.get(slice.track.0 as usize).copied().flatten() else { continue };
+        let split = timeline.split(tid, slice.start, slice.start.saturating_add(slice.duration));
+        named.add_split(slice, &split);
+        // A thread is busy in its outermost slices only.
+        if slice.busy > 0 {
+            threads.add_split(slice.track.0, &split);
         }
     }
 }
@@ -259,9 +266,9 @@ impl Totals {
 impl Counting {
     /// Counts the pending slices.
     fn settle(&mut self) {
-        let Gathered { totals, names, categories, intervals, threads, tracks, .. } = &mut self.gathered;
+        let Gathered { totals, intervals, threads, tracks, .. } = &mut self.gathered;
         totals.slices += self.pending.len() as u64;
-        // A thread's slices follow each other, and so do those of a category.
+        // A thread's slices follow each other.
         for of_track in self.pending.chunk_by(|a, b| a.track == b.track) {
             let track = of_track[0].track;
             if let Some(group) = self.groups.of(track) {
@@ -269,10 +276,7 @@ impl Counting {
                 tracks.add(group, of_track);
                 continue;
             }
-            of_track.iter().for_each(|slice| names.add(slice.name.0, std::slice::from_ref(slice)));
-            for of_category in of_track.chunk_by(|a, b| a.category == b.category) {
-                categories.add(of_category[0].category.0, of_category);
-            }
+            of_track.iter().for_each(|slice| self.named.add(slice));
             threads.add(track.0, of_track);
         }
         if self.unsplit.is_some() || self.timeline.is_some() {
@@ -283,11 +287,18 @@ impl Counting {
             Some(_) => {}
             None => {
                 if let Some(timeline) = &self.timeline {
-                    self.gathered.split(&self.pending, timeline, &self.tids);
+                    let rows = (&mut self.named, &mut self.gathered.threads);
+                    split(rows, &self.pending, timeline, &self.tids);
                 }
             }
         }
         self.pending.clear();
+    }
+
+    /// Makes the rows by name and by category.
+    fn name(&mut self) {
+        let named = std::mem::take(&mut self.named);
+        (self.gathered.names, self.gathered.categories) = named.into_rows();
     }
 
     /// Splits the slices since the last call, when the changes of their threads are there.
@@ -295,7 +306,7 @@ impl Counting {
         let (Some(timeline), Some(unsplit)) = (&mut self.timeline, &mut self.unsplit) else { return };
         self.gathered.has_scheduling = !timeline.is_empty();
         timeline.finish();
-        self.gathered.split(unsplit, timeline, &self.tids);
+        split((&mut self.named, &mut self.gathered.threads), unsplit, timeline, &self.tids);
         unsplit.clear();
         timeline.forget_before(self.gathered.totals.last.unwrap_or(0).saturating_sub(REMEMBERED));
     }

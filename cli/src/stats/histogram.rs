@@ -45,6 +45,19 @@ impl Histogram {
         }
     }
 
+    /// Adds the values of another one.
+    pub(super) fn merge(&mut self, other: &Self) {
+        other.few.iter().for_each(|value| self.add(*value));
+        if let Some(theirs) = &other.many {
+            if self.many.is_none() {
+                self.grow();
+            }
+            if let Some(many) = &mut self.many {
+                many.merge(theirs);
+            }
+        }
+    }
+
     #[cold]
     fn grow(&mut self) {
         let mut many = Box::new(Many { blocks: Vec::new(), indices: [0; BLOCKS], carried: Vec::new() });
@@ -111,6 +124,28 @@ impl Many {
     fn count(&self, block: usize, part: usize) -> u64 {
         let carried = self.carried.get(block).map_or(0, |block| block[part]);
         u64::from(carried) << 8 | u64::from(self.blocks[block].0[part])
+    }
+
+    /// Adds the counts of another one.
+    fn merge(&mut self, other: &Self) {
+        for (block, at) in other.indices.iter().enumerate().filter(|(_, at)| **at > 0) {
+            let own = match self.indices[block] {
+                0 => self.new_block(block),
+                own => own,
+            };
+            let (own, theirs) = (usize::from(own) - 1, usize::from(*at) - 1);
+            for part in 0..PARTS {
+                let count = self.count(own, part).saturating_add(other.count(theirs, part));
+                self.blocks[own].0[part] = count as u8; // the low byte; the others are carried
+                let carried = u32::try_from(count >> 8).unwrap_or(u32::MAX);
+                if carried > 0 {
+                    if self.carried.len() <= own {
+                        self.carried.resize(own + 1, [0; PARTS]);
+                    }
+                    self.carried[own][part] = carried;
+                }
+            }
+        }
     }
 
     #[cold]

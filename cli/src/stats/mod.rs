@@ -4,6 +4,7 @@ mod export;
 mod gather;
 mod groups;
 mod histogram;
+mod named;
 mod rows;
 mod show;
 mod tables;

@@ -73,6 +73,13 @@ impl Keys {
         }
     }
 
+    /// As `numbered`, for a text that has a key already.
+    #[inline(always)] // for every event
+    pub(super) fn known(&self, number: u32) -> Option<Key> {
+        let Some(id) = number.checked_sub(1) else { return Some(Key::NONE) };
+        self.by_id.get(id as usize).filter(|key| **key != UNKNOWN).map(|key| Key(*key))
+    }
+
     #[cold]
     fn first(&mut self, id: usize, text: &str) -> Key {
         let key = self.by_text(text);

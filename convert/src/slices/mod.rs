@@ -169,7 +169,16 @@ impl Slices {
     /// reader's context.
     #[inline]
     pub fn briefs(&mut self, briefs: &[BriefEvent], strings: &Strings, sink: &mut impl SliceSink) {
-        self.briefs_from(briefs, 0, strings, sink);
+        let mut rest = briefs;
+        while let [brief, others @ ..] = rest {
+            match self.plain(rest, sink) {
+                0 => {
+                    self.brief(brief, 0, strings, sink);
+                    rest = others;
+                }
+                taken => rest = &rest[taken..],
+            }
+        }
     }
 
     /// As [`briefs`](Self::briefs), with numbers as in [`tagged`](Self::tagged): the first event has `first`, and so
@@ -183,26 +192,40 @@ impl Slices {
         sink: &mut impl SliceSink,
     ) {
         for (brief, tag) in briefs.iter().zip(first..) {
-            self.briefs_from(std::slice::from_ref(brief), tag, strings, sink);
+            self.brief(brief, tag, strings, sink);
         }
     }
 
-    #[inline(always)] // in both
-    fn briefs_from(&mut self, briefs: &[BriefEvent], tag: u32, strings: &Strings, sink: &mut impl SliceSink) {
-        for brief in briefs {
-            let change = match brief.kind {
-                BriefKind::Begin => Change::Begin,
-                BriefKind::End => Change::End,
-                BriefKind::Instant | BriefKind::Counter => continue,
-            };
-            let name = self.keys.numbered(brief.name, strings);
-            let category = match change {
-                Change::End => Key::NONE,
-                _ => self.keys.numbered(brief.category, strings),
-            };
-            let (time, track) = (brief.time, brief.track);
-            self.change(Entry { time, track, change, name, category, tag }, sink);
+    /// Adds the first of these events that are of one thread and in order, and change only its innermost
+    /// slice. Returns their number.
+    #[inline]
+    fn plain(&mut self, briefs: &[BriefEvent], sink: &mut impl SliceSink) -> usize {
+        let Some(track) = briefs.first().map(|brief| brief.track) else { return 0 };
+        let Some(slices) = self.tracks.get_mut(track.0 as usize) else { return 0 };
+        if self.order.is_some() || !slices.is_plain() {
+            return 0;
         }
+        let taken = slices.take_plain(briefs, &self.keys, &mut self.open, &mut TrackSink { track, sink });
+        if taken > 0 {
+            self.last = self.last.max(slices.last);
+        }
+        taken
+    }
+
+    #[inline(never)]
+    fn brief(&mut self, brief: &BriefEvent, tag: u32, strings: &Strings, sink: &mut impl SliceSink) {
+        let change = match brief.kind {
+            BriefKind::Begin => Change::Begin,
+            BriefKind::End => Change::End,
+            BriefKind::Instant | BriefKind::Counter => return,
+        };
+        let name = self.keys.numbered(brief.name, strings);
+        let category = match change {
+            Change::End => Key::NONE,
+            _ => self.keys.numbered(brief.category, strings),
+        };
+        let (time, track) = (brief.time, brief.track);
+        self.change(Entry { time, track, change, name, category, tag }, sink);
     }
 
     #[inline(always)] // for every event

@@ -2,8 +2,9 @@
 
 use crate::slices::entry::{Change, Entry};
 use crate::slices::intervals::{Intervals, Misplaced};
-use crate::slices::keys::Key;
+use crate::slices::keys::{Key, Keys};
 use crate::slices::slice::{Defect, Frame, Point, Slice, SliceSink, TrackSink};
+use crate::{BriefEvent, BriefKind};
 
 /// The limit for open slices on all tracks together. A begin has a few bytes of input, but an open slice
 /// needs many times more memory.
@@ -12,6 +13,12 @@ const MOST_OPEN: usize = 1 << 19;
 /// The limit for slices that one end may close. Without it, each end without a begin would search all open
 /// slices.
 const FARTHEST: usize = 1 << 14;
+
+/// Stands for a time beyond 63 bits of nanoseconds. Out of line, a sum costs an addition and a branch.
+#[cold]
+fn too_long() -> i64 {
+    i64::MAX
+}
 
 #[derive(Debug, Default)]
 pub(super) struct TrackSlices {
@@ -40,6 +47,83 @@ impl TrackSlices {
     /// The number of stored intervals.
     pub(super) fn held(&self) -> usize {
         self.intervals.as_ref().map_or(0, |intervals| intervals.held())
+    }
+
+    /// Whether [`take_plain`](Self::take_plain) may be called.
+    #[inline]
+    pub(super) fn is_plain(&self) -> bool {
+        !self.is_windowed && self.intervals.is_none() && self.without_room == 0
+    }
+
+    /// Takes the first of these events that are of this track and in order, and open or close only the
+    /// innermost slice. Returns their number.
+    #[inline(always)] // once, in a loop over all events
+    pub(super) fn take_plain(
+        &mut self,
+        briefs: &[BriefEvent],
+        keys: &Keys,
+        open: &mut usize,
+        sink: &mut TrackSink<'_, impl SliceSink>,
+    ) -> usize {
+        let mut last = self.last.unwrap_or(i64::MIN);
+        let mut taken = 0;
+        for brief in briefs {
+            let &BriefEvent { time, track, kind, name, category } = brief;
+            let is_slice = matches!(kind, BriefKind::Begin | BriefKind::End);
+            if track != sink.track || is_slice && time < last {
+                break;
+            }
+            if is_slice {
+                let Some(name) = keys.known(name) else { break };
+                if kind == BriefKind::Begin {
+                    let Some(category) = keys.known(category) else { break };
+                    if *open >= MOST_OPEN || self.stack.len() == self.stack.capacity() {
+                        break; // `take` makes room
+                    }
+                    *open += 1;
+                    self.stack.push(Frame::new(name, category, time, 0));
+                } else {
+                    let is_its = |top: &Frame| name == top.name || name == Key::NONE || top.name == Key::NONE;
+                    if !self.stack.last().is_some_and(is_its) {
+                        break;
+                    }
+                    *open -= 1;
+                    self.close_plain(time, sink);
+                }
+                last = time;
+            }
+            taken += 1;
+        }
+        if last != i64::MIN {
+            self.last = Some(last);
+        }
+        taken
+    }
+
+    /// As `close`, for a track without intervals.
+    #[inline(always)] // as `take_plain`
+    fn close_plain(&mut self, time: i64, sink: &mut TrackSink<'_, impl SliceSink>) {
+        let Some(Frame { name, category, start, tag, inner, .. }) = self.stack.pop() else { return };
+        // It does not end before it begins, because the events are in order.
+        let duration = time.checked_sub(start).unwrap_or_else(too_long);
+        let busy = if self.stack.is_empty() { duration } else { 0 };
+        let self_time = duration.wrapping_sub(inner).max(0); // neither is negative
+        let track = sink.track;
+        let slice = Slice { track, name, category, start, duration, self_time, busy, tag };
+        sink.sink.slice(&slice, &mut self.stack);
+        self.add_closed(start, duration);
+    }
+
+    /// Adds the time of a closed slice to the slice around it.
+    #[inline]
+    fn add_closed(&mut self, start: i64, duration: i64) {
+        if let Some(outer) = self.stack.last_mut() {
+            outer.inner = outer.inner.checked_add(duration).unwrap_or_else(too_long);
+        } else {
+            let (first, _, emitted) = self.before.unwrap_or((start, 0, 0));
+            let emitted = emitted.checked_add(duration).unwrap_or_else(too_long);
+            self.before = Some((first, start + duration, emitted));
+        }
     }
 
     #[inline(always)] // for every event
@@ -118,11 +202,8 @@ impl TrackSlices {
         sink.sink.slice(&slice, &mut self.stack);
         if let Some(intervals) = &mut self.intervals {
             intervals.add_emitted(start, start + duration, slice.busy);
-        } else if let Some(outer) = self.stack.last_mut() {
-            outer.inner = outer.inner.saturating_add(duration);
         } else {
-            let (first, _, emitted) = self.before.unwrap_or((start, time, 0));
-            self.before = Some((first, start + duration, emitted.saturating_add(duration)));
+            self.add_closed(start, duration);
         }
     }
 

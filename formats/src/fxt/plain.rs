@@ -31,11 +31,10 @@ impl PlainEvent {
     pub fn decode(bytes: &[u8]) -> Option<(Self, usize)> {
         let (header, rest) = word(bytes)?;
         let (timestamp, _) = word(rest)?;
-        let (thread, args) = (fields::THREAD.get(header) as u8, fields::ARGS.get(header));
-        let (category, name) = (fields::CATEGORY.get(header), fields::NAME.get(header));
-        let is_inline = string_ref::INLINE.get(category) | string_ref::INLINE.get(name) != 0;
+        let thread = fields::THREAD.get(header) as u8;
         let size = record::SIZE.get(header) as usize * 8;
-        if record::TYPE.get(header) != RecordType::Event as u64 || is_inline || thread == 0 || size < 16 {
+        let is_event = header & FIXED == RecordType::Event as u64;
+        if !is_event || thread == 0 || size < 16 || size > bytes.len() {
             return None;
         }
         let kind = match fields::KIND.get(header) {
@@ -44,16 +43,31 @@ impl PlainEvent {
             INSTANT => EventKind::Instant,
             _ => return None,
         };
-        let mut values = bytes.get(16..size)?;
-        for _ in 0..args {
-            let (header, _) = word(values)?;
-            let words = argument::SIZE.get(header) as usize;
-            values = values.get(words * 8..).filter(|_| words > 0)?;
+        let args = fields::ARGS.get(header);
+        if args > 0 {
+            fit(&bytes[16..size], args)?;
         }
-        let (category, name) = (category as u16, name as u16);
+        let (category, name) = (fields::CATEGORY.get(header) as u16, fields::NAME.get(header) as u16);
         Some((Self { kind, timestamp, thread, category, name, has_args: args > 0 }, size))
     }
 }
+
+/// Returns `None` if so many arguments do not fit into the rest of a record.
+#[inline]
+fn fit(mut values: &[u8], args: u64) -> Option<()> {
+    for _ in 0..args {
+        let (header, _) = word(values)?;
+        let words = argument::SIZE.get(header) as usize;
+        values = values.get(words * 8..).filter(|_| words > 0)?;
+    }
+    Some(())
+}
+
+/// The bits of the header that all plain events have in common: the type of the record, and that neither
+/// string is inline.
+const FIXED: u64 = record::TYPE.set(record::TYPE.max())
+    | fields::CATEGORY.set(string_ref::INLINE.set(1))
+    | fields::NAME.set(string_ref::INLINE.set(1));
 
 const BEGIN: u64 = EventKind::DurationBegin as u64;
 const END: u64 = EventKind::DurationEnd as u64;

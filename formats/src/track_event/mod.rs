@@ -55,8 +55,8 @@ pub use legacy::{FlowDirection, LegacyEvent, LegacyId};
 pub use read::{
     Annotation, AnnotationValue, Annotations, ClockReading, ClockReadings, CounterDescriptor, Integers,
     InternedEvent, InternedStacks, InternedStrings, ModuleSymbols, Numbers, Packet, PacketData,
-    PacketDefaults, PacketReader, PlainEvent, ProcessDescriptor, Processes, Texts, ThreadDescriptor, Threads,
-    TrackDescriptor, TrackEvent, TrackUuids, TreeProcess,
+    PacketDefaults, PacketReader, PlainEvent, ProcessDescriptor, Processes, ShortRow, ShortRowEvent, Texts,
+    ThreadDescriptor, Threads, TrackDescriptor, TrackEvent, TrackUuids, TreeProcess,
 };
 pub use samples::{
     AddressSymbols, Frame, InternedStack, Line, Mapping, PerfSample, interned_stacks, module_symbols,

@@ -92,6 +92,12 @@ fn id(tag: u64, id: u64) -> (u64, usize) {
     (tag | bytes << 8, 1 + len)
 }
 
+/// As `varint_up_to_8`, for numbers that nearly always have one byte.
+#[inline(always)]
+fn varint_mostly_1(value: u64) -> (u64, usize) {
+    if value < 0x80 { (value, 1) } else { varint_up_to_8(value) }
+}
+
 impl ShortEvent {
     /// Writes the packet as [`event_with`] does. `fields` are further fields of the event.
     #[inline]
@@ -100,8 +106,11 @@ impl ShortEvent {
         if !has_short_ids || self.timestamp >> 56 != 0 || fields.len() > 0x7f {
             return self.put_long(out, fields);
         }
-        let (sequence, sequence_len) = varint_up_to_8(u64::from(self.sequence.0));
-        let (category, category_len) = id(CATEGORY, self.category);
+        let (sequence, sequence_len) = varint_mostly_1(u64::from(self.sequence.0));
+        let (category, category_len) = match self.category {
+            few @ 1..0x80 => (CATEGORY | few << 8, 2),
+            category => id(CATEGORY, category),
+        };
         let (name, name_len) = id(NAME, self.name);
         let (time, time_len) = varint_up_to_8(self.timestamp);
         let event_len = 2 + category_len + name_len + fields.len();

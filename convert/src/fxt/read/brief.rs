@@ -2,11 +2,9 @@
 
 use std::io::Read;
 
-use hairline_formats::fxt::{EventKind as Kind, PlainEvent, StringRef, ThreadRef};
+use hairline_formats::fxt::{EventKind as Kind, PlainEvent, ThreadRef};
 
 use crate::fxt::read::state::FxtReader;
-use crate::fxt::read::tables::Tables;
-use crate::fxt::read::tracks::Tracks;
 use crate::{BriefEvent, BriefKind, BriefUse, MOST_BRIEF};
 
 impl<R: Read> FxtReader<R> {
@@ -17,40 +15,40 @@ impl<R: Read> FxtReader<R> {
             return;
         }
         let (offset, trace) = self.current.records.buffered();
-        let (mut at, mut last) = (0, 0);
+        let (tables, rate) = (&self.current.tables, self.current.tables.rate());
+        let (mut rest, mut size, mut thread) = (trace, 0, None);
         while briefs.len() < MOST_BRIEF {
-            let Some((event, size)) = PlainEvent::decode(&trace[at..]) else { break };
+            let Some((event, len)) = PlainEvent::decode(rest) else { break };
             if event.has_args && wanted == BriefUse::Writing {
                 break;
             }
-            let Some(brief) = brief(&event, &self.current.tables, &self.tracks) else { break };
-            briefs.push(brief);
-            (last, at) = (at, at + size);
+            // Events of one thread follow each other.
+            let track = match thread {
+                Some((index, track)) if index == event.thread => track,
+                _ => {
+                    let known = tables.thread(ThreadRef::Index(event.thread));
+                    let Some(slot) = known.and_then(|known| known.track) else { break };
+                    self.tracks.id(slot)
+                }
+            };
+            thread = Some((event.thread, track));
+            let Some(time) = rate.ns(event.timestamp) else { break };
+            let Some(name) = tables.number(event.name) else { break };
+            let Some(category) = tables.number(event.category) else { break };
+            briefs.push(match event.kind {
+                Kind::DurationBegin => BriefEvent { time, track, kind: BriefKind::Begin, name, category },
+                // As in the general path, an end has no name.
+                Kind::DurationEnd => BriefEvent { time, track, kind: BriefKind::End, name: 0, category: 0 },
+                _ => BriefEvent { time, track, kind: BriefKind::Instant, name, category },
+            });
+            (rest, size) = (&rest[len..], len);
         }
+        let at = trace.len() - rest.len();
+        let last = at - size;
         self.current.records.pass(at);
         self.given = 0;
         if at > 0 {
             self.position = offset + last as u64;
         }
     }
-}
-
-/// An event, unless its record needs another path.
-#[inline(always)] // the event then stays in registers
-fn brief(event: &PlainEvent, tables: &Tables, tracks: &Tracks) -> Option<BriefEvent> {
-    let time = tables.rate().ns(event.timestamp)?;
-    let track = tracks.id(tables.thread(ThreadRef::Index(event.thread))?.track?);
-    let (name, category) = (number(tables, event.name)?, number(tables, event.category)?);
-    Some(match event.kind {
-        Kind::DurationBegin => BriefEvent { time, track, kind: BriefKind::Begin, name, category },
-        // As in the general path, an end has no name.
-        Kind::DurationEnd => BriefEvent { time, track, kind: BriefKind::End, name: 0, category: 0 },
-        _ => BriefEvent { time, track, kind: BriefKind::Instant, name, category },
-    })
-}
-
-/// The number of a string. `None` if it has none, or is not defined.
-#[inline(always)] // as `brief`
-fn number(tables: &Tables, index: u16) -> Option<u32> {
-    if index == 0 { Some(0) } else { BriefEvent::number(tables.string(StringRef::Index(index))?.id) }
 }

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use hairline_formats::fxt::{StringRef, ThreadRef};
 
 use crate::fxt::read::rate::Rate;
-use crate::{StringId, Strings, Text};
+use crate::{BriefEvent, StringId, Strings, Text};
 
 /// The limit for the entries of all tables. A definition has a few bytes, but an index needs memory for all
 /// indices below it.
@@ -15,6 +15,9 @@ const MAX_ENTRIES: usize = 1 << 19;
 const MAX_BYTES: usize = 16 << 20;
 /// The limit for stored providers.
 const MAX_PROVIDERS: usize = 1 << 12;
+
+/// Stands for a string without a number, and for an index that is not defined.
+const UNNUMBERED: u32 = u32::MAX;
 
 /// The tables of the current provider, and of the earlier ones.
 #[derive(Debug, Default)]
@@ -31,6 +34,8 @@ pub(super) struct Tables {
 struct Provider {
     rate: Rate,
     strings: Vec<Option<Entry>>,
+    /// The number of each string plus 1, apart from its text, or [`UNNUMBERED`]. Index 0 is no string: 0.
+    numbers: Vec<u32>,
     threads: Vec<Option<Thread>>,
 }
 
@@ -99,14 +104,19 @@ impl Tables {
             }
             self.entries += more;
             table.resize_with(index + 1, || None);
+            self.current.numbers.resize(index + 1, UNNUMBERED);
         }
+        self.current.numbers[index] = UNNUMBERED;
+        self.current.numbers[0] = 0;
         let text = String::from_utf8_lossy(value);
         self.bytes -= table[index].take().map_or(0, |before| before.text.len());
         if self.bytes + text.len() > MAX_BYTES {
             return false;
         }
         self.bytes += text.len();
-        table[index] = Some(Entry { id: strings.number(&text), text: text.into() });
+        let id = strings.number(&text);
+        self.current.numbers[index] = BriefEvent::number(id).unwrap_or(UNNUMBERED);
+        table[index] = Some(Entry { id, text: text.into() });
         true
     }
 
@@ -120,6 +130,16 @@ impl Tables {
                 Some(Text { text: &entry.text, id: entry.id })
             }
             StringRef::Inline(text) => Some(text.into()),
+        }
+    }
+
+    /// The number of a string plus 1; 0 for index 0. `None` if it has no number, or is not defined.
+    #[inline(always)] // for every event
+    pub(super) fn number(&self, index: u16) -> Option<u32> {
+        match self.current.numbers.get(usize::from(index)) {
+            Some(&UNNUMBERED) => None,
+            Some(number) => Some(*number),
+            None => (index == 0).then_some(0),
         }
     }
 

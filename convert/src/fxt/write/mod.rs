@@ -14,6 +14,7 @@
 
 mod arguments;
 mod blob;
+mod brief;
 mod flows;
 mod lasting;
 mod open;
@@ -197,9 +198,16 @@ impl<W: Write> crate::stream::TraceWriter for FxtWriter<W> {
         if self.provider == 0 && !briefs.is_empty() {
             self.start("hairline");
         }
-        for event in briefs.iter().filter_map(|brief| brief.event(strings)) {
-            self.event(&event);
-            self.output.settle()?;
+        for mut of_track in briefs.chunk_by(|one, next| one.track == next.track) {
+            while let Some(brief) = of_track.first() {
+                let written = self.short_briefs(of_track, strings);
+                of_track = &of_track[written..];
+                if written == 0 {
+                    of_track = &of_track[1..];
+                    brief.event(strings).iter().for_each(|event| self.event(event));
+                }
+                self.output.settle()?;
+            }
         }
         Ok(())
     }

@@ -71,11 +71,17 @@ impl OpenSlices {
     /// As `begin`, if the slice needs nothing more. Otherwise returns `false` and changes nothing.
     #[inline]
     pub(super) fn begin_in_order(&mut self, event: &Event<'_>) -> bool {
-        if event.time < self.latest || self.labels.len() >= MOST {
+        self.begin_label(event.time, || labels(event))
+    }
+
+    /// As `begin_in_order`, for a name and a category by their numbers; 0 is none.
+    #[inline]
+    pub(super) fn begin_label(&mut self, time: i64, label: impl FnOnce() -> (u64, u64)) -> bool {
+        if time < self.latest || self.labels.len() >= MOST {
             return false;
         }
-        self.latest = event.time;
-        self.labels.push(labels(event));
+        self.latest = time;
+        self.labels.push(label());
         true
     }
 
@@ -83,14 +89,19 @@ impl OpenSlices {
     /// changes nothing.
     #[inline]
     pub(super) fn end_innermost(&mut self, event: &Event<'_>) -> bool {
-        let is_doubtful = self.is_unsorted || event.time < self.latest || self.more > 0;
-        let label = labels(event);
+        self.end_label(event.time, labels(event))
+    }
+
+    /// As `end_innermost`, for a label as that of `begin_label`.
+    #[inline]
+    pub(super) fn end_label(&mut self, time: i64, label: (u64, u64)) -> bool {
+        let is_doubtful = self.is_unsorted || time < self.latest || self.more > 0;
         if is_doubtful || !self.labels.last().is_some_and(|open| closes(label, *open)) {
             return false;
         }
         self.labels.pop();
         self.has_labelled_ends |= label != (NONE, NONE);
-        self.latest = event.time;
+        self.latest = time;
         true
     }
 

@@ -37,11 +37,17 @@ impl<W: Write> Output<W> {
         self.bytes.get_mut(at..)?.first_chunk_mut()
     }
 
+    /// The size of a full buffer.
+    #[inline]
+    pub(super) fn full(&self) -> usize {
+        // Moving the kept bytes costs as much as writing others, so it happens once in that many bytes.
+        self.kept + self.kept.max(GATHERED)
+    }
+
     /// Writes the buffer if it is full.
     #[inline]
     pub(super) fn settle(&mut self) -> io::Result<()> {
-        // Moving the kept bytes costs as much as writing others, so it happens once in that many bytes.
-        if self.bytes.len() < self.kept + self.kept.max(GATHERED) { Ok(()) } else { self.give(self.kept) }
+        if self.bytes.len() < self.full() { Ok(()) } else { self.give(self.kept) }
     }
 
     fn give(&mut self, kept: usize) -> io::Result<()> {

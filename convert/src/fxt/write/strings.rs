@@ -61,6 +61,19 @@ impl Strings {
         }
     }
 
+    /// As `known`, for the text of a number plus 1; 0 is no text.
+    #[inline]
+    pub(super) fn known_number(&self, number: u32) -> Option<u64> {
+        if self.owner.len() > FEW_FREE {
+            return None;
+        }
+        let Some(id) = number.checked_sub(1) else { return Some(0) };
+        match *self.index.get(id as usize)? {
+            0 => None,
+            index => Some(u64::from(index)),
+        }
+    }
+
     #[cold]
     fn new_reference<'a>(&mut self, text: Text<'a>, out: &mut Vec<u8>, report: &mut Report) -> StringRef<'a> {
         if text.text.is_empty() {

@@ -12,7 +12,7 @@ use crate::json::read::pending::Pending;
 use crate::json::read::state::State;
 use crate::json::read::tracks::{Counter, Interval, NewTracks, TrackFact};
 use crate::report::TOO_DEEP;
-use crate::ties::{Rank, TIES};
+use crate::ties::{Rank, TIES, Ties};
 use crate::{Context, EventKind, FlowStep, TrackId};
 
 /// Why an event is skipped.
@@ -88,7 +88,11 @@ impl State {
             EventKind::Flow { .. } => Rank::Flow,
             _ => Rank::Other,
         };
-        if self.ties.entry(thread).or_default().add(time, rank) {
+        let index = thread.0 as usize;
+        if index >= self.ties.len() {
+            self.ties.resize_with(index + 1, Ties::default);
+        }
+        if self.ties[index].add(time, rank) {
             self.report.add(TIES);
         }
     }

@@ -1,6 +1,6 @@
 //! The state of a JSON reader.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 
 use crate::flow_ids::FlowIds;
 use crate::json::facts::Facts;
@@ -10,7 +10,7 @@ use crate::json::read::pending::Pending;
 use crate::json::read::tracks::Tracks;
 use crate::starts::{LATE, Starts};
 use crate::ties::Ties;
-use crate::{Context, Detailed, Event, EventKind, Item, NoArguments, Report, TraceFormat, TrackId};
+use crate::{Context, Detailed, Event, EventKind, Item, NoArguments, Report, TraceFormat};
 
 /// The state of a JSON reader, without its input.
 #[derive(Debug, Default)]
@@ -21,8 +21,8 @@ pub(super) struct State {
     pub(super) facts: Facts,
     pub(super) starts: Starts,
     pub(super) order: Order,
-    /// The latest times of each thread.
-    pub(super) ties: HashMap<TrackId, Ties>,
+    /// The latest times of each thread, by track.
+    pub(super) ties: Vec<Ties>,
     pub(super) pending: VecDeque<Pending>,
     pub(super) report: Report,
     pub(super) position: u64,

@@ -1,8 +1,8 @@
-//! Events in brief: the fastest path, for all of a sequence that come in a row.
+//! Events in brief: the fastest path, for all of a row.
 
 use hairline_formats::proto::Fields;
 use hairline_formats::track_event::{
-    EventType, InternedEvent, Name, PlainEvent, SequenceId, fields::sequence_flags,
+    EventType, InternedEvent, Name, PlainEvent, ShortRow, fields::sequence_flags,
 };
 
 use crate::track_event::read::state::State;
@@ -10,12 +10,11 @@ use crate::track_event::read::table::{InternedText, Table};
 use crate::{BriefEvent, BriefKind, BriefUse, MOST_BRIEF};
 
 /// Why a row of events ends.
+#[derive(PartialEq, Eq)]
 enum End {
-    /// Another sequence follows.
-    Sequence(SequenceId),
-    /// The packet has another layout, or is not there.
+    /// The next packet is of another row, has another layout, or is not there.
     Layout,
-    /// More is to be said of the next packet, or the row is long enough.
+    /// More is to be said of the next packet, or there are enough events.
     Item,
 }
 
@@ -29,38 +28,35 @@ impl State {
         briefs: &mut Vec<BriefEvent>,
     ) -> (usize, usize) {
         let (mut at, mut last) = (0, 0);
-        let Some(mut number) = self.sequences.get(self.current.sequence).map(|sequence| sequence.number)
-        else {
-            return (0, 0);
-        };
         loop {
-            let (read, size, end) = self.row(number, &trace[at..], wanted, briefs);
+            let (read, size, end) = match row_at(&trace[at..]) {
+                Some(row) => self.row(row, &trace[at..], wanted, briefs),
+                None => (0, 0, End::Layout),
+            };
             at += read;
             last = if read > 0 { at - size } else { last };
-            match end {
-                End::Sequence(next) => number = next,
-                End::Item => break,
-                End::Layout if briefs.len() == MOST_BRIEF => break,
-                End::Layout => {
-                    let Some((brief, size)) = self.other_brief(&trace[at..], wanted) else { break };
-                    briefs.push(brief);
-                    (last, at) = (at, at + size);
-                    number = self.sequences.get(self.current.sequence).map_or(number, |of| of.number);
-                }
+            if end == End::Item || briefs.len() == MOST_BRIEF {
+                break;
+            }
+            // After a row there may be one of another sequence.
+            if read == 0 {
+                let Some((brief, size)) = self.other_brief(&trace[at..], wanted) else { break };
+                briefs.push(brief);
+                (last, at) = (at, at + size);
             }
         }
         (at, last)
     }
 
-    /// Reads the events of one sequence. Returns the size of their packets, and that of the last one.
+    /// Reads the events of a row. Returns the size of their packets, and that of the last one.
     fn row(
         &mut self,
-        number: SequenceId,
+        row: ShortRow,
         trace: &[u8],
         wanted: BriefUse,
         briefs: &mut Vec<BriefEvent>,
     ) -> (usize, usize, End) {
-        let Some(index) = self.sequence(number) else { return (0, 0, End::Item) };
+        let Some(index) = self.sequence(row.sequence()) else { return (0, 0, End::Item) };
         let Self { sequences, tracks, clocks, .. } = self;
         let sequence = &mut sequences[index];
         let track = tracks.find_again(sequence.track.unwrap_or_default());
@@ -68,16 +64,15 @@ impl State {
             return (0, 0, End::Layout);
         };
         let (track, sequence) = (tracks.get(track).id(), &*sequence);
-        let (mut at, mut size) = (0, 0);
+        let is_known = row.flags() & sequence_flags::NEEDS == 0 || sequence.is_valid;
+        if row.flags() & sequence_flags::CLEARED != 0 || !is_known {
+            return (0, 0, End::Item);
+        }
+        let (mut rest, mut size) = (trace, 0);
         let end = loop {
-            let Some((event, len)) = InternedEvent::decode_short(&trace[at..]) else { break End::Layout };
-            if event.sequence != number {
-                break End::Sequence(event.sequence);
-            }
-            let is_known = event.flags & sequence_flags::NEEDS == 0 || sequence.is_valid;
+            let Some((event, len)) = row.event(rest) else { break End::Layout };
             let is_whole = wanted == BriefUse::Counting || event.annotated.is_empty();
-            let is_first = event.flags & sequence_flags::CLEARED != 0;
-            if is_first || !is_known || !is_whole || briefs.len() == MOST_BRIEF {
+            if !is_whole || briefs.len() == MOST_BRIEF {
                 break End::Item;
             }
             let Some(name) = given_number(&sequence.names, event.name) else { break End::Item };
@@ -85,9 +80,9 @@ impl State {
             // From here on the event is read.
             let Some(time) = clock.time(event.timestamp) else { break End::Item };
             briefs.push(BriefEvent { time, track, kind: kind(event.kind), name, category });
-            (at, size) = (at + len, len);
+            (rest, size) = (&rest[len..], len);
         };
-        (at, size, end)
+        (trace.len() - rest.len(), size, end)
     }
 
     /// Reads an event from a packet of another layout: of an SDK, of another track, or of a counter.
@@ -140,6 +135,12 @@ impl State {
         self.counter(index, place, uuid, value)?;
         Some(BriefEvent { time, track, kind: BriefKind::Counter, name: 0, category: 0 })
     }
+}
+
+/// The row that begins here, with at least one event.
+#[inline(never)]
+fn row_at(trace: &[u8]) -> Option<ShortRow> {
+    ShortRow::of(trace).filter(|row| row.event(trace).is_some())
 }
 
 #[inline(always)] // as `given_number`

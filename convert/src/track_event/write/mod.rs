@@ -4,6 +4,7 @@
 //! strings interned at first use. Events on other tracks use the sequence of the latest thread, because its
 //! clock is near and its strings are interned.
 
+mod brief;
 mod event;
 mod flow_names;
 mod flows;
@@ -94,10 +95,17 @@ impl<W: Write> crate::stream::TraceWriter for TrackEventWriter<W> {
     }
 
     fn write_briefs(&mut self, briefs: &[BriefEvent], strings: &Strings) -> io::Result<()> {
-        for event in briefs.iter().filter_map(|brief| brief.event(strings)) {
-            self.state.event(&event);
-            if self.state.out.len() >= GATHERED {
-                self.pass_on()?;
+        for mut of_track in briefs.chunk_by(|one, next| one.track == next.track) {
+            while let Some(brief) = of_track.first() {
+                let written = self.state.briefs(of_track);
+                of_track = &of_track[written..];
+                if written == 0 {
+                    of_track = &of_track[1..];
+                    brief.event(strings).iter().for_each(|event| self.state.event(event));
+                }
+                if self.state.out.len() >= GATHERED {
+                    self.pass_on()?;
+                }
             }
         }
         Ok(())

@@ -4,9 +4,13 @@
 //! Any other packet is read as a [`PlainEvent`](crate::track_event::PlainEvent) or as any
 //! [`Packet`](crate::track_event::Packet).
 
-use crate::proto::{Fields, Varint, WireType, tag, varint};
-use crate::track_event::fields::{EventType, trace, trace_packet as packet, track_event as event};
-use crate::track_event::{SequenceId, TrackUuid};
+use crate::proto::{Fields, Varint, varint};
+use crate::track_event::fields::EventType;
+use crate::track_event::read::short_tags::{
+    ANNOTATION, BEGIN, CATEGORY, END, EVENT, FLAGS, HEAD, HEAD_LEN, HEAD_MASK, INSTANT, NAME, SEQUENCE,
+    TIMESTAMP, TRACK, TYPE,
+};
+use crate::track_event::{SequenceId, ShortRow, ShortRowEvent, TrackUuid};
 
 /// A packet with an event that has only these fields.
 ///
@@ -46,40 +50,6 @@ pub struct InternedEvent<'a> {
     /// [`PlainEvent::annotated`](crate::track_event::PlainEvent::annotated).
     pub annotated: &'a [u8],
 }
-
-/// The tag of a number; one byte.
-const fn number(field: u32) -> u8 {
-    assert!(tag(field, WireType::Varint) < 0x80);
-    tag(field, WireType::Varint) as u8
-}
-
-/// The tag of a message; one byte.
-const fn bytes(field: u32) -> u8 {
-    assert!(tag(field, WireType::Bytes) < 0x80);
-    tag(field, WireType::Bytes) as u8
-}
-
-const SEQUENCE: u8 = number(packet::TRUSTED_PACKET_SEQUENCE_ID);
-const FLAGS: u8 = number(packet::SEQUENCE_FLAGS);
-const TIMESTAMP: u8 = number(packet::TIMESTAMP);
-const EVENT: u8 = bytes(packet::TRACK_EVENT);
-
-const TYPE: u8 = number(event::TYPE);
-const NAME: u8 = number(event::NAME_IID);
-const CATEGORY: u8 = number(event::CATEGORY_IIDS);
-const TRACK: u8 = number(event::TRACK_UUID);
-const ANNOTATION: u8 = bytes(event::DEBUG_ANNOTATIONS);
-
-/// The beginning of a packet as Hairline writes it: its sequence, flags and the length of its event, each in
-/// one byte after its tag.
-const HEAD: u64 = SEQUENCE as u64 | (FLAGS as u64) << 16 | (EVENT as u64) << 32;
-/// The bits of tags, and the bit of each number that has more than one byte.
-const HEAD_MASK: u64 = 0x0000_80ff_80ff_80ff;
-const HEAD_LEN: usize = 6;
-
-const BEGIN: u64 = EventType::SliceBegin as u64;
-const END: u64 = EventType::SliceEnd as u64;
-const INSTANT: u64 = EventType::Instant as u64;
 
 impl<'a> InternedEvent<'a> {
     /// Reads the event of a packet. Returns `None` if the packet has any other field.
@@ -149,90 +119,19 @@ impl<'a> InternedEvent<'a> {
     }
 }
 
-/// The first eight bytes of a packet with its tag, as Hairline writes it: its length, and its `HEAD`, each
-/// number in one byte.
-const WHOLE: u64 = tag(trace::PACKET, WireType::Bytes) as u64 | HEAD << 16;
-const WHOLE_MASK: u64 = 0x80ff_80ff_80ff_80ff;
-const WHOLE_LEN: usize = 8;
-
-/// The limit for a packet and the eight bytes after it, which are loaded together with its last ones.
-const LONGEST: usize = 2 + 0x7f + 8;
-
 impl<'a> InternedEvent<'a> {
     /// Reads the event at the begin of a part of a trace, if it is one as Hairline writes it: on its thread's
     /// track, with numbers below 2^28. Returns it with the size of its packet. Returns `None` for all other
     /// packets, which [`decode`](Self::decode) may read.
-    ///
-    /// It loads eight bytes at a time and finds the size of a number without a branch, because sizes of names
-    /// and times have no order that a processor could learn.
     #[inline(always)] // as `decode`
     #[must_use]
     pub fn decode_short(trace: &'a [u8]) -> Option<(Self, usize)> {
-        let bytes: &[u8; LONGEST] = trace.first_chunk()?;
-        let load =
-            |at: usize| bytes.get(at..at + 8).map(|w| u64::from_le_bytes(w.try_into().unwrap_or([0; 8])));
-        let head = load(0)?;
-        if head & WHOLE_MASK != WHOLE {
-            return None;
-        }
-        let byte = |at: u32| (head >> (8 * at)) & 0x7f;
-        let (end, event_end) = (2 + byte(1) as usize, WHOLE_LEN + byte(7) as usize);
-        let mut word = load(WHOLE_LEN)?;
-        if word as u8 != TYPE || event_end >= end {
-            return None;
-        }
-        let kind = (word >> 8) as u8;
-        let (mut category, mut name, mut at) = (0, 0, WHOLE_LEN + 2);
-        word >>= 16;
-        if word as u8 == CATEGORY && at < event_end {
-            let (value, len) = short_id(word >> 8)?;
-            (category, at) = (value, at + 1 + len);
-            word = load(at)?;
-        }
-        if word as u8 == NAME && at < event_end {
-            let (value, len) = short_id(word >> 8)?;
-            (name, at) = (value, at + 1 + len);
-        }
-        let annotated_from = at;
-        while at < event_end {
-            if bytes[at] != ANNOTATION || bytes[at + 1] >= 0x80 {
-                return None;
-            }
-            at += 2 + usize::from(bytes[at + 1]);
-        }
-        let time = load(event_end)?;
-        let (timestamp, len) = short_number(time >> 8)?;
-        if at != event_end || time as u8 != TIMESTAMP || event_end + 1 + len != end {
-            return None;
-        }
-        let kind = match u64::from(kind) {
-            BEGIN => EventType::SliceBegin,
-            END => EventType::SliceEnd,
-            INSTANT => EventType::Instant,
-            _ => return None,
-        };
-        let (sequence, flags) = (SequenceId(byte(3) as u32), byte(5) as u32);
-        let annotated = bytes.get(annotated_from..event_end)?;
-        Some((Self { sequence, flags, timestamp, kind, name, category, track_uuid: None, annotated }, end))
+        let row = ShortRow::of(trace)?;
+        let (event, size) = row.event(trace)?;
+        let ShortRowEvent { timestamp, kind, name, category, annotated } = event;
+        let (sequence, flags) = (row.sequence(), row.flags());
+        Some((Self { sequence, flags, timestamp, kind, name, category, track_uuid: None, annotated }, size))
     }
-}
-
-/// Reads an id, which is not 0, as [`short_number`] does.
-#[inline(always)] // as `decode`
-fn short_id(word: u64) -> Option<(u64, usize)> {
-    short_number(word).filter(|(id, _)| *id != 0)
-}
-
-/// Reads a varint of at most four bytes from the low bytes of a word. Returns it with its size.
-#[inline(always)] // as `decode`
-fn short_number(word: u64) -> Option<(u64, usize)> {
-    let stops = !word & 0x8080_8080;
-    if stops == 0 {
-        return None;
-    }
-    let bits = word & (stops ^ (stops - 1)) & 0x7f7f_7f7f; // up to the first byte without its top bit
-    let value = bits & 0x7f | (bits & 0x7f00) >> 1 | (bits & 0x7f_0000) >> 2 | (bits & 0x7f00_0000) >> 3;
-    Some((value, stops.trailing_zeros() as usize / 8 + 1))
 }
 
 /// Reads the varint at `at`. Returns it with the place after it.
@@ -261,6 +160,7 @@ fn long_number_at(bytes: &[u8], at: usize) -> Option<(u64, usize)> {
 mod tests {
     use super::*;
     use crate::Value;
+    use crate::track_event::read::short_row::LONGEST;
     use crate::track_event::{Event, Name, PacketReader, PlainEvent, event};
 
     /// The event's fields, read in this way and as a plain event. `None` if it is not read in this way.

@@ -9,6 +9,8 @@ mod plain;
 mod reader;
 mod repeated;
 mod samples;
+mod short_row;
+mod short_tags;
 mod stream;
 mod track;
 
@@ -21,5 +23,6 @@ pub use plain::PlainEvent;
 pub use reader::PacketReader;
 pub use repeated::{Integers, Numbers, Texts, TrackUuids};
 pub use samples::{InternedStacks, ModuleSymbols};
+pub use short_row::{ShortRow, ShortRowEvent};
 pub use stream::{Processes, Threads, TreeProcess};
 pub use track::{CounterDescriptor, ProcessDescriptor, ThreadDescriptor, TrackDescriptor};
