@@ -107,8 +107,8 @@ mod tests {
                 start: 0,
                 duration,
                 self_time: duration / 2,
-                busy: duration,
-                tag: 0 * i64::from(n % 2),
+                busy: duration * i64::from(n % 2),
+                tag: 0,
             };
             let split = Split { running: duration / 3, waiting: duration / 5, ..Split::default() };
             named.add(&slice);
