@@ -55,7 +55,11 @@ fn the_program_beside_hairline_comes_first_and_the_current_folder_never() {
     for path in ["", ".", ":", "own/.."] {
         let output = hairline(folder.path(), path, &["select 1", "x.fxt"]);
         assert_eq!((text(&output.stdout).as_str(), output.status.code()), ("", Some(1)), "PATH={path}");
-        assert!(text(&output.stderr).contains("cargo install hairline-query"), "{}", text(&output.stderr));
+        assert!(
+            text(&output.stderr).contains("`hairline-query` is not installed"),
+            "{}",
+            text(&output.stderr)
+        );
     }
     let bin = folder.path().join("bin");
     program(&bin, "hairline-query", "echo from PATH");

@@ -16,7 +16,8 @@ use crate::text::{complain, failed, put, written};
 /// Asks questions in SQL about traces, and about folders that `hairline export` wrote.
 ///
 /// The program `hairline-query` answers them; it is found beside `hairline` or in PATH. All arguments are
-/// passed on to it. Without it, this command says how to get it, and which other engine can ask the folders.
+/// passed on to it. It is not published yet. Without it, this command says which other engine can ask the
+/// folders.
 #[derive(Debug, clap::Args)]
 #[command(disable_help_flag = true, override_usage = "hairline query [OPTIONS] SQL TRACE|DIR...
        hairline query --views ENGINE [DIR...]", after_help = EXAMPLES)]
@@ -33,8 +34,8 @@ const EXAMPLES: &str = "Examples:
   hairline query --views duckdb fleet/ > fleet.sql   the tables and views for DuckDB; also: clickhouse,
                                                      datafusion, spark";
 
-/// How to get the program.
-const HOW: &str = "`hairline-query` is not installed: cargo install hairline-query";
+/// Why the program is not there.
+const HOW: &str = "`hairline-query` is not installed: it is not published yet";
 
 /// Runs the command.
 pub(crate) fn run(arguments: &Arguments) -> ExitCode {
