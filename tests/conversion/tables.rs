@@ -77,6 +77,11 @@ fn differences(name: &str, trace: &Path) -> String {
             let is_made = |row: &String| row.split('\t').nth(1) == Some("NULL");
             before.retain(|row| !is_made(row) || after.contains(row));
         }
+        if table == "processes" {
+            // The importer takes the line of the process tree, which begins with the process's name instead of
+            // the program's path.
+            [&mut before, &mut after].into_iter().flatten().for_each(|row| *row = without_folder(row));
+        }
         if table == "arguments" {
             // An argument of the begin and of the end: the importer shows the later one.
             before.dedup();
@@ -93,6 +98,14 @@ fn differences(name: &str, trace: &Path) -> String {
         all += &format!("{name}: {table}: {} rows, {} exported\n{lost}{new}", before.len(), after.len());
     }
     all
+}
+
+/// A row of a process without the folder of its program.
+fn without_folder(row: &str) -> String {
+    let (of, command_line) = row.rsplit_once('\t').expect("columns");
+    let (program, arguments) = command_line.split_once(' ').unwrap_or((command_line, ""));
+    let name = program.rsplit_once('/').map_or(program, |(_, name)| name);
+    format!("{of}\t{name} {arguments}")
 }
 
 const NUMBERED: &str = "processes and threads with a text as id, which got a number";
