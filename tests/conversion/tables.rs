@@ -44,6 +44,9 @@ const FLOWS: &str = "with owners as (select id, start as at, name from slice uni
      select a.at, coalesce(a.name, ''), b.at, coalesce(b.name, '') from flow \
      join owners a on a.id = slice_out join owners b on b.id = slice_in";
 
+/// The rows of a table.
+type Table = Vec<Vec<Value>>;
+
 /// What DuckDB shows of an export of a trace.
 fn exported(trace: &Path) -> Shown {
     let folder = tempfile::tempdir().expect("a folder");
@@ -55,8 +58,8 @@ fn exported(trace: &Path) -> Shown {
         Command::new("python3").arg(script).arg(folder.path()).args(TABLES.map(|(_, sql)| sql)).output();
     let asked = asked.expect("python3");
     assert!(asked.status.success(), "tests/oracle/setup.sh? {}", String::from_utf8_lossy(&asked.stderr));
-    let results: Vec<Vec<Vec<Value>>> = serde_json::from_slice(&asked.stdout).expect("JSON");
-    let lines = |rows: Vec<Vec<Value>>| {
+    let results: Vec<Table> = serde_json::from_slice(&asked.stdout).expect("JSON");
+    let lines = |rows: Table| {
         let text = Rows { columns: Vec::new(), rows }.text();
         text.lines().map(str::to_owned).collect()
     };
