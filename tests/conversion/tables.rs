@@ -127,8 +127,11 @@ const EXCEPTIONS: &[(&str, &str, &str)] = &[
     ("no_end.json", "processes", NUMBERED),
 ];
 
+/// A name and a program that records.
+type Recording<'p> = (&'p str, &'p dyn Fn(&Session));
+
 #[track_caller]
-fn are_the_same(recordings: &[(&str, &dyn Fn(&Session))]) {
+fn are_the_same(recordings: &[Recording<'_>]) {
     let mut wrong = String::new();
     for (name, program) in recordings {
         for format in FORMATS {
