@@ -17,7 +17,8 @@ const WHOLE_LEN: usize = 8;
 /// The limit for a packet and the eight bytes after it, which are loaded together with its last ones.
 pub(super) const LONGEST: usize = 2 + 0x7f + 8;
 
-/// A row of packets of one sequence, with equal flags, that [`InternedEvent::decode_short`] can read.
+/// A row of packets of one sequence, with equal flags, that
+/// [`InternedEvent::decode_short`](crate::track_event::InternedEvent::decode_short) can read.
 ///
 /// ```
 /// use hairline_formats::track_event::{Event, EventType, Name, SequenceId, ShortRow, event};
@@ -50,7 +51,8 @@ pub struct ShortRowEvent<'a> {
     pub name: u64,
     /// The id of the only category; 0 if it is missing.
     pub category: u64,
-    /// The event's bytes from its first argument on, as [`InternedEvent::annotated`].
+    /// The event's bytes from its first argument on, as
+    /// [`InternedEvent::annotated`](crate::track_event::InternedEvent::annotated).
     pub annotated: &'a [u8],
 }
 
