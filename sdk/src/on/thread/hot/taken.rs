@@ -114,8 +114,12 @@ impl Hot {
             return Some((last + 1, 1));
         }
         let delta = now.wrapping_sub(last);
-        if WARM && delta.wrapping_neg() < SAME_TICK {
-            return Some((last + 1, 1)); // the fallback clock, whose ticks may be long
+        if WARM {
+            if delta.wrapping_sub(1) < GAP - 1 {
+                return Some((now, delta));
+            }
+            // The fallback clock, whose ticks may be long.
+            return (delta.wrapping_neg() < SAME_TICK).then_some((last + 1, 1));
         }
         (delta < GAP).then_some((now, delta))
     }
