@@ -2,7 +2,6 @@
 //! a thread and of a callsite, the next chunk, the first pass over the ring, an event without room.
 
 use std::hint::black_box;
-use std::io::{self, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
@@ -12,6 +11,7 @@ use hairline::{Error, Format, Overflow, Session, trace_scope};
 
 use crate::machine::{aside, page_faults, pin_to_last_core, tick_ns, ticks};
 use crate::row::{Budget, Row, label};
+use crate::stuck::Stuck;
 use crate::timing::{Samples, batch, started};
 use crate::{Outcome, made};
 
@@ -186,20 +186,6 @@ fn chunk_switch(format: Format, overflow: Overflow) -> Result<Vec<Row>, Error> {
         Row::sampled(&name("next chunk"), "ns", &extra_ns, Budget::AtMost, SHARE * per_chunk as f64),
         Row::sampled(&name("next chunk, a scope's share"), "ns", &share, Budget::AtMost, SHARE),
     ])
-}
-
-/// An output that blocks while another thread has the lock.
-struct Stuck(Arc<Mutex<()>>);
-
-impl Write for Stuck {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        drop(self.0.lock());
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
 }
 
 /// Measures a scope for which a full ring has no room: on a thread with a chunk, and on one that never had a

@@ -16,6 +16,7 @@ mod rich;
 pub mod row;
 pub mod size;
 pub mod spans;
+pub mod stuck;
 pub mod tail;
 pub mod text;
 pub mod timing;

@@ -21,6 +21,8 @@
 
 use std::collections::HashMap;
 
+use hairline_formats::{SideState, SwitchSide};
+
 use crate::record::{Direction, Record, Stamp, Task};
 
 /// The state of a thread.
@@ -50,6 +52,20 @@ pub struct Change {
     /// What has woken the thread, if it is [`Runnable`](State::Runnable) for that reason and the kernel
     /// tells.
     pub waker: Option<Waker>,
+}
+
+/// As both formats write it.
+impl From<&Change> for SwitchSide {
+    fn from(change: &Change) -> Self {
+        let state = match (change.state, change.waker) {
+            (_, Some(Waker { tid, is_interrupt })) => SideState::Woken { waker: tid, is_interrupt },
+            (State::Running, None) => SideState::Running,
+            (State::Runnable, None) => SideState::Runnable,
+            (State::Asleep, None) => SideState::Asleep,
+            (State::Dead, None) => SideState::Dead,
+        };
+        Self { time: change.time, tid: change.task.tid, cpu: change.cpu, state }
+    }
 }
 
 /// What wakes a thread.

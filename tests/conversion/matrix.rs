@@ -221,19 +221,20 @@ fn recordings_with_places_and_cpu_time() {
 }
 
 /// Flows from a thread over a slice on a track to another thread, and through an instant.
+pub(crate) fn links(_: &Session) {
+    let (flow, track) = (Flow::new(), Track::process().child("rows"));
+    {
+        trace_scope!("t", "from", flow: &flow);
+    }
+    trace_begin!("t", "over", track: &track, flow: &flow);
+    trace_end!(&track);
+    trace_instant!("t", "note", flow: &flow);
+    trace_scope!("t", "to", end_flow: &flow);
+}
+
 #[test]
 fn flows_from_track_to_track() {
-    let program = |_: &Session| {
-        let (flow, track) = (Flow::new(), Track::process().child("rows"));
-        {
-            trace_scope!("t", "from", flow: &flow);
-        }
-        trace_begin!("t", "over", track: &track, flow: &flow);
-        trace_end!(&track);
-        trace_instant!("t", "note", flow: &flow);
-        trace_scope!("t", "to", end_flow: &flow);
-    };
-    in_all_formats(&recorded("links", |b| b, program, read));
+    in_all_formats(&recorded("links", |b| b, links, read));
 }
 
 /// More than a ring of 256 KiB has room for, around and through all of which something is open.

@@ -3,14 +3,14 @@
 use std::path::Path;
 use std::process::Command;
 
-use hairline::{Flow, Session, Track, trace_begin, trace_end, trace_instant, trace_scope};
+use hairline::Session;
 use hairline_tests::equal::Shown;
 use hairline_tests::judge::{Rows, encode};
 use hairline_tests::recording::{FORMATS, extension, record_with};
 use serde_json::Value;
 
 use crate::corpus;
-use crate::matrix::same;
+use crate::matrix::{links, same};
 use crate::track_event::everything;
 
 /// The rows of [`Shown`], from the tables of an export.
@@ -146,17 +146,7 @@ fn are_the_same(recordings: &[Recording<'_>]) {
 
 #[test]
 fn recordings_have_the_rows_of_trace_processor() {
-    let flows = |_: &Session| {
-        let (flow, track) = (Flow::new(), Track::process().child("rows"));
-        {
-            trace_scope!("t", "from", flow: &flow);
-        }
-        trace_begin!("t", "over", track: &track, flow: &flow);
-        trace_end!(&track);
-        trace_instant!("t", "note", flow: &flow);
-        trace_scope!("t", "to", end_flow: &flow);
-    };
-    are_the_same(&[("everything", &|_: &Session| everything()), ("links", &flows)]);
+    are_the_same(&[("everything", &|_: &Session| everything()), ("links", &links)]);
 }
 
 #[test]

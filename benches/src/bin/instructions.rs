@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::hint::black_box;
-use std::io::{self, Write};
+use std::io;
 use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex};
 
@@ -14,6 +14,7 @@ use hairline::{
     trace_end, trace_instant, trace_scope,
 };
 use hairline_benches::row::label;
+use hairline_benches::stuck::Stuck;
 use hairline_benches::timing::started;
 use hairline_benches::{made, text};
 
@@ -110,20 +111,6 @@ fn detailed(format: Format) -> Result<(), Error> {
         trace_scope!("bench", "timed by the CPU");
     });
     none_lost(recording)
-}
-
-/// An output that blocks while another thread has the lock.
-struct Stuck(Arc<Mutex<()>>);
-
-impl Write for Stuck {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        drop(self.0.lock());
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
 }
 
 /// Scopes for which a full ring has no room.

@@ -18,8 +18,8 @@ use std::time::Duration;
 
 use hairline::Format;
 use hairline_formats::track_event as te;
-use hairline_formats::{SideState, SwitchSide, Value, fxt};
-use hairline_perf::{Change, Named, RING, Record, Stamp, State, Switches, Taken, Waker, advice};
+use hairline_formats::{SwitchSide, Value, fxt};
+use hairline_perf::{Change, Named, RING, Record, Stamp, Switches, Taken, advice};
 
 use crate::platform;
 
@@ -259,21 +259,11 @@ fn head(format: Format) -> Vec<u8> {
     out
 }
 
-fn side(change: &Change) -> SwitchSide {
-    let state = match (change.state, change.waker) {
-        (_, Some(Waker { tid, is_interrupt })) => SideState::Woken { waker: tid, is_interrupt },
-        (State::Running, None) => SideState::Running,
-        (State::Runnable, None) => SideState::Runnable,
-        (State::Asleep, None) => SideState::Asleep,
-        (State::Dead, None) => SideState::Dead,
-    };
-    SwitchSide { time: change.time, tid: change.task.tid, cpu: change.cpu, state }
-}
-
 fn put_change(out: &mut Vec<u8>, format: Format, change: &Change) {
+    let side = SwitchSide::from(change);
     match format {
-        Format::Fxt => side(change).put_record(out),
-        _ => side(change).put_packet(out, SEQUENCE),
+        Format::Fxt => side.put_record(out),
+        _ => side.put_packet(out, SEQUENCE),
     }
 }
 

@@ -1,7 +1,7 @@
 //! The states of threads, as the kernel reports them.
 
-use hairline_formats::{SideState, SwitchSide};
-use hairline_perf::{Change, Named, State, Waker};
+use hairline_formats::SwitchSide;
+use hairline_perf::{Change, Named};
 
 /// Names and states of this process's threads.
 #[derive(Clone, Copy, Debug)]
@@ -16,16 +16,7 @@ pub(crate) struct Scheduling<'a> {
 impl Scheduling<'_> {
     /// Returns the changes as both formats write them.
     pub(crate) fn sides(&self) -> impl Iterator<Item = SwitchSide> {
-        self.changes.iter().map(|change| {
-            let state = match (change.state, change.waker) {
-                (_, Some(Waker { tid, is_interrupt })) => SideState::Woken { waker: tid, is_interrupt },
-                (State::Running, None) => SideState::Running,
-                (State::Runnable, None) => SideState::Runnable,
-                (State::Asleep, None) => SideState::Asleep,
-                (State::Dead, None) => SideState::Dead,
-            };
-            SwitchSide { time: change.time, tid: change.task.tid, cpu: change.cpu, state }
-        })
+        self.changes.iter().map(SwitchSide::from)
     }
 }
 
