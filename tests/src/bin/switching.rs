@@ -13,13 +13,15 @@
 //! switching often -              as many switches, without a session
 //! ```
 //!
-//! A line of `known`: name, thread, begin and end (ns of `CLOCK_BOOTTIME`), ns without a processor in between,
-//! and the voluntary and involuntary switches from the thread's start to the last number, another time.
+//! A line of `known`: name, thread, begin and end (ns of `CLOCK_BOOTTIME`), ns in waiting calls in between
+//! (`-`: the work is not made of them), ns of processor time, ns runnable without a processor (`-`: the kernel does
+//! not tell), and the voluntary and involuntary switches from the thread's start to the last number, another time.
 
 #![allow(unsafe_code)] // clock_gettime, getrusage, sched_setaffinity, fork, setrlimit
 
 use std::fs::File;
 use std::io::Write;
+use std::os::unix::fs::FileExt;
 use std::os::unix::process::CommandExt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
@@ -43,6 +45,23 @@ fn switches() -> (i64, i64) {
         usage
     };
     (usage.ru_nvcsw, usage.ru_nivcsw)
+}
+
+/// The kernel's own account of a thread's delays. What a hypervisor takes from a processor is not in it.
+struct Account(Option<File>);
+
+impl Account {
+    /// Of the calling thread. Opened before it is read: the less time is between it and the clock, the better.
+    fn open() -> Self {
+        Self(File::open("/proc/thread-self/schedstat").ok())
+    }
+
+    /// Nanoseconds for which the thread was runnable and had no processor.
+    fn delay(&self) -> Option<u64> {
+        let mut text = [0; 64];
+        let length = self.0.as_ref()?.read_at(&mut text, 0).ok()?;
+        std::str::from_utf8(&text[..length]).ok()?.split_whitespace().nth(1)?.parse().ok()
+    }
 }
 
 /// Binds this thread to the first processor that it may use.
@@ -69,41 +88,35 @@ fn measured(
         let thread = std::thread::Builder::new().name(name.to_owned());
         let body = move || {
             before();
-            let (begin, used) = (clock(libc::CLOCK_BOOTTIME), clock(libc::CLOCK_THREAD_CPUTIME_ID));
+            let account = Account::open();
+            let used = clock(libc::CLOCK_THREAD_CPUTIME_ID);
+            let delayed = account.delay();
+            let begin = clock(libc::CLOCK_BOOTTIME);
             let (waited, end);
             {
                 trace_scope!("sched", "work");
                 waited = work();
                 end = clock(libc::CLOCK_BOOTTIME);
             }
+            let delayed = delayed.and_then(|before| Some(account.delay()? - before));
             let used = clock(libc::CLOCK_THREAD_CPUTIME_ID) - used;
             let (waits, preemptions) = switches();
             let counted = clock(libc::CLOCK_BOOTTIME);
             // SAFETY: takes nothing.
             let tid = unsafe { libc::syscall(libc::SYS_gettid) };
-            let waited = waited.map_or((end - begin).saturating_sub(used), |waited| waited.as_nanos() as u64);
-            println!("{name} {tid} {begin} {end} {waited} {waits} {preemptions} {counted}");
+            let text = |number: Option<u64>| number.map_or("-".to_owned(), |number| number.to_string());
+            let (waited, delayed) = (text(waited.map(|waited| waited.as_nanos() as u64)), text(delayed));
+            println!("{name} {tid} {begin} {end} {waited} {used} {delayed} {waits} {preemptions} {counted}");
         };
         thread.spawn_scoped(scope, body).expect("a thread").join().expect("its end");
     });
 }
 
-/// A gap between two looks at the clock is a time without a processor if it is at least so long: interrupts
-/// take less, another thread takes more.
-const GAP: Duration = Duration::from_micros(200);
-
-/// Spins. Returns the time without a processor.
+/// Spins.
 fn spin(time: Duration) -> Option<Duration> {
-    let (began, mut waited) = (Instant::now(), Duration::ZERO);
-    let mut last = began;
-    while last - began < time {
-        let now = Instant::now();
-        if now - last >= GAP {
-            waited += now - last;
-        }
-        last = now;
-    }
-    Some(waited)
+    let began = Instant::now();
+    while began.elapsed() < time {}
+    None
 }
 
 /// Waits in a call. Returns the time that it has taken.
@@ -164,8 +177,6 @@ fn known(directory: &std::path::Path) {
         "disk",
         || {},
         || {
-            // Little data: interrupts and the hypervisor take processor time from a thread that runs, which its
-            // own clock leaves out (a fifth of it here), and the trace does not. Waits have none of that.
             for _ in 0..50 {
                 file.write_all(&[7; 4096]).expect("written");
                 file.sync_all().expect("on the disk");
@@ -176,10 +187,7 @@ fn known(directory: &std::path::Path) {
     measured(
         "often",
         || {},
-        || {
-            (0..200).for_each(|_| std::thread::sleep(Duration::from_millis(1)));
-            None
-        },
+        || Some((0..200).filter_map(|_| wait(|| std::thread::sleep(Duration::from_millis(1)))).sum()),
     );
 }
 
