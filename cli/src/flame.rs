@@ -306,7 +306,7 @@ impl Stacks {
 
 impl SliceSink for Stacks {
     fn defect(&mut self, what: Defect, _: TrackId, _: i64, _: Key) {
-        self.is_late |= what == Defect::Late;
+        self.is_late |= matches!(what, Defect::Late | Defect::AfterInner);
     }
 
     fn slice(&mut self, slice: &Slice, above: &mut [Frame]) {

@@ -66,8 +66,10 @@ impl DefectKind {
         matches!(self, Self::NoEnd | Self::Flow)
     }
 
-    fn of(wrong: Defect) -> (Self, &'static str) {
-        match wrong {
+    /// `None`: nothing is wrong with the trace.
+    fn of(wrong: Defect) -> Option<(Self, &'static str)> {
+        Some(match wrong {
+            Defect::AfterInner => return None,
             Defect::EndWithoutBegin => (Self::NoBegin, "end without a begin"),
             Defect::NoEnd => (Self::NoEnd, "slice without an end"),
             Defect::EndsWithAnother => (Self::Nesting, "slice that is open when its enclosing slice ends"),
@@ -78,7 +80,7 @@ impl DefectKind {
             Defect::OutOfOrder => (Self::Order, "thread whose events are out of order"),
             Defect::Late => (Self::Order, "event that comes too late to be put in order"),
             _ => (Self::Nesting, "other defect"),
-        }
+        })
     }
 }
 
@@ -221,8 +223,9 @@ impl SliceSink for Found {
     fn slice(&mut self, _: &Slice, _: &mut [Frame]) {}
 
     fn defect(&mut self, what: Defect, track: TrackId, time: i64, name: Key) {
-        let (kind, what) = DefectKind::of(what);
-        self.one(kind, what, Some(track), Some(time), name);
+        if let Some((kind, what)) = DefectKind::of(what) {
+            self.one(kind, what, Some(track), Some(time), name);
+        }
     }
 }
 

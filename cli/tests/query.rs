@@ -2,28 +2,26 @@
 
 #![cfg(unix)] // the programs are shell scripts
 
-use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Output};
 
 use tempfile::tempdir;
 
+mod programs;
+
 /// Writes a program.
 fn program(folder: &Path, name: &str, script: &str) {
-    fs::create_dir_all(folder).expect("a folder");
-    let path = folder.join(name);
-    fs::write(&path, format!("#!/bin/sh\n{script}\n")).expect("a program");
-    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).expect("its mode");
+    std::fs::create_dir_all(folder).expect("a folder");
+    programs::script(&folder.join(name), script);
 }
 
 /// Runs a copy of `hairline` that has nothing beside it, in a folder, with a PATH.
 fn hairline(folder: &Path, path: &str, arguments: &[&str]) -> Output {
     let own = folder.join("own");
-    fs::create_dir_all(&own).expect("a folder");
+    std::fs::create_dir_all(&own).expect("a folder");
     let copy = own.join("hairline");
     if !copy.exists() {
-        fs::copy(env!("CARGO_BIN_EXE_hairline"), &copy).expect("a copy");
+        programs::copy(env!("CARGO_BIN_EXE_hairline"), &copy);
     }
     let mut command = Command::new(copy);
     command.current_dir(folder).env("PATH", path).arg("query").args(arguments).output().expect("it ran")
@@ -71,8 +69,8 @@ fn the_program_beside_hairline_comes_first_and_the_current_folder_never() {
 #[test]
 fn without_the_program_another_engine_gets_its_views() {
     let folder = tempdir().expect("a folder");
-    fs::create_dir_all(folder.path().join("fleet/trace")).expect("a folder");
-    fs::create_dir_all(folder.path().join("fleet/slice")).expect("a folder");
+    std::fs::create_dir_all(folder.path().join("fleet/trace")).expect("a folder");
+    std::fs::create_dir_all(folder.path().join("fleet/slice")).expect("a folder");
     let none = hairline(folder.path(), "/nowhere", &["select 1", "fleet"]);
     assert_eq!(none.status.code(), Some(1));
     assert!(text(&none.stderr).contains("duckdb, clickhouse, datafusion-cli"), "{}", text(&none.stderr));

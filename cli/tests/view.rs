@@ -1,5 +1,6 @@
 //! `hairline view`: what a browser gets, and nobody else; and what a shell and `man` are told.
 
+mod programs;
 mod serving;
 
 use std::io::{Read, Write};
@@ -76,9 +77,7 @@ fn the_link_is_in_no_argument_of_a_process() {
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::write(folder.path().join("t.fxt"), "secret").expect("written");
     let browser = folder.path().join("xdg-open");
-    let script = "#!/bin/sh\necho \"$@\" > arguments.part\nmv arguments.part arguments\n";
-    std::fs::write(&browser, script).expect("written");
-    std::fs::set_permissions(&browser, PermissionsExt::from_mode(0o755)).expect("changed");
+    programs::script(&browser, "echo \"$@\" > arguments.part; mv arguments.part arguments");
     let path = format!("{}:{}", folder.path().display(), std::env::var("PATH").expect("a path"));
     let mut command = Command::new(env!("CARGO_BIN_EXE_hairline"));
     command.args(["view", "--keep", "--port", "0", "t.fxt"]).current_dir(folder.path());

@@ -1,7 +1,11 @@
 //! Stack samples of a whole trace: a tree of functions, and the samples of each thread in order of time.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
+use hairline_formats::truncate_utf8;
+
+use crate::strings::{StringId, Strings};
 use crate::{Item, Sample, SampleKind, StackFrame, Symbols};
 
 /// The limit for samples, 16 bytes each.
@@ -12,6 +16,11 @@ const MOST_NODES: usize = 1 << 20;
 const MOST_SYMBOLS: usize = 1 << 20;
 /// The limit for frames of one stack: the outermost ones, and the innermost.
 const MOST_FRAMES: usize = 512;
+/// The limit for the names of functions and modules together, and the bytes that are kept of one.
+const MOST_TEXT: usize = 64 << 20;
+const MOST_NAME: usize = 4 << 10;
+/// The limit for the bytes of a module's build id.
+const MOST_BUILD_ID: usize = 64;
 
 /// A stack: the number of its innermost frame in the tree, from 0 without gaps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -27,9 +36,10 @@ pub struct Samples {
     steps: HashMap<(Option<StackId>, u32), StackId>,
     frames: Vec<FrameKey>,
     frame_ids: HashMap<FrameKey, u32>,
-    modules: HashMap<(String, Vec<u8>), u32>,
-    module_names: Vec<String>,
-    symbols: HashMap<(u32, u64), Box<[String]>>,
+    modules: HashMap<(StringId, Box<[u8]>), u32>,
+    module_names: Vec<StringId>,
+    symbols: HashMap<(u32, u64), Box<[StringId]>>,
+    texts: Texts,
     count: usize,
     /// The number of samples for which there was no room.
     pub left_out: u64,
@@ -41,9 +51,26 @@ struct Node {
     frame: u32,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+/// The names of functions and modules.
+#[derive(Debug)]
+struct Texts(Strings);
+
+impl Default for Texts {
+    fn default() -> Self {
+        Self(Strings::with_limit(MOST_TEXT))
+    }
+}
+
+impl Texts {
+    /// Returns the number of a name, of which a long one is cut; `None` if there is no room.
+    fn number(&mut self, name: &str) -> Option<StringId> {
+        self.0.number(truncate_utf8(name, MOST_NAME))
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct FrameKey {
-    function: String,
+    function: StringId,
     module: u32,
     address: u64,
 }
@@ -104,9 +131,9 @@ impl Samples {
     }
 
     fn frame(&mut self, frame: &StackFrame<'_>) -> Option<u32> {
-        let module = self.module(frame.module, frame.build_id);
+        let module = self.module(frame.module, frame.build_id)?;
         // Inlined functions share an address, so the name is part of the key.
-        let key = FrameKey { function: frame.function.to_owned(), module, address: frame.address };
+        let key = FrameKey { function: self.texts.number(frame.function)?, module, address: frame.address };
         if let Some(id) = self.frame_ids.get(&key) {
             return Some(*id);
         }
@@ -114,32 +141,35 @@ impl Samples {
             return None;
         }
         let id = self.frames.len() as u32;
-        self.frames.push(key.clone());
+        self.frames.push(key);
         self.frame_ids.insert(key, id);
         Some(id)
     }
 
-    fn module(&mut self, path: &str, build_id: &[u8]) -> u32 {
-        let key = (path.to_owned(), build_id.to_owned());
+    fn module(&mut self, path: &str, build_id: &[u8]) -> Option<u32> {
+        let path = self.texts.number(path)?;
+        let key = (path, build_id[..build_id.len().min(MOST_BUILD_ID)].into());
         if let Some(id) = self.modules.get(&key) {
-            return *id;
+            return Some(*id);
+        }
+        if self.module_names.len() >= MOST_SYMBOLS {
+            return None;
         }
         let id = self.module_names.len() as u32;
-        if self.module_names.len() < MOST_SYMBOLS {
-            self.module_names.push(path.to_owned());
-            self.modules.insert(key, id);
-        }
-        id
+        self.module_names.push(path);
+        self.modules.insert(key, id);
+        Some(id)
     }
 
     fn symbols(&mut self, symbols: &Symbols<'_>) {
         if self.symbols.len() >= MOST_SYMBOLS {
             return;
         }
-        let module = self.module(symbols.module, symbols.build_id);
-        // The outermost function first, as in stacks.
-        let names = symbols.lines.iter().rev().map(|line| line.function.clone()).collect();
-        self.symbols.insert((module, symbols.address), names);
+        let Some(module) = self.module(symbols.module, symbols.build_id) else { return };
+        // The outermost function first, as in stacks. Without room for its names, a frame has its address.
+        let lines = symbols.lines.iter().rev().take(MOST_FRAMES);
+        let names = lines.map(|line| self.texts.number(&line.function)).collect::<Option<_>>();
+        names.map(|names| self.symbols.insert((module, symbols.address), names));
     }
 
     /// Sorts the samples. Call it before the first question.
@@ -196,14 +226,14 @@ impl Samples {
     /// The build id of the program or library with a file name, if any sample is in it.
     #[must_use]
     pub fn build_id(&self, file: &str) -> Option<&[u8]> {
-        let is_it = |path: &str| path.rsplit('/').next() == Some(file);
-        let known = self.modules.keys().filter(|(path, id)| is_it(path) && !id.is_empty());
-        known.map(|(_, id)| id.as_slice()).min()
+        let is_it = |path: StringId| self.text(path).rsplit('/').next() == Some(file);
+        let known = self.modules.keys().filter(|(path, id)| is_it(*path) && !id.is_empty());
+        known.map(|(_, id)| &**id).min()
     }
 
     /// The names of the functions of a stack, the outermost first.
     #[must_use]
-    pub fn names(&self, stack: StackId) -> Vec<String> {
+    pub fn names(&self, stack: StackId) -> Vec<Cow<'_, str>> {
         let mut frames = Vec::new();
         let mut next = Some(stack);
         while let Some(StackId(id)) = next {
@@ -215,25 +245,57 @@ impl Samples {
     }
 
     /// The function of a frame, with the functions that are inlined in it.
-    fn frame_names(&self, frame: u32) -> Vec<String> {
-        let FrameKey { function, module, address } = &self.frames[frame as usize];
+    fn frame_names(&self, frame: u32) -> Vec<Cow<'_, str>> {
+        let FrameKey { function, module, address } = self.frames[frame as usize];
+        let function = self.text(function);
         if !function.is_empty() {
-            return vec![function.clone()];
+            return vec![function.into()];
         }
-        match self.symbols.get(&(*module, *address)) {
-            Some(names) if !names.is_empty() => names.to_vec(),
+        match self.symbols.get(&(module, address)) {
+            Some(names) if !names.is_empty() => names.iter().map(|name| self.text(*name).into()).collect(),
             _ => {
-                let path = self.module_names.get(*module as usize).map_or("", |name| name);
+                let path = self.text(self.module_names[module as usize]);
                 let file = path.rsplit('/').next().filter(|file| !file.is_empty()).unwrap_or("?");
-                vec![format!("{file}+{address:#x}")]
+                vec![format!("{file}+{address:#x}").into()]
             }
         }
+    }
+
+    fn text(&self, id: StringId) -> &str {
+        self.texts.0.get(id)
     }
 
     /// The innermost function of a stack.
     #[must_use]
     pub fn leaf(&self, stack: StackId) -> String {
         let frame = self.nodes[stack.0 as usize].frame;
-        self.frame_names(frame).pop().unwrap_or_default()
+        self.frame_names(frame).pop().map_or_else(String::new, Cow::into_owned)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_name_with_many_addresses_is_kept_once_and_cut() {
+        let name = "x".repeat(30 << 20);
+        let mut samples = Samples::default();
+        let mut last = None;
+        for address in 0..10_000 {
+            last = samples.frame(&StackFrame { function: &name, module: "lib", build_id: &[], address });
+        }
+        assert_eq!(samples.frame_names(last.expect("room"))[0].len(), MOST_NAME);
+        assert_eq!(samples.texts.0.len(), 2);
+    }
+
+    #[test]
+    fn a_frame_without_room_for_its_name_leaves_its_sample_out() {
+        let mut samples = Samples::default();
+        let mut number = |n: usize| {
+            let name = format!("{n}{}", "x".repeat(MOST_NAME));
+            samples.frame(&StackFrame { function: &name, module: "", build_id: &[], address: 0 })
+        };
+        assert!((0..MOST_TEXT / MOST_NAME).any(|n| number(n).is_none()));
     }
 }

@@ -1,19 +1,18 @@
 //! Counters of the hardware for all threads of this process, present and future, without a ring.
 
-use std::collections::HashSet;
 use std::io;
 
 use crate::abi::errno;
 use crate::attributes::{Attributes, Counter, Inherit};
 use crate::event::{Event, Reading};
-use crate::own_events::{check_quota, thread_ids};
-
-/// The most attempts to open the events while no thread starts.
-const ATTEMPTS: usize = 8;
+use crate::threads::while_none_starts;
 
 /// A counter of this process.
 #[derive(Debug)]
-pub struct Counts(Vec<Count>);
+pub struct Counts {
+    all: Vec<Count>,
+    has_all_threads: bool,
+}
 
 /// The counter of a thread, and of those that it has started since.
 #[derive(Debug)]
@@ -35,43 +34,41 @@ impl Counts {
         Self::open(may_open, |tid| Event::open(&attributes, tid, None))
     }
 
-    /// Opens an event for each thread, while no thread starts. Nothing shows whether a thread that starts
-    /// meanwhile has inherited an event: with one of its own it might count twice.
     fn open(may_open: u64, mut open: impl FnMut(u32) -> io::Result<Event>) -> io::Result<Self> {
-        let mut attempt = 1;
-        loop {
-            let threads: HashSet<u32> = thread_ids().into_iter().collect();
-            check_quota(threads.len(), 1, may_open)?;
+        let (all, has_all_threads) = while_none_starts(1, may_open, |threads| {
             let mut counts = Vec::new();
-            for tid in &threads {
+            for tid in threads {
                 match open(*tid) {
                     Err(e) if e.raw_os_error() == Some(errno::ESRCH) => {} // it has ended
                     event => counts.push(Count { event: event?, last: Reading::default(), extrapolated: 0 }),
                 }
             }
-            let has_started = thread_ids().iter().any(|tid| !threads.contains(tid));
-            if !has_started || attempt == ATTEMPTS {
-                return Ok(Self(counts)); // a program that starts threads all the time: a few may be missing
-            }
-            attempt += 1;
-        }
+            Ok(counts)
+        })?;
+        Ok(Self { all, has_all_threads })
+    }
+
+    /// Returns false if threads kept starting while the events were opened: a few may not be counted.
+    #[must_use]
+    pub fn has_all_threads(&self) -> bool {
+        self.has_all_threads
     }
 
     /// Returns the count up to now. Where the processor has too few counters, the kernel lets them take turns,
     /// and this is extrapolated from the time of each turn. It never decreases.
     pub fn now(&mut self) -> u64 {
-        self.0.iter_mut().map(Count::now).fold(0, u64::saturating_add)
+        self.all.iter_mut().map(Count::now).fold(0, u64::saturating_add)
     }
 
     /// Ends the counting. The descriptors stay open.
     pub fn disable(&self) {
-        self.0.iter().for_each(|count| drop(count.event.disable()));
+        self.all.iter().for_each(|count| drop(count.event.disable()));
     }
 
     /// Returns the file descriptors, which a forked child closes.
     #[must_use]
     pub fn raw_fds(&self) -> Vec<i32> {
-        self.0.iter().map(|count| count.event.raw_fd()).collect()
+        self.all.iter().map(|count| count.event.raw_fd()).collect()
     }
 }
 

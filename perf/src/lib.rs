@@ -5,6 +5,8 @@
 //! own                  the threads of this process
 //! wakings              who woke whom, where the kernel permits it
 //! counts               counters of the hardware
+//! own_events           events of all its threads
+//! threads              its threads, while none starts
 //! tasks                the states of threads, from the records of all processors
 //! ring  event          memory that the kernel writes; a file descriptor for each event
 //! attributes           the kind of an event
@@ -44,6 +46,7 @@ mod record;
 mod ring;
 mod sys;
 mod tasks;
+mod threads;
 mod wakings;
 
 pub use attributes::{Attributes, Counter, Inherit, Layout};
@@ -55,3 +58,4 @@ pub use own_events::{OwnEvents, RING};
 pub use record::{Direction, Mapping, Record, Stamp, Task, Words};
 pub use ring::{Read, Ring};
 pub use tasks::{Change, Named, State, Taken, Tasks, Waker, Waking};
+pub use threads::not_all_threads;

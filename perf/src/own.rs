@@ -34,11 +34,11 @@ impl Switches {
         let attributes = Attributes::switches().inherit(Inherit::Threads);
         let pid = std::process::id();
         let mut tasks = Tasks::new(Some(pid));
-        let events = OwnEvents::open(&attributes, may_open, |tid| {
-            if let Some((name, state, cpu)) = thread_now(tid) {
-                tasks.found(Task { pid, tid }, name.as_bytes(), now(), cpu, state);
-            }
-        })?;
+        let (events, threads) =
+            OwnEvents::open(&attributes, may_open, |tid| Some((tid, thread_now(tid)?, now())))?;
+        for (tid, (name, state, cpu), time) in threads.into_iter().flatten() {
+            tasks.found(Task { pid, tid }, name.as_bytes(), time, cpu, state);
+        }
         let left = may_open.saturating_sub(events.count() as u64);
         Ok(Self { events: Some(events), wakings: Wakings::of_this_process(left).ok(), tasks, read_at: 0 })
     }
@@ -68,6 +68,12 @@ impl Switches {
 
     fn all(&self) -> impl Iterator<Item = &OwnEvents> {
         self.events.iter().chain(self.wakings.iter().map(Wakings::events))
+    }
+
+    /// See [`OwnEvents::has_all_threads`].
+    #[must_use]
+    pub fn has_all_threads(&self) -> bool {
+        self.all().all(OwnEvents::has_all_threads)
     }
 
     /// Returns whether the kernel tells who wakes whom.

@@ -3,7 +3,6 @@
 //! Each present thread gets an event on each processor, which its future threads inherit. All events of a
 //! processor write into one ring.
 
-use std::collections::HashSet;
 use std::io;
 
 use crate::abi::errno;
@@ -12,12 +11,10 @@ use crate::cpus::online_cpus;
 use crate::event::Event;
 use crate::record::{Record, Stamp};
 use crate::ring::Ring;
+use crate::threads::while_none_starts;
 
 /// The bytes of a ring that a user has for each processor without a limit, but for one page.
 pub const RING: usize = 512 << 10;
-
-/// The most looks for new threads while the events are opened.
-const ROUNDS: usize = 8;
 
 /// The events of this process's threads, and their rings.
 #[derive(Debug)]
@@ -30,28 +27,41 @@ pub struct OwnEvents {
     /// Lost records that the rings have told of, and records that are malformed.
     told: u64,
     malformed: u64,
+    has_all_threads: bool,
 }
 
 impl OwnEvents {
-    /// Opens the events, which future threads should inherit, and calls `each` for each present thread.
-    /// `may_open`: the most file descriptors to use.
+    const NONE: Self =
+        Self { rings: Vec::new(), events: Vec::new(), lost: 0, told: 0, malformed: 0, has_all_threads: true };
+
+    /// Opens the events, which future threads should inherit. `each` is called for each present thread when its
+    /// events are open; its results are returned. `may_open`: the most file descriptors to use.
+    ///
+    /// It is also called for threads whose events are closed again, since another thread started meanwhile.
     ///
     /// # Errors
     /// As those of [`Event::open`] and [`Ring::at_most`]; of the kind
     /// [`QuotaExceeded`](io::ErrorKind::QuotaExceeded) if `may_open` is too little.
-    pub fn open(attributes: &Attributes, may_open: u64, mut each: impl FnMut(u32)) -> io::Result<Self> {
+    pub fn open<T>(
+        attributes: &Attributes,
+        may_open: u64,
+        mut each: impl FnMut(u32) -> T,
+    ) -> io::Result<(Self, Vec<T>)> {
         let cpus = online_cpus();
-        let mut own = Self { rings: Vec::new(), events: Vec::new(), lost: 0, told: 0, malformed: 0 };
-        for_new_threads(cpus.len() as u64, may_open, |tid| {
-            if own.open_thread(tid, &cpus, attributes)? {
-                each(tid);
+        let ((mut own, results), has_all) = while_none_starts(cpus.len() as u64, may_open, |threads| {
+            let (mut own, mut results) = (Self::NONE, Vec::new());
+            for tid in threads {
+                if own.open_thread(*tid, &cpus, attributes)? {
+                    results.push(each(*tid));
+                }
             }
-            Ok(())
+            Ok((own, results))
         })?;
         if own.rings.is_empty() {
             return Err(io::Error::new(io::ErrorKind::NotFound, "/proc has no threads of this process"));
         }
-        Ok(own)
+        own.has_all_threads = has_all;
+        Ok((own, results))
     }
 
     /// Opens events of another process that has one thread. The attributes say when they begin, and that later
@@ -60,7 +70,7 @@ impl OwnEvents {
     /// # Errors
     /// As those of [`Event::open`] and [`Ring::at_most`].
     pub fn open_for_command(attributes: &Attributes, pid: u32, bytes: usize) -> io::Result<Self> {
-        let mut own = Self { rings: Vec::new(), events: Vec::new(), lost: 0, told: 0, malformed: 0 };
+        let mut own = Self::NONE;
         for cpu in online_cpus() {
             let event = Event::open(attributes, pid, Some(cpu))?;
             own.rings.push(Ring::at_most(event, bytes, attributes)?);
@@ -92,6 +102,12 @@ impl OwnEvents {
 
     fn all(&self) -> impl Iterator<Item = &Event> {
         self.rings.iter().map(Ring::event).chain(&self.events)
+    }
+
+    /// Returns false if threads kept starting while the events were opened: a few may have none.
+    #[must_use]
+    pub fn has_all_threads(&self) -> bool {
+        self.has_all_threads
     }
 
     /// Returns the number of events.
@@ -147,38 +163,4 @@ impl OwnEvents {
         self.lost = self.lost.max(all);
         new
     }
-}
-
-/// Calls `open` for each thread of this process, also for those that start meanwhile. It opens `each`
-/// descriptors.
-fn for_new_threads(each: u64, may_open: u64, mut open: impl FnMut(u32) -> io::Result<()>) -> io::Result<()> {
-    let mut opened: HashSet<u32> = HashSet::new();
-    for _ in 0..ROUNDS {
-        let new: Vec<u32> = thread_ids().into_iter().filter(|tid| !opened.contains(tid)).collect();
-        if new.is_empty() {
-            break;
-        }
-        check_quota(opened.len() + new.len(), each, may_open)?;
-        for tid in new {
-            opened.insert(tid);
-            open(tid)?;
-        }
-    }
-    Ok(())
-}
-
-/// Returns an error if `each` descriptors for each of so many threads are more than `may_open`.
-pub(crate) fn check_quota(threads: usize, each: u64, may_open: u64) -> io::Result<()> {
-    let needed = threads as u64 * each;
-    if needed > may_open {
-        let what = format!("{needed} file descriptors are needed, {each} for each thread");
-        return Err(io::Error::new(io::ErrorKind::QuotaExceeded, what));
-    }
-    Ok(())
-}
-
-/// Returns the ids of this process's threads.
-pub(crate) fn thread_ids() -> Vec<u32> {
-    let Ok(entries) = std::fs::read_dir("/proc/self/task") else { return Vec::new() };
-    entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }

@@ -47,7 +47,7 @@ impl Wakings {
     pub(crate) fn of_this_process(may_open: u64) -> io::Result<Self> {
         let fields = Fields::find()?;
         let attributes = Attributes::tracepoint(fields.id).inherit(Inherit::Threads);
-        Ok(Self { events: OwnEvents::open(&attributes, may_open, |_| {})?, fields })
+        Ok(Self { events: OwnEvents::open(&attributes, may_open, |_| ())?.0, fields })
     }
 
     /// Opens the events of a process that has not yet executed its program, and of all that it starts.

@@ -5,8 +5,10 @@ use std::hash::Hash;
 
 use crate::process::Place;
 
-/// The most stacks that are kept, some 20 MiB of memory. A long recording has ever new ones.
+/// The most stacks that are kept, and the most frames that they have together: some 20 MiB of memory. A long
+/// recording has ever new ones.
 const MOST_STACKS: usize = 1 << 16;
+const MOST_DEPTHS: usize = 1 << 21;
 
 /// Values by the order in which they first came.
 #[derive(Debug)]
@@ -87,6 +89,8 @@ pub(crate) struct Table {
     pub(crate) mappings: Numbered<Mapping>,
     pub(crate) frames: Numbered<Frame>,
     pub(crate) stacks: Numbered<Box<[u32]>>,
+    /// The frames of all stacks that are kept.
+    depths: usize,
 }
 
 impl Table {
@@ -98,8 +102,12 @@ impl Table {
             self.frames.number(&Frame { mapping, rel_pc: place.rel_pc })
         });
         let stack: Box<[u32]> = frames.collect();
-        if self.stacks.values().len() >= MOST_STACKS && !self.stacks.has(&stack) {
-            self.stacks.forget();
+        if !self.stacks.has(&stack) {
+            self.depths += stack.len();
+            if self.stacks.values().len() >= MOST_STACKS || self.depths > MOST_DEPTHS {
+                self.stacks.forget();
+                self.depths = stack.len();
+            }
         }
         self.stacks.number(&stack)
     }

@@ -28,7 +28,7 @@ impl SliceSink for Lateness {
     fn slice(&mut self, _: &Slice, _: &mut [Frame]) {}
 
     fn defect(&mut self, what: Defect, _: TrackId, _: i64, _: Key) {
-        self.0 |= what == Defect::Late;
+        self.0 |= matches!(what, Defect::Late | Defect::AfterInner);
     }
 }
 

@@ -8,7 +8,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use hairline_tests::{judge, pages};
+use hairline_tests::{judge, pages, programs};
 use pages::{Block, Page, Query, Snippet};
 use tempfile::TempDir;
 
@@ -82,7 +82,7 @@ fn folder_with_programs() -> TempDir {
     let folder = TempDir::new().expect("a folder");
     let bin = folder.path().join("bin");
     fs::create_dir(&bin).expect("a folder for programs");
-    fs::copy(env!("CARGO_BIN_EXE_snippets"), folder.path().join("program")).expect("a copy of the program");
+    programs::copy(env!("CARGO_BIN_EXE_snippets"), folder.path().join("program"));
     std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_hairline_command"), bin.join("hairline")).expect("a link");
     folder
 }

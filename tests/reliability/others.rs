@@ -10,6 +10,8 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use hairline_tests::programs;
+
 /// User and group of `nobody`.
 pub(crate) const NOBODY: u32 = 65534;
 
@@ -44,7 +46,7 @@ impl Stage {
     /// A copy of a program, with this mode.
     pub(crate) fn program(&self, from: &str, name: &str, mode: u32) -> PathBuf {
         let path = self.path(name);
-        fs::copy(from, &path).expect("copied");
+        programs::copy(from, &path);
         fs::set_permissions(&path, Permissions::from_mode(mode)).expect("changed");
         path
     }

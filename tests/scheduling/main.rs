@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use hairline::recovery::RecoverOptions;
 use hairline_tests::calm::when_calm;
-use hairline_tests::judge;
+use hairline_tests::{judge, programs};
 
 /// User and group of `nobody`.
 const NOBODY: u32 = 65534;
@@ -33,11 +33,9 @@ impl Stage {
     }
 
     fn command(&self, way: &str, file: &Path) -> Command {
-        // A copy that `nobody` can execute, wherever the build is. Another process writes it: a child that another
-        // test forks would have this process's open file, and nobody can execute a file that is written.
+        // A copy that `nobody` can execute, wherever the build is.
         let program = self.directory.path().join("switching");
-        let copied = Command::new("cp").arg(env!("CARGO_BIN_EXE_switching")).arg(&program).status();
-        assert!(copied.expect("cp runs").success());
+        programs::copy(env!("CARGO_BIN_EXE_switching"), &program);
         let mut command = Command::new(program);
         command.arg(way).arg(file).env_remove("HAIRLINE");
         // Regions of another user are not recovered.

@@ -27,6 +27,7 @@ pub mod mortal;
 pub mod output;
 pub mod outside;
 pub mod pages;
+pub mod programs;
 pub mod recording;
 pub mod torture;
 pub mod unlocked;

@@ -201,6 +201,6 @@ impl SliceSink for Found {
     }
 
     fn defect(&mut self, what: Defect, _: TrackId, _: i64, _: Key) {
-        self.is_late |= what == Defect::Late;
+        self.is_late |= matches!(what, Defect::Late | Defect::AfterInner);
     }
 }

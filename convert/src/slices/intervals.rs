@@ -31,6 +31,8 @@ struct Node {
     is_point: bool,
     /// Whether this is the remaining stretch of emitted slices. Only its time is known.
     is_emitted: bool,
+    /// Whether these slices were emitted for want of memory.
+    is_shrunk: bool,
     /// The time of emitted slices directly below. For an emitted stretch, its whole time.
     emitted: i64,
     /// The part of `emitted` that was counted as busy time.
@@ -42,9 +44,20 @@ struct Node {
 
 impl Node {
     fn new(start: i64, end: i64, name: Key, category: Key) -> Self {
-        let (is_point, is_emitted, emitted, emitted_busy, height) = (false, false, 0, 0, 1);
-        let (tag, below) = (0, Nodes::new());
-        Self { start, end, name, category, tag, is_point, is_emitted, emitted, emitted_busy, height, below }
+        Self {
+            start,
+            end,
+            name,
+            category,
+            tag: 0,
+            is_point: false,
+            is_emitted: false,
+            is_shrunk: false,
+            emitted: 0,
+            emitted_busy: 0,
+            height: 1,
+            below: Nodes::new(),
+        }
     }
 
     /// The remaining stretch of emitted slices. `busy` is the part counted as busy time.
@@ -63,6 +76,13 @@ impl Node {
             && end <= self.end
             && (start < self.end || start == end && self.start == start)
     }
+
+    /// Whether this interval, which is stored, is around a new one. Of two with the same times, the one that
+    /// began first in the file is the outer one.
+    fn is_around_new(&self, new: &Self) -> bool {
+        let is_inside = (self.start, self.end) == (new.start, new.end) && self.tag > new.tag;
+        !self.is_emitted && self.is_around(new.start, new.end) && !is_inside
+    }
 }
 
 /// Why an interval is not in its regular place.
@@ -72,6 +92,8 @@ pub(super) enum Misplaced {
     Overlaps,
     /// There are too many levels around it or inside it, so it was not inserted.
     TooDeep,
+    /// Slices inside it were emitted already, for want of memory.
+    AfterInner,
 }
 
 /// The intervals of one track.
@@ -87,34 +109,32 @@ impl Intervals {
         self.held
     }
 
-    /// Inserts an interval.
-    pub(super) fn add(&mut self, entry: &Entry, end: i64) -> Result<(), Misplaced> {
+    /// Inserts an interval. `ends_now`: it had a begin, and what began after that, up to now, is inside it.
+    pub(super) fn add(&mut self, entry: &Entry, end: i64, ends_now: bool) -> Result<(), Misplaced> {
         let Entry { time, name, category, tag, .. } = *entry;
-        self.put(Node { tag, ..Node::new(time, end, name, category) })
+        self.put(Node { tag, ..Node::new(time, end, name, category) }, ends_now)
     }
 
     /// Inserts a point. Returns whether there was room for it.
     pub(super) fn add_point(&mut self, entry: &Entry) -> bool {
         let Entry { time, name, category, tag, .. } = *entry;
         let point = Node { tag, is_point: true, ..Node::new(time, time, name, category) };
-        self.put(point) != Err(Misplaced::TooDeep)
+        self.put(point, false) != Err(Misplaced::TooDeep)
     }
 
     /// Inserts the time of a slice that was emitted already. `busy` is the part counted as busy time.
     pub(super) fn add_emitted(&mut self, start: i64, end: i64, busy: i64) {
         // A slice that overlaps others has no parent.
-        let _ = self.put(Node::emitted(start, end, end.saturating_sub(start), busy));
+        let _ = self.put(Node::emitted(start, end, end.saturating_sub(start), busy), false);
     }
 
-    fn put(&mut self, mut node: Node) -> Result<(), Misplaced> {
+    fn put(&mut self, mut node: Node, ends_now: bool) -> Result<(), Misplaced> {
         let mut depth = 1;
         let mut nodes = &mut self.roots;
         loop {
             // The last interval that starts at or before this one may enclose it.
             let after = nodes.partition_point(|n| n.start <= node.start);
-            let is_in = after
-                .checked_sub(1)
-                .filter(|&n| !nodes[n].is_emitted && nodes[n].is_around(node.start, node.end));
+            let is_in = after.checked_sub(1).filter(|&n| nodes[n].is_around_new(&node));
             let Some(outer) = is_in else { break };
             let outer = &mut nodes[outer];
             if node.is_emitted {
@@ -137,14 +157,17 @@ impl Intervals {
         }
         let from = nodes.partition_point(|n| n.start < node.start);
         let to = partition_point(nodes, from..nodes.len(), |n| {
-            n.end <= node.end && n.start < node.end.max(node.start.saturating_add(1))
+            let is_before_end = n.start < node.end.max(node.start.saturating_add(1));
+            n.end <= node.end && (is_before_end || ends_now && n.start == node.end && n.tag > node.tag)
         });
         if nodes.range(from..to).any(|inner| inner.height >= MAX_DEPTH) {
             return Err(Misplaced::TooDeep);
         }
         let overlaps = from > 0 && nodes[from - 1].end > node.start && !nodes[from - 1].is_emitted
             || nodes.get(to).is_some_and(|n| n.start < node.end);
+        let mut is_after_inner = false;
         for inner in nodes.drain(from..to) {
+            is_after_inner |= inner.is_shrunk;
             if inner.is_emitted {
                 node.emitted = node.emitted.saturating_add(inner.emitted);
                 node.emitted_busy = node.emitted_busy.saturating_add(inner.emitted_busy);
@@ -156,7 +179,11 @@ impl Intervals {
         }
         nodes.insert(from, node);
         self.held += 1;
-        if overlaps { Err(Misplaced::Overlaps) } else { Ok(()) }
+        match (overlaps, is_after_inner) {
+            (true, _) => Err(Misplaced::Overlaps),
+            (false, true) => Err(Misplaced::AfterInner),
+            (false, false) => Ok(()),
+        }
     }
 
     /// Emits all intervals from `start` on, as slices below `above`. Returns their time.
@@ -175,42 +202,71 @@ impl Intervals {
         total
     }
 
-    /// Emits the older half.
+    /// Emits the older half, each below those of the frames that began before it.
     pub(super) fn shrink(&mut self, above: &mut Vec<Frame>, sink: &mut TrackSink<'_, impl SliceSink>) {
-        let half = self.roots.len() / 2;
-        let is_top = above.is_empty();
-        let mut rest: Option<Node> = None;
-        for node in self.roots.drain(..half) {
+        let mut later = Later::all_of(above);
+        let mut rests: Vec<Node> = Vec::new();
+        for node in self.roots.drain(..self.roots.len() / 2) {
             let (start, end, total) = (node.start, node.end, node.total());
-            let EmittedTree { count, mut busy } = emit_tree(node, above, sink);
+            // A stretch for each frame, which subtracts its own part.
+            if later.show_until(start, above) || rests.is_empty() {
+                rests.push(Node { is_shrunk: true, ..Node::emitted(start, end, 0, 0) });
+            }
+            let is_top = above.is_empty();
+            let EmittedTree { count, busy } = emit_tree(node, above, sink);
             self.held -= count;
-            if is_top {
-                busy = total;
+            if let Some(rest) = rests.last_mut() {
+                rest.end = rest.end.max(end);
+                rest.emitted = rest.emitted.saturating_add(total);
+                rest.emitted_busy = rest.emitted_busy.saturating_add(if is_top { total } else { busy });
             }
-            let rest = rest.get_or_insert_with(|| Node::emitted(start, end, 0, 0));
-            rest.end = rest.end.max(end);
-            rest.emitted = rest.emitted.saturating_add(total);
-            rest.emitted_busy = rest.emitted_busy.saturating_add(busy);
         }
-        if let Some(rest) = rest {
-            self.roots.push_front(rest);
-            self.held += 1;
+        self.held += rests.len();
+        rests.into_iter().rev().for_each(|rest| self.roots.push_front(rest));
+        if let Some(last) = self.roots.back_mut() {
+            later.show_until(last.start, above);
+            self.held -= shrink_below(last, above, sink);
         }
-        // The last interval may still grow. The older half of its children is emitted too, on each level.
-        let depth = above.len();
-        let mut last = self.roots.back_mut();
-        while let Some(node) = last {
-            let half = node.below.len() / 2;
-            above.push(Frame::new(node.name, node.category, node.start, node.tag));
-            for inner in node.below.drain(..half) {
-                node.emitted = node.emitted.saturating_add(inner.total());
-                let EmittedTree { count, busy } = emit_tree(inner, above, sink);
-                self.held -= count;
-                node.emitted_busy = node.emitted_busy.saturating_add(busy);
-            }
-            last = node.below.back_mut();
+        later.show_until(i64::MAX, above);
+    }
+}
+
+/// Emits the older half of the slices below one that may still grow, on each level. Returns their number.
+fn shrink_below(last: &mut Node, above: &mut Vec<Frame>, sink: &mut TrackSink<'_, impl SliceSink>) -> usize {
+    let depth = above.len();
+    let (mut last, mut emitted) = (Some(last), 0);
+    while let Some(node) = last {
+        let half = node.below.len() / 2;
+        above.push(Frame::new(node.name, node.category, node.start, node.tag));
+        for inner in node.below.drain(..half) {
+            node.emitted = node.emitted.saturating_add(inner.total());
+            let EmittedTree { count, busy } = emit_tree(inner, above, sink);
+            emitted += count;
+            node.emitted_busy = node.emitted_busy.saturating_add(busy);
         }
-        above.truncate(depth);
+        last = node.below.back_mut();
+    }
+    above.truncate(depth);
+    emitted
+}
+
+/// Open slices that began after what is emitted, the earliest last.
+struct Later(Vec<Frame>);
+
+impl Later {
+    fn all_of(above: &mut Vec<Frame>) -> Self {
+        let mut later = std::mem::take(above);
+        later.reverse();
+        Self(later)
+    }
+
+    /// Puts those that began up to this time above what is emitted now. Returns whether there were any.
+    fn show_until(&mut self, time: i64, above: &mut Vec<Frame>) -> bool {
+        let shown = above.len();
+        while let Some(frame) = self.0.pop_if(|frame| frame.start <= time) {
+            above.push(frame);
+        }
+        above.len() > shown
     }
 }
 

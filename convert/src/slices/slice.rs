@@ -102,6 +102,9 @@ pub enum Defect {
     Overlaps,
     /// An event that came after later events of its track were emitted.
     Late,
+    /// A complete slice that came after more slices inside it than are kept. The older ones were emitted as if
+    /// nothing were around them; times are true.
+    AfterInner,
     /// A thread's begin or end that is earlier than the one before it.
     OutOfOrder,
     /// A slice with more than 512 levels around it or inside it. It is emitted without them.

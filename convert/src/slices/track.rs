@@ -142,7 +142,7 @@ impl TrackSlices {
                 sink.defect(Defect::TooManyOpen, time, name);
             }
             Change::End => self.end(entry, open, sink),
-            Change::Complete { duration } => self.complete(entry, duration, sink),
+            Change::Complete { duration } => self.complete(entry, duration, false, sink),
             Change::Point => self.point(entry, sink),
         }
     }
@@ -213,7 +213,7 @@ impl TrackSlices {
         let Some(Frame { name, category, start, tag, .. }) = self.stack.pop() else { return };
         let (track, duration) = (sink.track, time.saturating_sub(start));
         let change = Change::Complete { duration };
-        self.complete(&Entry { time: start, track, change, name, category, tag }, duration, sink);
+        self.complete(&Entry { time: start, track, change, name, category, tag }, duration, true, sink);
     }
 
     /// Removes the innermost slice and ends it at `time`. Emits the intervals inside it first.
@@ -247,7 +247,13 @@ impl TrackSlices {
     }
 
     #[inline(never)]
-    fn complete(&mut self, entry: &Entry, duration: i64, sink: &mut TrackSink<'_, impl SliceSink>) {
+    fn complete(
+        &mut self,
+        entry: &Entry,
+        duration: i64,
+        ends_now: bool,
+        sink: &mut TrackSink<'_, impl SliceSink>,
+    ) {
         let Entry { time, name, category, tag, .. } = *entry;
         let intervals = self.intervals.get_or_insert_with(|| {
             let mut intervals = Box::new(Intervals::default());
@@ -260,9 +266,10 @@ impl TrackSlices {
             sink.defect(Defect::EndsBeforeBegin, time, name);
         }
         let duration = duration.max(0);
-        match intervals.add(entry, time.saturating_add(duration)) {
+        match intervals.add(entry, time.saturating_add(duration), ends_now) {
             Ok(()) => {}
             Err(Misplaced::Overlaps) => sink.defect(Defect::Overlaps, time, name),
+            Err(Misplaced::AfterInner) => sink.defect(Defect::AfterInner, time, name),
             Err(Misplaced::TooDeep) => {
                 sink.defect(Defect::TooDeep, time, name);
                 let (track, start) = (sink.track, time);
@@ -277,10 +284,17 @@ impl TrackSlices {
     pub(super) fn shrink(&mut self, all: bool, sink: &mut TrackSink<'_, impl SliceSink>) {
         let Some(intervals) = &mut self.intervals else { return };
         if all {
-            let time = intervals.emit_from(i64::MIN, &mut self.stack, sink);
-            if let Some(outer) = self.stack.last_mut() {
-                outer.inner = outer.inner.saturating_add(time);
+            // Each below the innermost open slice that began before it.
+            let mut later = Vec::new();
+            while let Some(from) = self.stack.last().map(|frame| frame.start) {
+                let time = intervals.emit_from(from, &mut self.stack, sink);
+                if let Some(mut frame) = self.stack.pop() {
+                    frame.inner = frame.inner.saturating_add(time);
+                    later.push(frame);
+                }
             }
+            intervals.emit_from(i64::MIN, &mut self.stack, sink);
+            self.stack.extend(later.into_iter().rev());
         } else {
             intervals.shrink(&mut self.stack, sink);
         }

@@ -29,7 +29,7 @@ impl Slot {
     /// Opens the counters of the process's threads that the machine has.
     ///
     /// # Errors
-    /// A sentence that says why there is none, and what helps.
+    /// A sentence that says why there is none, and what helps; or that they may not count for all threads.
     pub(crate) fn open(&self) -> Result<(), String> {
         self.open_these(COUNTERS)
     }
@@ -45,8 +45,9 @@ impl Slot {
             return Err(format!("hardware counters are not recorded: {e}; {advice}"));
         }
         DESCRIPTORS.set(all.iter().flatten().flat_map(Counts::raw_fds).collect());
+        let have_all_threads = all.iter().flatten().all(Counts::has_all_threads);
         self.put(Some(Box::new(Counters(all))));
-        Ok(())
+        if have_all_threads { Ok(()) } else { Err(hairline_perf::not_all_threads("hardware counters")) }
     }
 
     /// Returns the counts since the session began: cycles, instructions and cache misses. The session's own

@@ -108,14 +108,16 @@ impl Slot {
     /// Opens the events of the process's threads.
     ///
     /// # Errors
-    /// A sentence that says why the session records no switches, and what helps.
+    /// A sentence that says why the session records no switches, and what helps; or that it may not record those
+    /// of all threads.
     pub(crate) fn open(&self) -> Result<(), String> {
         let own = Switches::of_this_process(clock::boottime, descriptors::may_open())
             .map_err(|e| format!("context switches are not recorded: {e}; {}", hairline_perf::advice(&e)))?;
         DESCRIPTORS.set(own.raw_fds());
         self.is_open.store(true, Ordering::Relaxed);
+        let has_all_threads = own.has_all_threads();
         self.put(Some(Box::new(Scheduling { own, filled: 0, file: 0, history: History::default() })));
-        Ok(())
+        if has_all_threads { Ok(()) } else { Err(hairline_perf::not_all_threads("context switches")) }
     }
 
     /// Returns whether the session records switches.

@@ -46,7 +46,8 @@ impl Slot {
     /// Opens the events of the process's threads, `frequency` samples in a second of CPU time.
     ///
     /// # Errors
-    /// A sentence that says why the session records no samples, and what helps.
+    /// A sentence that says why the session records no samples, and what helps; or that it may not record those of
+    /// all threads.
     pub(crate) fn open(
         &self,
         frequency: u32,
@@ -64,11 +65,12 @@ impl Slot {
         profile.add_present(process::id());
         let a_second = u64::from(frequency) * u64::from(stack);
         let every = Duration::from_micros(events.smallest_ring() * 1_000_000 / FILLED / a_second.max(1));
+        let has_all_threads = events.has_all_threads();
         let sampling = Box::new(Sampling { events, profile, every: every.min(LONGEST) });
         if let Some(mut slot) = self.0.lock_unless_lost() {
             *slot = Some(sampling);
         }
-        Ok(())
+        if has_all_threads { Ok(()) } else { Err(hairline_perf::not_all_threads("samples")) }
     }
 
     /// Takes the samples, for good.
@@ -86,7 +88,7 @@ fn open_events(frequency: u32) -> io::Result<(OwnEvents, u32)> {
             .mappings()
             .tasks()
             .inherit(Inherit::Threads);
-        let events = OwnEvents::open(&attributes, descriptors::may_open(), |_| {})?;
+        let (events, _) = OwnEvents::open(&attributes, descriptors::may_open(), |_| ())?;
         let fitting = stack_bytes(events.smallest_ring(), frequency);
         if fitting >= stack {
             return Ok((events, stack));
