@@ -40,7 +40,12 @@ def number(value):
 
 
 def budget(row):
-    words = {"at most": "<= {} {unit}", "at least": ">= {} {unit}", "above the floor, at most": "<= floor + {} {unit}"}
+    words = {
+        "at most": "<= {} {unit}",
+        "at least": ">= {} {unit}",
+        "ratio to the floor, at least": ">= {} x floor",
+        "above the floor, at most": "<= floor + {} {unit}",
+    }
     text = words.get(row["budget_is"], "<= {} x floor").format(f"{row['budget']:.9g}", unit=row["unit"])
     return text if row["within"] else f"**missed:** {text}"
 

@@ -4,16 +4,14 @@
 use std::hint::black_box;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use hairline::{Error, Format, Overflow, Session, trace_scope};
 
 use crate::machine::{aside, page_faults, pin_to_last_core, tick_ns, ticks};
 use crate::row::{Budget, Row, label};
-use crate::stuck::Stuck;
 use crate::timing::{Samples, batch, started};
-use crate::{Outcome, made};
+use crate::{Outcome, lost, made};
 
 /// The argument that makes a process record one scope and end.
 pub const SHORT: &str = "--short";
@@ -41,7 +39,7 @@ pub fn rows(rounds: usize) -> Outcome<Vec<Row>> {
         for overflow in [Overflow::Drop, Overflow::Overwrite] {
             rows.extend(aside(|| chunk_switch(format, overflow))?);
         }
-        rows.extend(lost(format, rounds)?);
+        rows.extend(lost::rows(format, rounds)?);
     }
     for (ring, budget) in [(16 * MIB, 1.1), (256 * MIB, 1.5)] {
         rows.extend(aside(|| first_pass(ring, budget, rounds.min(5)))?);
@@ -186,37 +184,6 @@ fn chunk_switch(format: Format, overflow: Overflow) -> Result<Vec<Row>, Error> {
         Row::sampled(&name("next chunk"), "ns", &extra_ns, Budget::AtMost, SHARE * per_chunk as f64),
         Row::sampled(&name("next chunk, a scope's share"), "ns", &share, Budget::AtMost, SHARE),
     ])
-}
-
-/// Measures a scope for which a full ring has no room: on a thread with a chunk, and on one that never had a
-/// chunk.
-fn lost(format: Format, rounds: usize) -> Result<Vec<Row>, Error> {
-    let lock = Arc::new(Mutex::new(()));
-    let builder = Session::builder().output_writer(Stuck(Arc::clone(&lock))).format(format);
-    let session = started(builder.buffer_size(MIB))?;
-    let held = lock.lock();
-    let batches = || {
-        pin_to_last_core();
-        let mut ns = Samples::new();
-        for _ in 0..rounds * 4 {
-            ns.push(batch(2000, |_| {
-                trace_scope!("bench", "scope");
-            }));
-        }
-        ns
-    };
-    let (of_old, of_new) = aside(|| {
-        batch(u32::try_from(2 * MIB / SCOPE).unwrap_or(u32::MAX), |_| {
-            trace_scope!("bench", "scope");
-        });
-        (batches(), aside(batches))
-    });
-    drop(held);
-    session.stop()?;
-    let row = |what: &str, ns: &Samples| {
-        Row::sampled(&format!("{}: lost scope{what}", label(format)), "ns", ns, Budget::AtMost, 200.0)
-    };
-    Ok(vec![row("", &of_old), row(", thread without a chunk", &of_new)])
 }
 
 /// Measures the first pass over a new ring, soon after the start, beside later passes. In a flight recorder,

@@ -6,11 +6,12 @@ use std::io;
 use std::future::Future;
 
 use hairline::{
-    Flow, Format, Overflow, Session, TraceFuture, Track, trace_async, trace_begin, trace_counter, trace_end,
-    trace_instant, trace_scope,
+    Flow, Format, Overflow, Session, SessionBuilder, TraceFuture, Track, Unit, trace_async, trace_begin,
+    trace_counter, trace_end, trace_instant, trace_scope,
 };
 
 use crate::floors::{nothing, one_read, row, two_reads};
+use crate::machine::{pin_to_last_core, thread_cpu_ns};
 use crate::rich;
 use crate::row::{Budget, Row, label};
 use crate::timing::{Effort, started};
@@ -54,7 +55,7 @@ impl Budgets {
 pub fn enabled(effort: Effort, format: Format) -> Result<Vec<Row>, hairline::Error> {
     let (label, budgets) = (label(format), Budgets::of(format));
     let session = started(Session::builder().output_writer(io::sink()).format(format).buffer_size(64 << 20))?;
-    crate::machine::pin_to_last_core(); // not the drain thread, which is there already
+    pin_to_last_core(); // not the drain thread, which is there already
     let name = |what: &str| format!("{label}: {what}");
     let text = black_box("sixteen bytes ..");
     let rows = vec![
@@ -88,13 +89,54 @@ pub fn flight_recorder(effort: Effort, format: Format) -> Result<Row, hairline::
     let budget = (115.0 * Budgets::of(format).scope).round() / 100.0;
     let builder = Session::builder().overflow(Overflow::Overwrite).format(format).buffer_size(8 << 20);
     let session = started(builder)?;
-    crate::machine::pin_to_last_core();
+    pin_to_last_core();
     let name = format!("{}: scope, flight recorder", label(format));
     let row = {
         trace_scope!("bench", "outer", text = "of the outer scope");
         trace_scope!("bench", "inner", number = 1);
         row(&name, effort, budget, Budget::Ratio, two_reads, scope)
     };
+    session.stop()?;
+    Ok(row)
+}
+
+/// A session that records more of each event. The calling thread is pinned, and its drain thread is not.
+fn detailed(
+    format: Format,
+    detail: fn(SessionBuilder) -> SessionBuilder,
+) -> Result<Session, hairline::Error> {
+    let builder = Session::builder().output_writer(io::sink()).format(format).buffer_size(64 << 20);
+    let session = started(detail(builder))?;
+    pin_to_last_core();
+    Ok(session)
+}
+
+/// Measures scopes with their place in the source. The budget is that of a plain scope and a twentieth more.
+///
+/// # Errors
+/// If the session cannot be started or stopped.
+pub fn with_locations(effort: Effort, format: Format) -> Result<Row, hairline::Error> {
+    let session = detailed(format, |builder| builder.source_locations(true))?;
+    let budget = (105.0 * Budgets::of(format).scope).round() / 100.0;
+    let name = format!("{}: scope, source locations", label(format));
+    let row = row(&name, effort, budget, Budget::Ratio, two_reads, scope);
+    session.stop()?;
+    Ok(row)
+}
+
+/// Measures scopes with the CPU time of their thread. The floor reads that clock twice too.
+///
+/// # Errors
+/// If the session cannot be started or stopped.
+pub fn with_cpu_time(effort: Effort, format: Format) -> Result<Row, hairline::Error> {
+    let session = detailed(format, |builder| builder.thread_time(true))?;
+    let floor = |n| {
+        two_reads(n);
+        black_box((thread_cpu_ns(), thread_cpu_ns()));
+    };
+    let effort = Effort { operations: effort.operations / 4, ..effort };
+    let name = format!("{}: scope, thread CPU time", label(format));
+    let row = row(&name, effort, 1.1, Budget::Ratio, floor, scope);
     session.stop()?;
     Ok(row)
 }
@@ -106,16 +148,28 @@ fn with_options(effort: Effort, name: &impl Fn(&str) -> String) -> Vec<Row> {
     let within = |budget: f64, what: &str, subject: &mut dyn FnMut(u32)| {
         row(&name(what), effort, budget, Budget::Ratio, two_reads, subject)
     };
+    let single = |what: &str, subject: &mut dyn FnMut(u32)| {
+        row(&name(what), effort, 1.3, Budget::Ratio, one_read, subject)
+    };
     vec![
         within(3.0, "scope + flow", &mut |_| {
             trace_scope!("bench", "scope with a flow", flow: &flow);
         }),
-        within(ON_TRACK, "slice on a track, begin and end", &mut |_| {
+        within(1.5, "slice on a track, begin and end", &mut |_| {
             trace_begin!("bench", "on a track", track: &track);
             trace_end!(&track);
         }),
-        within(ON_TRACK, "async begin and end", &mut |_| {
+        within(1.5, "async begin and end", &mut |_| {
             drop(trace_async!("bench", "async"));
+        }),
+        single("instant on a track", &mut |_| {
+            trace_instant!("bench", "on a track", track: &track);
+        }),
+        single("counter with a unit", &mut |i| {
+            trace_counter!("bench", "bytes", i64::from(i), unit: Unit::Bytes);
+        }),
+        single("counter on a track, with a unit", &mut |i| {
+            trace_counter!("bench", "bytes there", i64::from(i), unit: Unit::Bytes, track: &track);
         }),
         poll(effort, name),
     ]
@@ -133,9 +187,6 @@ fn poll(effort: Effort, name: &impl Fn(&str) -> String) -> Row {
 fn scope(_: u32) {
     trace_scope!("bench", "scope");
 }
-
-/// The budget of an event on a track, in clock reads. The event takes a lock.
-const ON_TRACK: f64 = 6.0;
 
 /// The budget of events on the cold path, in clock reads.
 pub(crate) const RICH: f64 = 20.0;

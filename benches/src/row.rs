@@ -18,6 +18,8 @@ pub enum Budget {
     Ratio,
     /// The median is at most this many ns above the floor's median.
     Over,
+    /// The median is at least the floor's median times this.
+    AtLeastRatio,
     /// The figure itself is at most this.
     AtMost,
     /// The figure itself is at least this.
@@ -72,7 +74,7 @@ impl Row {
     #[must_use]
     pub fn judged(&self) -> f64 {
         match self.kind {
-            Budget::Ratio => self.ratio(),
+            Budget::Ratio | Budget::AtLeastRatio => self.ratio(),
             Budget::Over => self.median - self.floor,
             Budget::AtMost | Budget::AtLeast => self.median,
         }
@@ -82,7 +84,7 @@ impl Row {
     #[must_use]
     pub fn within(&self) -> bool {
         match self.kind {
-            Budget::AtLeast => self.judged() >= self.budget,
+            Budget::AtLeast | Budget::AtLeastRatio => self.judged() >= self.budget,
             _ => self.judged() <= self.budget,
         }
     }
@@ -93,6 +95,7 @@ impl Row {
         let meant = match self.kind {
             Budget::Ratio => "ratio to the floor, at most",
             Budget::Over => "above the floor, at most",
+            Budget::AtLeastRatio => "ratio to the floor, at least",
             Budget::AtMost => "at most",
             Budget::AtLeast => "at least",
         };
@@ -119,6 +122,7 @@ impl Row {
     pub fn line(&self) -> String {
         let budget = match self.kind {
             Budget::Ratio => format!("<= {} x floor", self.budget),
+            Budget::AtLeastRatio => format!(">= {} x floor", self.budget),
             Budget::Over => format!("<= floor + {} {}", self.budget, self.unit),
             Budget::AtMost => format!("<= {} {}", self.budget, self.unit),
             Budget::AtLeast => format!(">= {} {}", self.budget, self.unit),

@@ -182,7 +182,7 @@ pub fn rows(effort: Effort) -> Outcome<Vec<Row>> {
     let effort = Effort { batches: effort.batches / 2, ..effort };
     let mut rows = Vec::new();
     for (listener, floor, budget, with_fields) in
-        [("Subscriber", "nothing", 3.5, 12.0), ("layer", "registry", 1.35, 3.0)]
+        [("Subscriber", "nothing", 2.2, 4.0), ("layer", "registry", 1.35, 3.0)]
     {
         for format in ["FXT", "TrackEvent"] {
             let comparisons = [

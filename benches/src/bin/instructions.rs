@@ -7,14 +7,13 @@ use std::collections::BTreeMap;
 use std::hint::black_box;
 use std::io;
 use std::net::Ipv4Addr;
-use std::sync::{Arc, Mutex};
 
 use hairline::{
     Error, Format, Overflow, Session, SessionBuilder, Track, Unit, trace_async, trace_begin, trace_counter,
     trace_end, trace_instant, trace_scope,
 };
 use hairline_benches::row::label;
-use hairline_benches::stuck::Stuck;
+use hairline_benches::stuck::Gate;
 use hairline_benches::timing::started;
 use hairline_benches::{made, text};
 
@@ -116,17 +115,16 @@ fn detailed(format: Format) -> Result<(), Error> {
 /// Scopes for which a full ring has no room.
 fn lost(format: Format) -> Result<(), Error> {
     const RING: u64 = 1 << 20;
-    let lock = Arc::new(Mutex::new(()));
-    let builder = Session::builder().output_writer(Stuck(Arc::clone(&lock))).format(format);
-    let recording = started(builder.buffer_size(RING))?;
-    let held = lock.lock();
+    let gate = Gate::default();
+    let recording = started(gate.of(Session::builder()).format(format).buffer_size(RING))?;
+    let closed = gate.close();
     for _ in 0..RING / 8 {
         trace_scope!("bench", "scope that fills the ring");
     }
     count(&format!("{}: lost scope", label(format)), &mut |_| {
         trace_scope!("bench", "scope without room");
     });
-    drop(held);
+    drop(closed);
     let summary = recording.stop()?;
     assert!(summary.lost.buffer_full > u64::from(CALLS * 3 * EVENTS), "all of them are lost");
     Ok(())

@@ -14,7 +14,9 @@ use hairline::Format;
 use hairline_benches::Outcome;
 use hairline_benches::row::Row;
 use hairline_benches::timing::Effort;
-use hairline_benches::{cold, convert, cost, drain_thread, growth, heap, machine, size, spans, tail, why};
+use hairline_benches::{
+    cold, convert, cost, drain_thread, flat_out, growth, heap, machine, size, spans, tail, why,
+};
 
 const HELP: &str = "usage: report [--json] [--quick] [PART...]
   --json   an array of {name, unit, ns_min, ns_median, floor_ns, ratio, budget, budget_is, judged, within}
@@ -26,6 +28,7 @@ parts; all of them unless some are named:
   --size     bytes of a scope, memory beside the ring
   --cold     start, first events, the next chunk, the first pass over the ring
   --tail     percentiles of single events
+  --flat-out two threads that only record, into a file
   --writer   the drain thread's CPU time, and its wake-ups
   --growth   many threads, many callsites
   --convert  traces that are read and converted
@@ -33,13 +36,14 @@ parts; all of them unless some are named:
 exit: 0 measured, whether within budget or not; 1 a session failed; 2 usage";
 
 const OPTIONS: [&str; 2] = ["--json", "--quick"];
-const PARTS: [&str; 10] = [
+const PARTS: [&str; 11] = [
     "--events",
     "--heap",
     "--tracing",
     "--size",
     "--cold",
     "--tail",
+    "--flat-out",
     "--writer",
     "--growth",
     "--convert",
@@ -52,6 +56,8 @@ fn events(effort: Effort) -> Outcome<Vec<Row>> {
         // Started by a thread that is not pinned, so that the drain thread is not either.
         rows.extend(machine::aside(|| cost::enabled(effort, format))?);
         rows.push(machine::aside(|| cost::flight_recorder(effort, format))?);
+        rows.push(machine::aside(|| cost::with_locations(effort, format))?);
+        rows.push(machine::aside(|| cost::with_cpu_time(effort, format))?);
     }
     Ok(rows)
 }
@@ -76,6 +82,7 @@ fn rows(part: &str, quick: bool) -> Outcome<Vec<Row>> {
         "--size" => sizes(),
         "--cold" => Ok(cold::rows(rounds)?),
         "--tail" => tail::rows(rounds),
+        "--flat-out" => flat_out::rows(rounds),
         "--writer" => drain_thread::rows(rounds),
         "--growth" => growth::rows(rounds),
         "--convert" => convert::rows(rounds),
