@@ -271,13 +271,32 @@ fn cpu_time_and_source_locations_are_recorded_as_ever() {
                 trace_scope!("t", "step", n);
             }
         });
-        let verdict = ask(&trace, &[STEPS, "select count(*) from slice where name = 'outer' and dur > 0"]);
+        let (place, time) = if format == Format::Fxt {
+            (
+                "source",
+                "(select max(int_value) from args a where a.arg_set_id = s.arg_set_id \
+                and a.key = 'cpu_end_ns') >= (select max(int_value) from args a where a.arg_set_id = s.arg_set_id \
+                and a.key = 'cpu_begin_ns')",
+            )
+        } else {
+            ("source.file_name", "thread_dur >= 0")
+        };
+        // The begin from before the window has its time. In TrackEvent its place and its CPU time are not
+        // shown.
+        let all = format!(
+            "select sum({time}) = count(*), sum(exists (select 1 from args a where a.arg_set_id = s.arg_set_id \
+               and a.key = '{place}' and a.string_value glob '*window.rs*')) = count(*) \
+             from slice s where dur > 0 and name = 'step'"
+        );
+        let outer = "select count(*) from slice where name = 'outer' and dur > 0";
+        let verdict = ask(&trace, &[STEPS, &all, outer]);
         assert!(
             verdict.results[0].text().ends_with("\t19999\t1"),
             "{format:?} {}",
             verdict.results[0].text()
         );
-        assert_eq!(verdict.results[1].text(), "1", "{format:?}");
+        assert_eq!(verdict.results[1].text(), "1\t1", "{format:?}");
+        assert_eq!(verdict.results[2].text(), "1", "{format:?}");
     }
 }
 

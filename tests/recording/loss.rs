@@ -1,11 +1,12 @@
 //! When the ring is full: whole scopes are left out, and each is counted.
 
+use std::sync::{Arc, Barrier, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use hairline::{Format, Session, Summary, trace_counter, trace_instant, trace_scope};
+use hairline::{Format, Session, SessionBuilder, Summary, trace_counter, trace_instant, trace_scope};
 use hairline_tests::judge::{self, Verdict};
-use hairline_tests::output::slow;
+use hairline_tests::output::{kept, slow};
 use hairline_tests::recording::{FORMATS, turn};
 
 const THREADS: u64 = 4;
@@ -84,5 +85,88 @@ fn recorded_and_lost_are_all_that_was_attempted_and_what_is_there_nests() {
                 .collect();
             assert!(others.is_empty(), "{others:?}");
         }
+    }
+}
+
+const ROUNDS: u64 = 3;
+const SCOPES: u64 = 2 * 2500;
+
+// output   | blocks .......... |      | blocks .......... |      | blocks .......... |      stopped, and another session
+// threads  | recorded ... lost | wait | recorded ... lost | wait | recorded ... lost | last | again
+fn record_again_and_again(step: &Barrier) {
+    drop(hairline::scope!("t", "first"));
+    for _ in 0..ROUNDS {
+        step.wait();
+        for n in 0..SCOPES / 2 {
+            trace_scope!("t", "outer");
+            trace_scope!("t", "inner", n);
+        }
+        step.wait();
+    }
+    step.wait();
+    drop(hairline::scope!("t", "last"));
+    step.wait();
+    step.wait();
+    drop(hairline::scope!("t", "again"));
+}
+
+/// The summary and the trace of the session that loses scopes, and of the one after it.
+fn record_on_two_threads(configure: impl Fn(SessionBuilder) -> SessionBuilder) -> [(Summary, Vec<u8>); 2] {
+    let lock = Arc::new(Mutex::new(()));
+    let wait = Arc::clone(&lock);
+    let (output, bytes) = kept(move || drop(wait.lock()));
+    let builder = configure(Session::builder().output_writer(output));
+    let session = builder.buffer_size(64 << 10).chunk_size(4 << 10).start().expect("a session");
+    let step = Barrier::new(3);
+    let (first, later, later_bytes) = thread::scope(|threads| {
+        (0..2).for_each(|_| drop(threads.spawn(|| record_again_and_again(&step))));
+        for _ in 0..ROUNDS {
+            let held = lock.lock().expect("no panic");
+            step.wait();
+            step.wait();
+            drop(held);
+            (0..2).for_each(|_| session.flush().expect("flushed"));
+        }
+        step.wait();
+        step.wait();
+        let first = session.stop().expect("stopped");
+        let (output, bytes) = kept(|| ());
+        let later = configure(Session::builder().output_writer(output)).start().expect("another session");
+        step.wait();
+        (first, later, bytes)
+    });
+    let later = later.stop().expect("stopped");
+    [(first, bytes.recv().expect("a trace")), (later, later_bytes.recv().expect("a trace"))]
+}
+
+#[test]
+fn each_lost_scope_is_counted_once_though_room_comes_back_and_a_later_session_loses_none() {
+    for (format, detail) in FORMATS.into_iter().flat_map(|format| [(format, false), (format, true)]) {
+        let _turn = turn();
+        let [(summary, trace), (later, later_trace)] = record_on_two_threads(|builder| {
+            builder.format(format).thread_time(detail).source_locations(detail)
+        });
+        let attempted = 2 * (2 + ROUNDS * SCOPES);
+        let lost = summary.lost.buffer_full;
+        assert!(lost > attempted / 2, "{format:?}: {lost} lost");
+        assert_eq!((summary.records / 2 + lost, summary.lost.total()), (attempted, lost), "{format:?}");
+        let sql = [
+            "select count(*), sum(dur < 0) from slice where category = 't'",
+            "select count(*) from slice where name = 'last'",
+            "select sum(a.int_value) from slice s join args a using (arg_set_id) where s.name = 'events lost'",
+        ];
+        let verdict = judge::load_bytes(&trace, &sql);
+        assert_eq!(verdict.results[0].text(), format!("{}\t0", summary.records / 2), "{format:?}");
+        assert_eq!(verdict.results[1].text(), "2", "{format:?}");
+        if format == Format::Fxt {
+            verdict.require_clean();
+            assert_eq!(verdict.results[2].text(), lost.to_string());
+        } else {
+            assert_eq!(verdict.stat("traced_buf_trace_writer_packet_loss") as u64, lost);
+        }
+        assert_eq!((later.records, later.lost.total()), (4, 0), "{format:?}");
+        let verdict = judge::load_bytes(&later_trace, &["select name, dur >= 0 from slice"]);
+        verdict.require_clean();
+        assert_eq!(verdict.results[0].text(), "again\t1\nagain\t1", "{format:?}");
     }
 }

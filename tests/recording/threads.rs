@@ -5,7 +5,7 @@ use std::sync::{Barrier, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use hairline::{ClockSource, Overflow, trace_instant, trace_scope};
+use hairline::{ClockSource, Format, Overflow, SessionBuilder, trace_instant, trace_scope};
 use hairline_tests::recording::{FORMATS, record, record_with};
 
 fn tid() -> i64 {
@@ -114,11 +114,13 @@ fn thousands_of_short_lived_threads_fit_a_small_ring() {
 fn threads_that_outnumber_the_chunks_do_not_starve_each_other() {
     const THREADS: i64 = 600;
     const ROUNDS: i64 = 3;
-    for format in FORMATS {
+    // With CPU times, ends are longer and take another path.
+    for (format, is_detailed) in FORMATS.into_iter().flat_map(|f| [(f, false), (f, true)]) {
         let patient = Overflow::Block(Duration::from_secs(20));
+        let detail = |b: SessionBuilder| b.thread_time(is_detailed).source_locations(is_detailed);
         let trace = record_with(
             format,
-            |b| b.buffer_size(256 << 10).chunk_size(4 << 10).overflow(patient),
+            |b| detail(b).buffer_size(256 << 10).chunk_size(4 << 10).overflow(patient),
             |_| {
                 let all_live = Barrier::new(THREADS as usize);
                 let turn = Mutex::new(());
@@ -145,6 +147,10 @@ fn threads_that_outnumber_the_chunks_do_not_starve_each_other() {
         );
         let records = 2 * (THREADS + THREADS * ROUNDS);
         assert_eq!((trace.summary.records as i64, trace.summary.lost.total()), (records, 0), "{format:?}");
+        if is_detailed && format == Format::TrackEvent {
+            let timed = trace.rows("select count(*) from slice where thread_dur >= 0");
+            assert_eq!(timed, (THREADS + THREADS * ROUNDS).to_string());
+        }
         let rows = trace.rows(
                 "select name, count(*), count(distinct track_id), min(dur) >= 0, min(depth), max(depth) from slice group by name \
                  order by name",

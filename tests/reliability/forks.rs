@@ -1,5 +1,6 @@
 //! Forked children, and programs that a traced one starts.
 
+use hairline::Format;
 use hairline_tests::judge;
 use hairline_tests::recording::{FORMATS, extension};
 
@@ -61,6 +62,34 @@ fn a_flight_recorders_child_is_one_too() {
     let parents = run.path(&format!("t-{}.pftrace", run.pid));
     run.files().iter().filter(|file| **file != parents).for_each(|file| has_the_work(file));
     judge::load(parents, &[]).require_clean();
+}
+
+#[test]
+fn children_record_cpu_times_and_places_like_their_parent() {
+    for format in FORMATS {
+        let template = format!("t-%p.{}", extension(format));
+        let detail = [("HAIRLINE_THREAD_TIME", "on"), ("HAIRLINE_SOURCE_LOCATIONS", "on")];
+        let run = run(&["fork"], &[&[("HAIRLINE", template.as_str())], &detail[..]].concat());
+        ended_well(&run);
+        assert_eq!((run.said().len(), run.files().len()), (0, 12 + 6 + 1));
+        let (timed, place) = if format == Format::Fxt {
+            (
+                "exists (select 1 from args a where a.arg_set_id = s.arg_set_id and a.key = 'cpu_end_ns')",
+                "source",
+            )
+        } else {
+            ("thread_dur >= 0", "source.line_number")
+        };
+        let sql = format!(
+            "select sum(dur >= 0) = count(*), sum({timed}) = count(*), sum(exists ( \
+               select 1 from args a where a.arg_set_id = s.arg_set_id and a.key = '{place}')) = count(*) \
+             from slice s where name = 'work'"
+        );
+        for file in &run.files() {
+            has_the_work(file);
+            assert_eq!(judge::load(file, &[&sql]).results[0].text(), "1\t1\t1", "{}", file.display());
+        }
+    }
 }
 
 #[test]

@@ -11,6 +11,10 @@ use crate::program::moments as run;
 /// The importer's count of what `TraceStats` says was lost.
 const LOSS: &str = "traced_buf_trace_writer_packet_loss";
 
+/// Sessions as they are by default, and those that record CPU times and places in the source.
+const PLAIN: &[(&str, &str)] = &[];
+const DETAILED: &[(&str, &str)] = &[("MOMENTS_DETAILED", "on")];
+
 /// So many slices of this name are there, whole, and the judge has nothing to complain of.
 fn has_slices(trace: &Path, name: &str, count: u64) {
     let sql = format!("select count(*), ifnull(min(dur) >= 0, 1) from slice where name = '{name}'");
@@ -54,9 +58,9 @@ fn a_signal_at_the_end_of_a_thread_whose_handler_records_does_no_harm() {
 #[test]
 fn a_child_that_no_handler_announced_records_nothing_and_does_not_harm_the_trace() {
     for format in FORMATS {
-        for way in ["clone", "bare-fork"] {
+        for (way, detail) in [("clone", PLAIN), ("bare-fork", PLAIN), ("clone", DETAILED)] {
             let name = format!("t.{}", extension(format));
-            let run = run(&[way, &name], &[]);
+            let run = run(&[way, &name], detail);
             let [recorded, lost] = run.numbers()[..] else { panic!("{:?}", run.output) };
             assert_eq!(lost, 0, "{way}");
             has_slices(&run.directory().join(&name), "work", recorded);
@@ -67,9 +71,9 @@ fn a_child_that_no_handler_announced_records_nothing_and_does_not_harm_the_trace
 
 #[test]
 fn an_event_that_a_handler_interrupted_to_fork_goes_on_in_both_processes() {
-    for format in FORMATS {
+    for (format, detail) in FORMATS.into_iter().flat_map(|format| [(format, PLAIN), (format, DETAILED)]) {
         let name = format!("t.{}", extension(format));
-        let run = run(&["fork-in-handler", &name], &[]);
+        let run = run(&["fork-in-handler", &name], detail);
         let [recorded, lost] = run.numbers()[..] else { panic!("{:?}", run.output) };
         assert_eq!(lost, 0);
         has_slices(&run.directory().join(&name), "work", recorded);

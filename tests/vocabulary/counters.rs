@@ -33,6 +33,49 @@ fn counters_have_units_and_multipliers() {
     }
 }
 
+// The first value of a callsite describes the counter; the others are written on a shorter way.
+#[test]
+fn later_values_of_a_counter_on_a_track_are_as_the_first() {
+    const INTEGERS: [i64; 8] = [0, -1, 127, 128, -300, 1 << 40, i64::MAX, i64::MIN];
+    const FLOATS: [f64; 3] = [0.5, -2.25, 1e300];
+    for format in FORMATS {
+        let trace = record(format, |_| {
+            let (disk, own) = (Track::new("disk"), Track::thread());
+            for value in INTEGERS {
+                trace_counter!("t", "there", value, unit: Unit::Bytes, track: &disk);
+                trace_counter!("t", "here", value, unit: Unit::Count, track: &own);
+                trace_counter!("t", "process", value, unit: "things");
+            }
+            for value in FLOATS {
+                trace_counter!("t", "there", value, unit: Unit::Bytes, track: &disk);
+                trace_counter!("t", "process", value, unit: "things");
+            }
+            // One that is read by others as differences, with the same name on the same track.
+            (0..3).for_each(|n| trace_counter!("t", "here", n, incremental: true, track: &own));
+        });
+        let values = |name: &str| {
+            let of = format!(
+                "select c.value, ifnull(t.unit, '-') as unit from counter c join counter_track t on c.track_id = t.id \
+                 where t.name = '{name}' order by c.ts, c.id"
+            );
+            let verdict = trace.ask(&[&of]);
+            verdict.require_clean();
+            let rows: Vec<(f64, String)> =
+                verdict.results[0].iter().map(|r| (r.f64("value"), r.str("unit").to_owned())).collect();
+            rows
+        };
+        let recorded: Vec<f64> = INTEGERS.iter().map(|v| *v as f64).chain(FLOATS).collect();
+        for (name, unit) in [("there", "bytes"), ("process", "things")] {
+            let expected: Vec<_> = recorded.iter().map(|v| (*v, unit.to_owned())).collect();
+            assert_eq!(values(name), expected, "{format:?} {name}");
+        }
+        let (of_unit, incremental): (Vec<_>, Vec<_>) =
+            values("here").into_iter().partition(|(_, unit)| unit == "count");
+        assert_eq!(of_unit.len(), INTEGERS.len(), "{format:?}");
+        assert_eq!(incremental.iter().map(|row| row.0).collect::<Vec<_>>(), [0.0, 1.0, 2.0], "{format:?}");
+    }
+}
+
 #[test]
 fn a_counter_belongs_to_the_track_it_names() {
     for format in FORMATS {

@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use hairline::{Format, scope, trace_instant, trace_scope};
-use hairline_tests::recording::{FORMATS, record_with};
+use hairline::{Format, Overflow, scope, trace_instant, trace_scope};
+use hairline_tests::recording::{FORMATS, Trace, record_with};
 
 fn burn(time: Duration) {
     let start = Instant::now();
@@ -77,6 +77,105 @@ fn scopes_and_instants_say_where_they_are() {
         };
         let file = "tests/vocabulary/detail.rs";
         assert_eq!(rows, format!("s {file}:{line}\ns {file}:{line}\ni {file}:{}", line + 2), "{format:?}");
+    }
+}
+
+// The first event of a callsite describes its place; the others are written on a shorter way.
+#[test]
+fn each_of_many_scopes_has_its_place_and_its_cpu_time() {
+    const ROUNDS: usize = 50;
+    for format in FORMATS {
+        let trace = record_with(
+            format,
+            |b| b.source_locations(true).thread_time(true),
+            |_| {
+                for n in 0..ROUNDS {
+                    trace_scope!("t", "outer");
+                    trace_scope!("t", "inner", n, text = "some text");
+                    trace_instant!("t", "instant");
+                    trace_instant!("t", "told", of = n);
+                    let mut late = scope!("t", "late");
+                    late.arg("n", n);
+                }
+            },
+        );
+        assert_eq!(trace.summary.lost.total(), 0, "{format:?}");
+        has_facts(&trace, ROUNDS, &["inner", "late", "outer"], &["instant", "told"]);
+    }
+}
+
+/// All slices of these names, and all instants, have one place each in this file. The slices have CPU times
+/// too.
+fn has_facts(trace: &Trace, count: usize, slices: &[&str], instants: &[&str]) {
+    let (places, times) = if trace.format == Format::TrackEvent {
+        (
+            "select s.name, count(distinct l.display_value) as lines, count(*) as n from slice s \
+             join args f using (arg_set_id) join args l using (arg_set_id) \
+             where f.key = 'source.file_name' and f.display_value = 'tests/vocabulary/detail.rs' \
+             and l.key = 'source.line_number' group by s.name order by s.name",
+            "select name, count(*) as n, sum(thread_dur >= 0 and dur > 0) as sound from slice \
+             where thread_dur is not null group by name order by name",
+        )
+    } else {
+        (
+            "select s.name, count(distinct a.display_value) as lines, count(*) as n from slice s \
+             join args a using (arg_set_id) where a.key = 'source' \
+             and a.display_value glob 'tests/vocabulary/detail.rs:[0-9]*' group by s.name order by s.name",
+            "select s.name, count(*) as n, sum(e.int_value >= b.int_value and s.dur > 0) as sound from slice s \
+             join args b using (arg_set_id) join args e using (arg_set_id) \
+             where b.key = 'cpu_begin_ns' and e.key = 'cpu_end_ns' group by s.name order by s.name",
+        )
+    };
+    let verdict = trace.ask(&[places, times]);
+    verdict.require_clean();
+    let mut located = [slices, instants].concat();
+    located.sort_unstable();
+    let lines = |names: &[&str], line: &dyn Fn(&str) -> String| {
+        names.iter().map(|name| line(name)).collect::<Vec<_>>().join("\n")
+    };
+    let expected = lines(&located, &|name| format!("{name}\t1\t{count}"));
+    assert_eq!(verdict.results[0].text(), expected, "{:?}", trace.format);
+    let expected = lines(slices, &|name| format!("{name}\t{count}\t{count}"));
+    assert_eq!(verdict.results[1].text(), expected, "{:?}", trace.format);
+}
+
+// Chunks of 4 KiB, and texts of 0 to 60 bytes: the end of a chunk comes after each length of record, in each
+// depth.
+#[test]
+fn records_with_places_and_cpu_times_end_chunks_of_any_fill() {
+    const ROUNDS: usize = 4000;
+    fn nested(depth: usize, text: &str) {
+        if depth > 0 {
+            trace_scope!("t", "nested", text = &text[..depth]);
+            nested(depth - 1, text);
+        }
+    }
+    let text = "0123456789".repeat(6);
+    for format in FORMATS {
+        let small = |b: hairline::SessionBuilder| b.chunk_size(4096).buffer_size(1 << 20);
+        let patient = Overflow::Block(Duration::from_secs(20));
+        let trace = record_with(
+            format,
+            |b| small(b).overflow(patient).source_locations(true).thread_time(true),
+            |_| {
+                for n in 0..ROUNDS {
+                    trace_scope!("t", "outer");
+                    trace_scope!("t", "inner", text = &text[..n % 61]);
+                    trace_instant!("t", "instant", n);
+                    if n % 8 == 0 {
+                        nested(8, &text[n % 50..]);
+                    }
+                }
+            },
+        );
+        assert_eq!(trace.summary.lost.total(), 0, "{format:?}");
+        has_facts(&trace, ROUNDS, &["inner", "nested", "outer"], &["instant"]);
+        let lengths: usize = (0..ROUNDS).map(|n| n % 61).sum::<usize>() + ROUNDS / 8 * (1..=8).sum::<usize>();
+        let rows = trace.rows(
+            "select sum(length(a.string_value)), max(s.depth) from slice s join args a using (arg_set_id) \
+             where a.key in ('text', 'debug.text')",
+        );
+        assert_eq!(rows, format!("{lengths}\t9"), "{format:?}");
     }
 }
 

@@ -66,14 +66,6 @@ pub(crate) struct Detail {
 }
 
 #[cfg_attr(not(feature = "enable"), allow(dead_code))]
-impl Detail {
-    /// Whether all events take the cold path, since the hot path does not write these facts.
-    pub(crate) fn is_all_cold(self) -> bool {
-        self.thread_time || self.source_locations
-    }
-}
-
-#[cfg_attr(not(feature = "enable"), allow(dead_code))]
 pub(crate) enum OutputConfig {
     None,
     Path(PathBuf),

@@ -63,7 +63,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Forks; the child records, has a child of its own, so deep, and exits.
 fn fork(depth: u32) {
-    let _open = hairline::scope!("ending", "open at the fork");
+    let open = hairline::scope!("ending", "open at the fork");
     // SAFETY: the child records, which it may, and allocates, which the C library lets it.
     let child = unsafe { children::fork() };
     assert!(child >= 0, "forked");
@@ -71,6 +71,7 @@ fn fork(depth: u32) {
         return children::expect_success(child, PATIENCE);
     }
     STOP.store(true, Ordering::Relaxed);
+    drop(open); // the parent's: the child's trace has neither its begin nor its end
     work_on_two_threads();
     log::info!("of the child");
     tracing::info_span!("span", depth).in_scope(|| tracing::info!("of the child"));

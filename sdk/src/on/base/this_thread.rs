@@ -72,8 +72,38 @@ pub(crate) struct Hot {
     /// Tracks that this sequence has described, each in the slot given by its lowest bits; 0 is an empty
     /// slot. An FXT interval needs no description as an interval, and has [`AS_INTERVAL`] set.
     tracks: [Cell<u64>; NEAR_TRACKS],
+    /// The number of bits in `far` if the session records facts beside each event, else 0. Then the near bits
+    /// stay clear and `far_len` is 0: only code that writes the facts finds a callsite.
+    pub(crate) detailed_len: Cell<u32>,
+    /// These facts. Set by [`set_facts`](Self::set_facts).
+    facts: Cell<Facts>,
+    /// Bytes that a begin reserves for its end.
+    pub(crate) end_size: Cell<i32>,
+    /// The epoch of a session with [CPU times](Facts::cpu_time), if the ends of all open scopes are reserved
+    /// in the chunk; else 0. The lease's epoch for ends is 0 in such a session. Only the cold path changes
+    /// this one, so it counts only if the lease has the same epoch: the drain thread and a fork clear that
+    /// one.
+    pub(crate) detailed_end_epoch: Cell<u32>,
+    /// The epoch of the session whose ring had no room for an event of this thread, until the thread has
+    /// written the number of those; else 0. No later session has the same.
+    starved_epoch: Cell<u32>,
+    /// Whether the session records facts beside each event, or has had no room for an event of this thread.
+    is_unusual: Cell<bool>,
     /// The position of the last record that the cold path has written. The hot path does not use it.
     pub(crate) cold_position: Cell<Position>,
+}
+
+/// The facts that a session records beside each event.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Facts {
+    /// The place in the source.
+    pub(crate) location: bool,
+    /// The CPU time of the thread.
+    pub(crate) cpu_time: bool,
+}
+
+impl Facts {
+    pub(crate) const NONE: Self = Self { location: false, cpu_time: false };
 }
 
 /// A position between two records of this thread's sequence.
@@ -108,6 +138,12 @@ impl Hot {
             packet_base: Cell::new(0),
             far: Cell::new(std::ptr::null()),
             far_len: Cell::new(0),
+            detailed_len: Cell::new(0),
+            starved_epoch: Cell::new(0),
+            is_unusual: Cell::new(false),
+            facts: Cell::new(Facts::NONE),
+            end_size: Cell::new(0),
+            detailed_end_epoch: Cell::new(0),
             near: [const { Cell::new(0) }; NEAR_BYTES + 1],
             tracks: [const { Cell::new(0) }; NEAR_TRACKS],
             cold_position: Cell::new(Position::START),
@@ -151,9 +187,47 @@ impl Hot {
         Busy { lease, before }
     }
 
+    /// Begins a sequence, whose session records these facts beside each event.
+    pub(crate) fn set_facts(&self, facts: Facts) {
+        self.facts.set(facts);
+        self.set_starved(0);
+    }
+
+    /// Returns the facts that the session records beside each event.
+    #[inline(always)]
+    pub(crate) fn facts(&self) -> Facts {
+        self.facts.get()
+    }
+
+    /// Whether the session records facts beside each event.
+    #[inline(always)]
+    pub(crate) fn is_detailed(&self) -> bool {
+        self.facts.get() != Facts::NONE
+    }
+
+    /// Sets the epoch of the session that has no room for this thread's events; 0 when the thread has written
+    /// their number.
+    pub(crate) fn set_starved(&self, epoch: u32) {
+        self.starved_epoch.set(epoch);
+        self.is_unusual.set(epoch != 0 || self.is_detailed());
+    }
+
+    /// Returns that epoch.
+    #[inline(always)]
+    pub(crate) fn starved_epoch(&self) -> u32 {
+        self.starved_epoch.get()
+    }
+
+    /// Whether the thread has to look for [facts](Self::facts) or for a [full ring](Self::starved_epoch): one
+    /// question for both, since an event beyond the 1,024th callsite asks it too.
+    #[inline(always)]
+    pub(crate) fn is_unusual(&self) -> bool {
+        self.is_unusual.get()
+    }
+
     /// Records that this sequence has the callsite's strings.
     pub(crate) fn set_seen(&self, id: u32) {
-        if id < NEAR_CALLSITES {
+        if id < NEAR_CALLSITES && !self.is_detailed() {
             let (byte, mask) = near_bit(id);
             let cell = &self.near[byte as usize];
             cell.set(cell.get() | mask);

@@ -116,6 +116,8 @@ pub struct Callsite {
     level: Level,
     category_id: AtomicU32,
     name_id: AtomicU32,
+    /// The string id of its place in the source; 0 before a sequence of FXT needs it.
+    location_id: AtomicU32,
     next: Link<Callsite>,
     /// The string ids of its categories, if they are not just [`category_id`](Self::category_id).
     categories: AtomicPtr<Box<[StringId]>>,
@@ -157,6 +159,7 @@ impl Callsite {
             level: Level::Fatal,
             category_id: AtomicU32::new(0),
             name_id: AtomicU32::new(0),
+            location_id: AtomicU32::new(0),
             next: Link::end(),
             categories: AtomicPtr::new(std::ptr::null_mut()),
             category,
@@ -310,6 +313,19 @@ impl Callsite {
 
     pub(crate) fn name_id(&self) -> StringId {
         StringId(self.name_id.load(Ordering::Relaxed))
+    }
+
+    /// Returns the string id of its place in the source; [`StringId::NONE`] before
+    /// [`set_location_id`](Self::set_location_id).
+    #[inline]
+    pub(crate) fn location_id(&self) -> StringId {
+        // Relaxed: a thread that finds the id has written the string to its own sequence, or does so first.
+        StringId(self.location_id.load(Ordering::Relaxed))
+    }
+
+    /// Sets that id. Two threads may do so at once: the same text has the same id.
+    pub(crate) fn set_location_id(&self, id: StringId) {
+        self.location_id.store(id.0, Ordering::Relaxed);
     }
 
     #[inline(always)]

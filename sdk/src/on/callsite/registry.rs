@@ -204,14 +204,20 @@ pub(crate) fn intern_unless_barred(text: &'static str) -> StringId {
     if this_thread::is_barred() { StringId::NONE } else { intern(text) }
 }
 
-/// Interns a string; [`StringId::NONE`] for the empty string.
-fn intern(text: &'static str) -> StringId {
+/// Interns a string; [`StringId::NONE`] for the empty string. For a thread in an event of its own, which
+/// holds no lock.
+pub(crate) fn intern(text: &'static str) -> StringId {
     if text.is_empty() {
         return StringId::NONE;
     }
     let _busy = this_thread::busy();
     let mut registry = REGISTRY.lock_with_room(|registry| (&mut registry.strings, 1));
     registry.strings.intern(text)
+}
+
+/// Returns the id of a string, if it is interned. For the same callers as [`intern`].
+pub(crate) fn interned(text: &str) -> Option<StringId> {
+    with(|registry| registry.strings.ids.get(text).copied())
 }
 
 /// Returns the string with this id.

@@ -59,6 +59,15 @@ impl DrainHandle {
         }
     }
 
+    /// As [`wake`](Self::wake), but may do nothing if a wake was sent shortly before. For a caller that will
+    /// call it again: thousands of lost events write nothing that other threads read.
+    #[inline]
+    pub(crate) fn wake_unless_sent(&self) {
+        if !self.is_wake_sent.load(Ordering::Relaxed) {
+            self.wake();
+        }
+    }
+
     /// Lets [`wake`](Self::wake) wake the thread again. The thread calls it before each pass, so that a wake
     /// during the pass is not lost.
     pub(crate) fn clear_wake(&self) {

@@ -221,7 +221,7 @@ impl Shared {
     pub(crate) fn refuse_for_room(&self) {
         self.chunks_for_ends.note_full();
         self.region.count_lost(LossReason::BufferFull, 1);
-        self.wake();
+        self.drain.wake_unless_sent();
     }
 
     /// Wakes the drain thread when a thread claims a chunk in the upper half of the ring, as far as that is

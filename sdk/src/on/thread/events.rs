@@ -14,6 +14,7 @@ use crate::on::event::Event;
 use crate::on::event::argument::{Values, Visitor};
 use crate::on::event::extras::Extras;
 use crate::on::event::flow::Flow;
+use crate::on::event::on_track::TrackRef;
 use crate::on::event::position::TrackAction;
 use crate::on::thread::hot::Taken;
 use crate::on::thread::open_scope::{End, OpenScope};
@@ -50,7 +51,25 @@ fn begin_packet(
 #[cold]
 #[inline(never)]
 fn begin_slow(callsite: &'static Callsite) -> Option<OpenScope> {
-    let begun = hot::plain::<true>(this_thread::hot(), callsite, CallsiteKind::Scope)
+    let hot = this_thread::hot();
+    if hot.is_unusual() { begin_unusual(callsite) } else { begin_warm(hot, callsite) }
+}
+
+#[inline(never)]
+fn begin_unusual(callsite: &'static Callsite) -> Option<OpenScope> {
+    if cold::is_lost_again(callsite) {
+        return None;
+    }
+    let (hot, epoch) = (this_thread::hot(), callsite.epoch()?);
+    match hot::with_facts(hot, callsite, epoch, CallsiteKind::Scope, &()) {
+        Some(now) => Some(slow::if_timed(callsite, OpenScope::new(epoch, now))),
+        None => begin_warm(hot, callsite),
+    }
+}
+
+#[inline(always)]
+fn begin_warm(hot: &'static Hot, callsite: &'static Callsite) -> Option<OpenScope> {
+    let begun = hot::plain::<true>(hot, callsite, CallsiteKind::Scope)
         .or_else(|| if_scope(callsite, bare(callsite, callsite.epoch()?)))?;
     Some(slow::if_timed(callsite, begun))
 }
@@ -185,7 +204,8 @@ fn end_packet(hot: &'static Hot, end: &End, id: u32, taken: Taken) {
 #[cold]
 #[inline(never)]
 fn end_slow(end: &End) {
-    if !hot::end(this_thread::hot(), end) {
+    let hot = this_thread::hot();
+    if !hot::end(hot, end) && !hot::facts::end(hot, end) {
         cold::end(end.callsite, end.open);
     }
     slow::ended(end.callsite, end.open);
@@ -214,11 +234,20 @@ fn instant_packet(hot: &'static Hot, callsite: &'static Callsite, room: i32, _ep
 #[cold]
 #[inline(never)]
 fn instant_slow(callsite: &'static Callsite) {
-    if hot::plain::<true>(this_thread::hot(), callsite, CallsiteKind::Instant).is_none()
+    let hot = this_thread::hot();
+    if hot.is_unusual() && (cold::is_lost_again(callsite) || instant_with_facts(hot, callsite)) {
+        return;
+    }
+    if hot::plain::<true>(hot, callsite, CallsiteKind::Instant).is_none()
         && let Some(epoch) = callsite.epoch()
     {
         bare(callsite, epoch);
     }
+}
+
+fn instant_with_facts(hot: &Hot, callsite: &'static Callsite) -> bool {
+    let epoch = callsite.epoch();
+    epoch.and_then(|epoch| hot::with_facts(hot, callsite, epoch, CallsiteKind::Instant, &())).is_some()
 }
 
 /// Records an instant with arguments.
@@ -250,7 +279,16 @@ fn with_values_slow<V: Values>(
     kind: CallsiteKind,
     values: &V,
 ) -> Option<OpenScope> {
-    match hot::with_values::<true, _>(this_thread::hot(), callsite, epoch, kind, values) {
+    let hot = this_thread::hot();
+    if hot.is_unusual() {
+        if cold::is_lost_again(callsite) {
+            return None;
+        }
+        if let Some(now) = hot::with_facts(hot, callsite, epoch, kind, values) {
+            return Some(OpenScope::new(epoch, now));
+        }
+    }
+    match hot::with_values::<true, _>(hot, callsite, epoch, kind, values) {
         Some(now) => Some(OpenScope::new(epoch, now)),
         None => rich(callsite, epoch, values, &Extras::new()),
     }
@@ -282,6 +320,13 @@ pub(crate) fn rich(
         CallsiteKind::Counter | CallsiteKind::End => None,
     };
     let track = extras.track.filter(|track| track.is_of(epoch));
+    if callsite.kind() == CallsiteKind::Counter
+        && extras.has_only_track()
+        && let uuid = track.map(TrackRef::uuid)
+        && let Some(now) = hot::counter_on_track(this_thread::hot(), callsite, epoch, uuid, values)
+    {
+        return Some(OpenScope::new(epoch, now));
+    }
     let position = track.map(|track| track.position(epoch));
     let is_instant = happens == Some(TrackAction::Instant);
     if let (Some(happens), Some(position)) = (happens, position.filter(|_| extras.has_only_track()))

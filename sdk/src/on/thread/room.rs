@@ -178,6 +178,11 @@ impl Room {
         self.ends_in_spares == 0
     }
 
+    /// Returns the bytes that are reserved for the end of a scope.
+    pub(crate) fn end_size(&self) -> i32 {
+        self.end_size
+    }
+
     /// Returns the offset in the chunk up to which records and ends may reach.
     pub(crate) fn capacity(&self) -> i32 {
         signed(empty_room(&self.region))

@@ -59,7 +59,11 @@ fn begin_slice_on<const WARM: bool>(
     if !listed.is_plain() {
         return None;
     }
-    let now = hot::with_values::<WARM, _>(this_thread::hot(), callsite, epoch, CallsiteKind::Scope, &listed)?;
+    let (hot, kind) = (this_thread::hot(), CallsiteKind::Scope);
+    let now = match hot::with_values::<WARM, _>(hot, callsite, epoch, kind, &listed) {
+        None if WARM => hot::with_facts(hot, callsite, epoch, kind, &listed)?,
+        now => now?,
+    };
     if let Some(flow) = flow {
         flow.state().begin_alone(epoch.get(), now);
     }

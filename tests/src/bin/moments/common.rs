@@ -24,9 +24,12 @@ impl Drop for StopOnDrop {
     }
 }
 
-/// Waits for room, so that no event is lost.
+/// Waits for room, so that no event is lost. With the variable `MOMENTS_DETAILED`, each event has the CPU
+/// time of its thread and its place in the source.
 pub(crate) fn builder(output: &str) -> SessionBuilder {
-    Session::builder().output(output).overflow(Overflow::Block(Duration::from_secs(10)))
+    let is_detailed = std::env::var_os("MOMENTS_DETAILED").is_some();
+    let builder = Session::builder().thread_time(is_detailed).source_locations(is_detailed);
+    builder.output(output).overflow(Overflow::Block(Duration::from_secs(10)))
 }
 
 /// The longest that a child may take.

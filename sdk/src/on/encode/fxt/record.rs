@@ -77,8 +77,8 @@ impl Record<'_> {
             }
         }
         nested.iter().for_each(|(path, value)| args.push((fxt::StringRef::Inline(cut(path)), value)));
-        let site = event.callsite.site();
-        let source = self.located.then(|| Text::display(&format_args!("{}:{}", cut(site.file), site.line)));
+        let interned = self.source_index(event.callsite);
+        let inline = (self.located && interned.is_none()).then(|| location(event.callsite));
         let own = [
             (
                 if event.action == Action::End { "cpu_end_ns" } else { "cpu_begin_ns" },
@@ -91,7 +91,7 @@ impl Record<'_> {
                     Correlation::Name(name) => Value::Str(cut(name)),
                 }),
             ),
-            ("source", source.as_ref().map(Text::value)),
+            ("source", interned.or_else(|| inline.as_ref().map(Text::value))),
         ];
         for (name, value) in own {
             value.into_iter().for_each(|value| args.push((fxt::StringRef::Inline(name), value)));
@@ -103,6 +103,14 @@ impl Record<'_> {
         }
         self.put_records(out, event, kept)?;
         Ok((all.len() - kept.len()) as u64)
+    }
+
+    /// Returns the event's place in the source as the index of a string of its sequence. `None` if the record
+    /// has no place, or has its text inline.
+    fn source_index(&self, callsite: &'static Callsite) -> Option<Value<'static>> {
+        let is_indexed = self.located && self.references == References::Indexed;
+        let index = is_indexed.then(|| callsite.location_id().index()).flatten()?;
+        (index != 0).then_some(Value::Interned { iid: u64::from(index), text: "" })
     }
 
     fn value<'a>(&self, value: Value<'a>) -> Value<'a> {
@@ -257,6 +265,12 @@ fn put_event(out: &mut Vec<u8>, event: &fxt::Event<'_>) -> Result<(), NoRoom> {
     }
     fxt::event(out, event);
     Ok(())
+}
+
+/// Returns the place of a callsite in the source.
+pub(crate) fn location(callsite: &'static Callsite) -> Text {
+    let site = callsite.site();
+    Text::display(&format_args!("{}:{}", cut(site.file), site.line))
 }
 
 /// Whether a string record holds the text. Names are cut to that length; values of arguments are not.

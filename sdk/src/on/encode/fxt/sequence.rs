@@ -35,7 +35,7 @@ impl FxtSequence {
     pub(crate) fn new(epoch: Epoch, number: SequenceId, thread: process::Thread, detail: Detail) -> Self {
         Self {
             state: State::new(epoch, number, thread, detail),
-            strings: Strings::default(),
+            strings: Strings::new(detail.source_locations),
             packets: Vec::new(),
             nested: OwnedArguments::default(),
             repeated: RepeatedRecords::default(),
@@ -132,7 +132,7 @@ impl Sequence for FxtSequence {
     }
 
     fn string_count(&self, callsite: &'static Callsite) -> usize {
-        Strings::count(callsite)
+        self.strings.count(callsite)
     }
 
     fn set_strings_written(&mut self, hot: &Hot, callsite: &'static Callsite) {

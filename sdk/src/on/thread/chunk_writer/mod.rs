@@ -21,9 +21,10 @@ use hairline_formats::track_event::SequenceId;
 use hairline_formats::{OUT_OF_ORDER, Value};
 use hairline_shm::{ChunkInfo, Lease, LossReason, Region};
 
+use crate::builder::Detail;
 use crate::on::base::few::Few;
 use crate::on::base::platform::process;
-use crate::on::base::this_thread::{Hot, Position};
+use crate::on::base::this_thread::{Facts, Hot, Position};
 use crate::on::base::{clock, this_thread};
 use crate::on::callsite::{Callsite, Epoch};
 use crate::on::encode::OWN_SEQUENCE;
@@ -32,6 +33,7 @@ use crate::on::encode::fit;
 use crate::on::encode::no_room::NoRoom;
 use crate::on::encode::sequence::Sequence;
 use crate::on::encode::stream::AnySequence;
+use crate::on::encode::track_event::tracks::counter_track;
 use crate::on::event::extras::{Extras, NewFlows};
 use crate::on::event::on_track::TrackRef;
 use crate::on::event::track::Track;
@@ -43,9 +45,6 @@ use crate::on::thread::room::Room;
 /// A thread that has refused an event refuses the next one at once if its chunk has less room than this
 /// (bytes) and no chunk is free.
 const STARVED: i32 = 256;
-
-/// The room that the hot path sees in sessions that record every event on the cold path.
-const NO_ROOM: i32 = i32::MIN / 2;
 
 /// Writes the chunks of one thread in one session.
 pub(crate) struct ChunkWriter {
@@ -203,15 +202,13 @@ impl ChunkWriter {
             return;
         }
         let was_recalled = lease.settle();
-        if !self.shared.detail().is_all_cold() {
-            let is_valid = self.room.set_used(lease.commit(), lease.room());
-            // A signal handler that forks here leaves a child whose lease was wiped: all its numbers are 0, also
-            // where the fork handlers have claimed the lease again.
-            debug_assert!(
-                is_valid || lease.is_wiped() || self.is_of_parent_process(),
-                "the hot path writes only within its room"
-            );
-        }
+        let is_valid = self.room.set_used(lease.commit(), lease.room());
+        // A signal handler that forks here leaves a child whose lease was wiped: all its numbers are 0, also
+        // where the fork handlers have claimed the lease again.
+        debug_assert!(
+            is_valid || lease.is_wiped() || self.is_of_parent_process(),
+            "the hot path writes only within its room"
+        );
         if was_recalled {
             self.room.set_recalled();
         }
@@ -246,6 +243,8 @@ impl ChunkWriter {
     pub(crate) fn set_up(&mut self, hot: &Hot) {
         self.sequence.set_packet_constants(hot);
         hot.clear_seen();
+        hot.set_facts(self.facts());
+        hot.end_size.set(self.room.end_size());
         hot.lease().set_last(0);
         let now = self.tick(hot).now;
         self.scratch.clear();
@@ -253,6 +252,12 @@ impl ChunkWriter {
         let started = self.room.append(&self.scratch, 0, None);
         debug_assert!(started.is_ok(), "names are cut so that an empty chunk holds them");
         hot.lease().set_last(now);
+    }
+
+    /// Returns the facts that the session records beside each event.
+    fn facts(&self) -> Facts {
+        let Detail { thread_time, source_locations } = self.shared.detail();
+        Facts { location: source_locations, cpu_time: thread_time }
     }
 
     /// Copies the clock's newest parameters to `hot`. Returns the current time, which is never before the
@@ -286,19 +291,23 @@ impl ChunkWriter {
     fn publish(&self, hot: &Hot) {
         self.report_reserved_for_ends();
         let (far, far_len) = self.sequence.seen_callsites().raw();
+        let facts = self.facts();
+        let is_detailed = facts != Facts::NONE;
         hot.far.set(far);
-        hot.far_len.set(far_len);
+        hot.far_len.set(if is_detailed { 0 } else { far_len });
+        hot.detailed_len.set(if is_detailed { far_len } else { 0 });
         hot.cold_position.set(Position { changes: self.room.changes(), ..self.position });
         if self.room.is_recalled() {
             hot.lease().clear();
             return;
         }
         let epoch = self.shared.epoch().get();
-        let (room, end_epoch) = if self.shared.detail().is_all_cold() {
-            (NO_ROOM, 0)
-        } else {
-            (self.room.left(), if self.room.keeps_all_ends() { epoch } else { 0 })
-        };
+        let room = self.room.left();
+        let all_ends_epoch = if self.room.keeps_all_ends() { epoch } else { 0 };
+        // An end with a CPU time is longer than the hot path writes.
+        let (end_epoch, detailed_end_epoch) =
+            if facts.cpu_time { (0, all_ends_epoch) } else { (all_ends_epoch, 0) };
+        hot.detailed_end_epoch.set(detailed_end_epoch);
         let (chunk, lease) = (self.room.chunk(), hot.lease());
         if !self.owns_lease(lease) {
             return;
@@ -316,10 +325,29 @@ impl ChunkWriter {
         }
     }
 
+    /// Counts an event of the session with this `epoch` as lost, if the ring was full at an event before and
+    /// still is. Returns whether that is so. The event itself is not needed. Call it with the thread marked
+    /// busy.
+    pub(crate) fn refuse_again(&mut self, hot: &Hot, epoch: u32) -> bool {
+        let lease = hot.lease();
+        // The lease's epoch shows that the chunk was not recalled: the lease's room is that of this chunk
+        // writer.
+        let is_starved = self.epoch().get() == epoch
+            && lease.epoch() == epoch
+            && self.refused > 0
+            && lease.room() < STARVED
+            && self.shared.has_no_chunk();
+        if is_starved {
+            self.count_refused();
+            self.shared.refuse_for_room();
+        }
+        is_starved
+    }
+
     /// Writes an event. Returns whether it is recorded. If it is not, counts it by the reason of the loss.
     pub(crate) fn event(&mut self, hot: &Hot, event: &Event<'_>) -> bool {
         if self.refused > 0 && self.room.left() < STARVED && self.shared.has_no_chunk() {
-            self.refuse(LossReason::BufferFull); // like the last event, at little cost
+            self.refuse(hot, LossReason::BufferFull); // like the last event, at little cost
             return false;
         }
         if event.action == Action::Begin && event.track.is_some() && self.shared.recorder().is_some() {
@@ -327,8 +355,8 @@ impl ChunkWriter {
         }
         match self.try_waiting(hot, event) {
             Ok(()) => return true,
-            Err(NoRoom::BufferFull | NoRoom::ChunkFull) => self.refuse(LossReason::BufferFull),
-            Err(NoRoom::TooLarge) => self.refuse(LossReason::TooLarge),
+            Err(NoRoom::BufferFull | NoRoom::ChunkFull) => self.refuse(hot, LossReason::BufferFull),
+            Err(NoRoom::TooLarge) => self.refuse(hot, LossReason::TooLarge),
         }
         false
     }
@@ -357,10 +385,11 @@ impl ChunkWriter {
 
     /// Counts an event that could not be written: here for the "events lost" record, and in the region for the
     /// trace's tail.
-    fn refuse(&mut self, reason: LossReason) {
+    fn refuse(&mut self, hot: &Hot, reason: LossReason) {
         self.refused += 1;
         self.found_full |= reason == LossReason::BufferFull;
         if reason == LossReason::BufferFull {
+            hot.set_starved(self.epoch().get());
             self.report_reserved_for_ends();
             self.shared.refuse_for_room();
         } else {
@@ -399,11 +428,8 @@ impl ChunkWriter {
         self.sequence.set_values_written(event);
         let (now, dropped) = self.write_record(hot, event)?;
         self.sequence.set_event_written(event);
-        if let Some(track) = event.track.filter(|_| self.shared.recorder().is_none()) {
-            let needs_none = self.sequence.describes_no_track_of(event);
-            if needs_none || event.action == Action::Begin || self.sequence.has_described(track) {
-                hot.set_described(track.uuid(), needs_none);
-            }
+        if self.shared.recorder().is_none() && !hot.is_detailed() {
+            self.set_described(hot, event);
         }
         if event.past.is_none() {
             hot.lease().set_last(now);
@@ -412,6 +438,21 @@ impl ChunkWriter {
             self.shared.region().count_lost(LossReason::Argument, dropped);
         }
         Ok(())
+    }
+
+    /// Tells the hot path which tracks of an event that is written need no description from here on.
+    fn set_described(&self, hot: &Hot, event: &Event<'_>) {
+        let needs_none = self.sequence.describes_no_track_of(event);
+        if let Some(track) = event.track
+            && (needs_none || event.action == Action::Begin || self.sequence.has_described(track))
+        {
+            hot.set_described(track.uuid(), needs_none);
+        }
+        // Last: if both have one slot, the next value finds its own.
+        let is_counter = event.action == Action::Counter && !event.callsite.site().counter.incremental;
+        if is_counter && !needs_none && event.extras.name.is_none() {
+            hot.set_described(counter_track(event, false), false);
+        }
     }
 
     /// Writes the record of the event, and begins its flows. Returns the time, and the number of arguments that
@@ -449,6 +490,7 @@ impl ChunkWriter {
             self.sequence.set_loss_written();
             hot.clear_seen();
             (self.refused, self.found_full) = (0, false);
+            hot.set_starved(0);
             hot.lease().set_last(now);
         }
         Ok(())

@@ -62,7 +62,7 @@ impl ChunkWriter {
             dropped = Ok(0);
             let shortened = fit::shortened(event, room, |shorter| put(shorter).map(|_| ()));
             if shortened.is_err() {
-                self.refuse(LossReason::TooLarge);
+                self.refuse(hot, LossReason::TooLarge);
                 return false;
             }
         }
@@ -127,7 +127,7 @@ impl ChunkWriter {
             let begun = self.begin_next_chunk(hot);
             self.scratch = both;
             if begun.is_err() || !self.room.has_room_for(self.scratch.len()) {
-                self.refuse(LossReason::BufferFull);
+                self.refuse(hot, LossReason::BufferFull);
                 return None;
             }
         }

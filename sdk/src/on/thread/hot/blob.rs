@@ -1,13 +1,14 @@
-//! The hot path of slices and instants on tracks in FXT, which has no record for them: a TrackEvent packet in
-//! a blob, which needs no other packet.
+//! The hot path of slices and instants on tracks, and of counters with a unit, in FXT, which has no record
+//! for them: a TrackEvent packet in a blob, which needs no other packet.
 //!
 //! ```text
 //! HEADER | 0a LEN  50 SEQUENCE | 5a L  48 TYPE  b2 01 l CATEGORY  ba 01 l NAME  58 TRACK | 40 TIME | zeros
 //! ```
 //!
-//! The zeros fill the last word. An end has neither category nor name. Each length is one byte: an event with
-//! longer texts takes the cold path.
+//! A counter has its value in place of category and name; an end has nothing there. The zeros fill the last
+//! word. Each length is one byte: an event with longer texts takes the cold path.
 
+use hairline_formats::track_event::{CounterValue, TrackUuid};
 use hairline_formats::{fxt, proto, track_event};
 use track_event::EventType;
 use track_event::fields::track_event as event;
@@ -15,8 +16,9 @@ use track_event::fields::track_event as event;
 use crate::on::base::this_thread::Hot;
 use crate::on::event::position::{Position, TrackAction};
 use crate::on::thread::hot::Callsite;
-use crate::on::thread::hot::packet::{TRACK, put_track};
+use crate::on::thread::hot::packet::{TRACK, counter_value_len, put_counter_value, put_track};
 use crate::on::thread::hot::taken::Taken;
+use crate::on::thread::raw::Raw;
 
 /// The most bytes of both texts, with their tags and lengths. With these, and the longest prefix and time,
 /// the packet is below 128 bytes.
@@ -48,39 +50,89 @@ pub(crate) fn event(
     if texts_len > LONGEST_TEXTS {
         return taken.put_back();
     }
-    let Some((now, _)) = hot.tick::<true>(&taken) else { return taken.put_back() };
-    if now <= position.after || now >> 56 != 0 {
-        return taken.put_back();
-    }
-    let (time, time_len) = proto::varint_up_to_8(now);
-    let prefix_len = hot.prefix_len.get();
     let event_len = 2 + texts_len + TRACK;
-    let body = (prefix_len - 2) + 2 + event_len + 1 + time_len;
-    let packet_len = 2 + body;
-    let words = 1 + packet_len.div_ceil(8);
-    let bytes = 8 * words as u32;
-    let room = taken.room() - bytes as i32;
-    if room < 0 {
-        return taken.put_back();
-    }
-    // SAFETY: room for `bytes`.
-    let mut raw = unsafe { taken.raw(taken.last_commit()) };
-    raw.word_of(fxt::blob_header(words, packet_len, fxt::BLOB_PERFETTO), 8);
-    raw.word_of(0x0a | (body as u64) << 8, 2);
-    raw.word_of(hot.prefix.get() >> 16, prefix_len - 2);
-    raw.word_of(0x5a | (event_len as u64) << 8, 2);
+    let Some(mut blob) = Blob::new(hot, event_len, position.after, &taken) else { return taken.put_back() };
+    let raw = &mut blob.raw;
     raw.word_of(0x48 | (kind as u64) << 8, 2);
     if happens != TrackAction::End {
-        for (field, text) in [(event::CATEGORIES, texts[0]), (event::NAME, texts[1])] {
-            raw.word_of(tag_of_text(field) | (text.len() as u64) << 16, TEXT);
-            raw.copy(text.as_bytes());
-        }
+        put_text(raw, event::CATEGORIES, texts[0]);
+        put_text(raw, event::NAME, texts[1]);
     }
-    put_track(&mut raw, position.uuid);
-    raw.word_of(0x40, 1);
-    raw.word_of(time, time_len);
-    raw.word_of(0, bytes as usize - 8 - packet_len);
-    let commit = taken.last_commit();
-    taken.commit(commit, now, bytes, room);
+    put_track(raw, position.uuid);
+    blob.commit(taken);
     true
+}
+
+#[inline(always)]
+fn put_text(raw: &mut Raw, field: u32, text: &str) {
+    raw.word_of(tag_of_text(field) | (text.len() as u64) << 16, TEXT);
+    raw.copy(text.as_bytes());
+}
+
+/// Writes the value of a counter on the track with this uuid. Returns its time, `None` if nothing was
+/// written.
+#[inline(always)]
+pub(crate) fn counter(hot: &Hot, uuid: TrackUuid, value: CounterValue, taken: Taken) -> Option<u64> {
+    let event_len = 2 + TRACK + counter_value_len(value);
+    let Some(mut blob) = Blob::new(hot, event_len, 0, &taken) else { return taken.put_back() };
+    let raw = &mut blob.raw;
+    raw.word_of(0x48 | (EventType::Counter as u64) << 8, 2);
+    put_track(raw, uuid);
+    put_counter_value(raw, value);
+    Some(blob.commit(taken))
+}
+
+/// A blob of one packet, whose event is being written.
+struct Blob {
+    /// The position of the event's next field.
+    raw: Raw,
+    now: u64,
+    /// The varint of that time, and its bytes.
+    time: (u64, usize),
+    bytes: u32,
+    /// The bytes of the zeros at its end.
+    zeros: usize,
+    /// The bytes that are left in the chunk after it.
+    room: i32,
+}
+
+impl Blob {
+    /// Writes the bytes before the event's fields, which have `event_len` bytes: with the longest prefix and
+    /// time, the packet is below 128 bytes. Returns `None` if the hot path cannot write the packet, or if its
+    /// time would not exceed `after`.
+    #[inline(always)]
+    fn new(hot: &Hot, event_len: usize, after: u64, taken: &Taken) -> Option<Self> {
+        let (now, _) = hot.tick::<true>(taken)?;
+        if now <= after || now >> 56 != 0 {
+            return None;
+        }
+        let time = proto::varint_up_to_8(now);
+        let prefix_len = hot.prefix_len.get();
+        let body = (prefix_len - 2) + 2 + event_len + 1 + time.1;
+        let packet_len = 2 + body;
+        let words = 1 + packet_len.div_ceil(8);
+        let bytes = 8 * words as u32;
+        let room = taken.room() - bytes as i32;
+        if room < 0 {
+            return None;
+        }
+        // SAFETY: room for `bytes`.
+        let mut raw = unsafe { taken.raw(taken.last_commit()) };
+        raw.word_of(fxt::blob_header(words, packet_len, fxt::BLOB_PERFETTO), 8);
+        raw.word_of(0x0a | (body as u64) << 8, 2);
+        raw.word_of(hot.prefix.get() >> 16, prefix_len - 2);
+        raw.word_of(0x5a | (event_len as u64) << 8, 2);
+        Some(Self { raw, now, time, bytes, zeros: bytes as usize - 8 - packet_len, room })
+    }
+
+    /// Writes the bytes after the event's fields, and commits the blob. Returns its time.
+    #[inline(always)]
+    fn commit(mut self, taken: Taken) -> u64 {
+        self.raw.word_of(0x40, 1);
+        self.raw.word_of(self.time.0, self.time.1);
+        self.raw.word_of(0, self.zeros);
+        let commit = taken.last_commit();
+        taken.commit(commit, self.now, self.bytes, self.room);
+        self.now
+    }
 }

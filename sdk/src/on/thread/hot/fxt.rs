@@ -8,6 +8,7 @@ use crate::on::callsite::Key;
 use crate::on::encode::{COUNTER_ID, FXT_THREAD};
 use crate::on::event::argument::Visitor;
 use crate::on::event::position::{Position, TrackAction};
+use crate::on::thread::hot::beside::Beside;
 use crate::on::thread::hot::taken::Taken;
 use crate::on::thread::hot::{Callsite, Values};
 use crate::on::thread::open_scope::End;
@@ -126,12 +127,13 @@ pub(crate) fn with_values<const WARM: bool>(
     hot: &Hot,
     callsite: &'static Callsite,
     kind: CallsiteKind,
+    facts: impl Beside,
     values: &impl Values,
     taken: Taken,
 ) -> Option<u64> {
     let payload = (kind == CallsiteKind::Counter).then_some(COUNTER_ID);
-    let more =
-        More { header: callsite.fxt_header(), payload, begins: kind == CallsiteKind::Scope, after: None };
+    let begins = kind == CallsiteKind::Scope;
+    let more = More { header: callsite.fxt_header(), facts, payload, begins, after: None };
     record::<WARM>(hot, callsite.keys(), &more, values, taken)
 }
 
@@ -155,6 +157,7 @@ pub(crate) fn in_interval(
     };
     let more = More {
         header: callsite.fxt_header() + change,
+        facts: (),
         payload: Some(position.uuid.0),
         begins: false,
         after: Some(position.after),
@@ -163,9 +166,10 @@ pub(crate) fn in_interval(
 }
 
 /// The parts of a record besides its time and its arguments.
-struct More {
+struct More<F> {
     /// The header of the record without arguments and payload.
     header: u64,
+    facts: F,
     payload: Option<u64>,
     /// Whether the record is a begin that reserves the room of its end.
     begins: bool,
@@ -177,14 +181,16 @@ struct More {
 fn record<const WARM: bool>(
     hot: &Hot,
     keys: &'static [Key],
-    more: &More,
+    more: &More<impl Beside>,
     values: &impl Values,
     taken: Taken,
 ) -> Option<u64> {
-    if values.count() > fxt::MAX_ARGS {
+    let (facts, fact_words) = more.facts.fxt_arguments();
+    if values.count() + facts as usize > fxt::MAX_ARGS {
         return taken.put_back();
     }
-    let mut size = Size { words: if more.payload.is_some() { 3 } else { 2 }, arguments: 0 };
+    let own_words = if more.payload.is_some() { 3 } else { 2 };
+    let mut size = Size { words: own_words + fact_words, arguments: facts };
     values.each(0, &mut size);
     let Size { words, arguments } = size;
     if words > fxt::MAX_RECORD_WORDS {
@@ -192,7 +198,7 @@ fn record<const WARM: bool>(
     }
     let flow = values.flow();
     let bytes = words as i32 * 8 + if flow.is_some() { FLOW } else { 0 };
-    let room = taken.room() - bytes - if more.begins { END } else { 0 };
+    let room = taken.room() - bytes - if more.begins { more.facts.end_size(hot, END) } else { 0 };
     if room < 0 {
         return taken.put_back();
     }
@@ -209,6 +215,7 @@ fn record<const WARM: bool>(
     fxt::PutWords::word(&mut raw, header);
     fxt::PutWords::word(&mut raw, now);
     values.each(0, &mut Put { raw: &mut raw, keys });
+    more.facts.put_fxt(&mut raw);
     if let Some(payload) = more.payload {
         fxt::PutWords::word(&mut raw, payload);
     }

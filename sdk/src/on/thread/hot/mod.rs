@@ -41,21 +41,27 @@
 
 #![allow(unsafe_code)] // stores into the chunk
 
+mod beside;
 mod blob;
 pub(crate) mod composed;
 pub(crate) mod encoded;
+pub(crate) mod facts;
 mod fxt;
 mod packet;
 mod taken;
 
+use hairline_formats::track_event::TrackUuid;
 use hairline_shm::Lease;
 
 use crate::on::base::this_thread::AS_INTERVAL;
 pub(crate) use crate::on::base::this_thread::Hot;
 use crate::on::callsite::{Callsite, Epoch};
+use crate::on::encode::cut;
+use crate::on::encode::track_event::message;
 use crate::on::event::argument::Values;
 use crate::on::event::flow::Flow;
 use crate::on::event::position::{InFxt, Position, TrackAction};
+use crate::on::thread::hot::facts::EventFacts;
 pub(crate) use crate::on::thread::hot::fxt::END as FXT_END;
 pub(crate) use crate::on::thread::hot::packet::END as TRACK_EVENT_END;
 pub(crate) use crate::on::thread::hot::taken::Taken;
@@ -202,11 +208,39 @@ pub(crate) fn with_values<const WARM: bool, V: Values>(
         return taken.put_back();
     }
     if epoch.format() == Format::Fxt {
-        fxt::with_values::<WARM>(hot, callsite, kind, values, taken)
+        fxt::with_values::<WARM>(hot, callsite, kind, (), values, taken)
     } else if kind == CallsiteKind::Counter {
         packet::counter::<WARM>(hot, callsite, values, taken)
     } else {
-        packet::with_values::<WARM>(hot, callsite, kind, None, values, taken)
+        packet::with_values::<WARM>(hot, callsite, kind, None, (), values, taken)
+    }
+}
+
+/// As [`with_values`], in a session that records facts beside each event. Returns `None` at once in another
+/// one.
+#[inline(never)]
+pub(crate) fn with_facts<V: Values>(
+    hot: &Hot,
+    callsite: &'static Callsite,
+    epoch: Epoch,
+    kind: CallsiteKind,
+    values: &V,
+) -> Option<u64> {
+    if V::COLD_ONLY || !hot.is_detailed() {
+        return None;
+    }
+    let taken = hot.take(Lease::epoch, epoch)?;
+    if callsite.keys().len() != values.count() || !hot.has_seen_detailed(callsite) {
+        return taken.put_back();
+    }
+    let format = epoch.format();
+    let Some(facts) = EventFacts::now(hot, callsite, kind, format) else { return taken.put_back() };
+    if format == Format::Fxt {
+        fxt::with_values::<true>(hot, callsite, kind, facts, values, taken)
+    } else if kind == CallsiteKind::Counter {
+        packet::counter::<true>(hot, callsite, values, taken)
+    } else {
+        packet::with_values::<true>(hot, callsite, kind, None, facts, values, taken)
     }
 }
 
@@ -247,9 +281,48 @@ pub(crate) fn on_track<V: Values>(
         fxt::in_interval(hot, callsite, happens, position, values, taken)
     } else if is_end {
         packet::end_on_track(hot, position, taken)
+    } else if values.count() == 0 && values.flow().is_none() {
+        packet::plain_on_track(hot, callsite, position, taken)
     } else {
-        packet::with_values::<true>(hot, callsite, CallsiteKind::Instant, Some(position), values, taken)
-            .is_some()
+        let kind = CallsiteKind::Instant;
+        packet::with_values::<true>(hot, callsite, kind, Some(position), (), values, taken).is_some()
     };
     is_written.then(|| lease.last())
+}
+
+/// Writes the value of a counter on another track than that of its callsite or, in FXT, with a unit. `track`
+/// is the track that it is below, if that is not the process. Returns its time, `None` if nothing was
+/// written.
+///
+/// Not inlined: slices and instants on tracks, which come the same way, would save its registers.
+#[inline(never)]
+pub(crate) fn counter_on_track<V: Values>(
+    hot: &Hot,
+    callsite: &'static Callsite,
+    epoch: Epoch,
+    track: Option<TrackUuid>,
+    values: &V,
+) -> Option<u64> {
+    let is_packet = epoch.format() == Format::TrackEvent;
+    if V::COLD_ONLY || !callsite.has_constants() {
+        return None;
+    }
+    // In FXT a counter of the process without a unit has a record of its own.
+    if track.is_none() && (is_packet || callsite.site().counter.is_plain()) {
+        return None;
+    }
+    let uuid = match track {
+        None => message::counter_uuid(callsite.name()),
+        Some(track) => message::counter_uuid_on(track, cut(callsite.name())),
+    };
+    let value = packet::value_of(values)?;
+    let taken = hot.take(Lease::epoch, epoch)?;
+    if hot.track_cell(uuid).get() != uuid.0 {
+        return taken.put_back();
+    }
+    if is_packet {
+        packet::counter_on_track(hot, callsite, uuid, value, taken)
+    } else {
+        blob::counter(hot, uuid, value, taken)
+    }
 }

@@ -16,6 +16,7 @@ use crate::on::encode::track_event::message::{
 };
 use crate::on::event::argument::Visitor;
 use crate::on::event::position::Position;
+use crate::on::thread::hot::beside::Beside;
 use crate::on::thread::hot::taken::Taken;
 use crate::on::thread::hot::{Callsite, Values};
 use crate::on::thread::raw::Raw;
@@ -151,7 +152,25 @@ const TRACK_TAG: u64 =
 /// Writes the end of a slice on a track.
 #[inline(always)]
 pub(crate) fn end_on_track(hot: &Hot, position: Position, taken: Taken) -> bool {
-    let message_len = END_MESSAGE_LEN + TRACK;
+    on_track(hot, ([END_MESSAGE, 0], END_MESSAGE_LEN), position, taken)
+}
+
+/// Writes the begin of a slice or an instant on a track, without arguments.
+#[inline(always)]
+pub(crate) fn plain_on_track(
+    hot: &Hot,
+    callsite: &'static Callsite,
+    position: Position,
+    taken: Taken,
+) -> bool {
+    on_track(hot, callsite.message(), position, taken)
+}
+
+/// Writes an event on a track that has only this constant message, of which so many bytes are used.
+#[inline(always)]
+fn on_track(hot: &Hot, message: ([u64; 2], usize), position: Position, taken: Taken) -> bool {
+    let ([fields, more], own_len) = message;
+    let message_len = own_len + TRACK;
     let len = hot.packet_base.get() + message_len as u32;
     let room = taken.room() - len as i32;
     if room < 0 {
@@ -164,7 +183,7 @@ pub(crate) fn end_on_track(hot: &Hot, position: Position, taken: Taken) -> bool 
     // SAFETY: room for `len` bytes.
     let mut raw = unsafe { taken.raw(taken.last_commit()) };
     raw.word_of(hot.prefix.get() + ((message_len as u64) << 8), hot.prefix_len.get());
-    raw.word_of(END_MESSAGE + ((TRACK as u64) << (8 * LENGTH_AT)), END_MESSAGE_LEN);
+    raw.two_words_of([fields + ((TRACK as u64) << (8 * LENGTH_AT)), more], own_len);
     put_track(&mut raw, position.uuid);
     raw.word_of(time(delta), TIME_LEN);
     let commit = taken.last_commit();
@@ -186,6 +205,7 @@ pub(crate) fn with_values<const WARM: bool>(
     callsite: &'static Callsite,
     kind: CallsiteKind,
     position: Option<Position>,
+    facts: impl Beside,
     values: &impl Values,
     taken: Taken,
 ) -> Option<u64> {
@@ -195,7 +215,8 @@ pub(crate) fn with_values<const WARM: bool>(
     let track_len = if position.is_some() { TRACK } else { 0 };
     let flow = values.flow();
     let flow_len = if flow.is_some() { FLOW } else { 0 };
-    let mut len = Len { bytes: message_len - FIELDS_AT + track_len + flow_len, keys };
+    let fields_len = message_len - FIELDS_AT + track_len + flow_len + facts.fields_len();
+    let mut len = Len { bytes: fields_len, keys };
     values.each(0, &mut len);
     let event_len = len.bytes;
     if event_len > 1 << 24 {
@@ -204,7 +225,8 @@ pub(crate) fn with_values<const WARM: bool>(
     // From the sequence's tag to the end: 50 SEQUENCE 68 02 5a L event 40 DELTA
     let body = (prefix_len - 2) + LENGTH_AT + varint_len(event_len as u64) + event_len + TIME_LEN;
     let len = 1 + varint_len(body as u64) + body;
-    let room = taken.room() - len as i32 - reserved_for_end(kind);
+    let end = if kind == CallsiteKind::Scope { facts.end_size(hot, END) } else { 0 };
+    let room = taken.room() - len as i32 - end;
     if room < 0 {
         return taken.put_back();
     }
@@ -228,6 +250,7 @@ pub(crate) fn with_values<const WARM: bool>(
     if let Some((flow, _)) = flow {
         put_flow(&mut raw, flow);
     }
+    facts.put_fields(&mut raw);
     values.each(0, &mut Put { raw: &mut raw, keys });
     raw.word_of(time(delta), TIME_LEN);
     if kind == CallsiteKind::Scope {
@@ -245,26 +268,79 @@ pub(crate) fn counter<const WARM: bool>(
     values: &impl Values,
     taken: Taken,
 ) -> Option<u64> {
-    // Prefix (8), message (16), value (2 + 10), time (4).
-    const LONGEST: i32 = 40;
+    let Some(value) = value_of(values) else { return taken.put_back() };
+    put_counter::<WARM>(hot, || callsite.message(), value, taken)
+}
+
+/// Writes the value of a counter on the track with this uuid, which is not that of its callsite.
+#[inline(always)]
+pub(crate) fn counter_on_track(
+    hot: &Hot,
+    callsite: &'static Callsite,
+    uuid: TrackUuid,
+    value: CounterValue,
+    taken: Taken,
+) -> Option<u64> {
+    // The track is the last field: its tag, and the 8 bytes of its uuid.
+    const UUID_AT: usize = FIELDS_AT + 2 + 1;
+    let uuid = proto::varint_of_8(uuid.0);
+    let message = || {
+        let ([fields, _], len) = callsite.message();
+        debug_assert_eq!(len, UUID_AT + 8);
+        ([fields & !(0xff << (8 * UUID_AT)) | uuid << (8 * UUID_AT), uuid >> 8], len)
+    };
+    put_counter::<true>(hot, message, value, taken)
+}
+
+/// Returns the value of a counter, `None` if it is no number.
+#[inline(always)]
+pub(crate) fn value_of(values: &impl Values) -> Option<CounterValue> {
     let mut shown = Shown(None);
     values.each(0, &mut shown);
-    let Shown(Some(value)) = shown else { return taken.put_back() };
+    shown.0
+}
+
+#[inline(always)]
+fn put_counter<const WARM: bool>(
+    hot: &Hot,
+    message: impl FnOnce() -> ([u64; 2], usize),
+    value: CounterValue,
+    taken: Taken,
+) -> Option<u64> {
+    // Prefix (8), message (16), value (2 + 10), time (4).
+    const LONGEST: i32 = 40;
     let (room, commit) = (taken.room(), taken.last_commit());
     if room < LONGEST {
         return taken.put_back();
     }
     let Some((now, delta)) = hot.tick::<WARM>(&taken) else { return taken.put_back() };
-    let (message, message_len) = callsite.message();
-    let value_len = 2 + match value {
-        CounterValue::Int(v) => varint_len(v.cast_unsigned()),
-        CounterValue::Double(_) => 8,
-    };
+    let (message, message_len) = message();
+    let value_len = counter_value_len(value);
     let added = (message_len + value_len) as u64;
     // SAFETY: room for LONGEST bytes.
     let mut raw = unsafe { taken.raw(commit) };
     raw.word_of(hot.prefix.get() + (added << 8), hot.prefix_len.get());
     raw.two_words_of([message[0] + ((value_len as u64) << (8 * LENGTH_AT)), message[1]], message_len);
+    put_counter_value(&mut raw, value);
+    raw.word_of(time(delta), TIME_LEN);
+    let len = hot.packet_base.get() + added as u32;
+    let room = room - len as i32;
+    taken.commit(commit, now, len, room);
+    Some(now)
+}
+
+/// Returns the bytes of a counter's value in an event.
+#[inline(always)]
+pub(crate) fn counter_value_len(value: CounterValue) -> usize {
+    2 + match value {
+        CounterValue::Int(v) => varint_len(v.cast_unsigned()),
+        CounterValue::Double(_) => 8,
+    }
+}
+
+/// Writes a counter's value as a field of an event.
+#[inline(always)]
+pub(crate) fn put_counter_value(raw: &mut Raw, value: CounterValue) {
     match value {
         CounterValue::Int(v) => {
             raw.word_of(0x01f0, 2); // field 30, varint
@@ -275,11 +351,6 @@ pub(crate) fn counter<const WARM: bool>(
             raw.word_of(v.to_bits(), 8);
         }
     }
-    raw.word_of(time(delta), TIME_LEN);
-    let len = hot.packet_base.get() + added as u32;
-    let room = room - len as i32;
-    taken.commit(commit, now, len, room);
-    Some(now)
 }
 
 /// Counts the bytes of the annotations.

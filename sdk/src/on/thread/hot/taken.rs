@@ -90,6 +90,15 @@ impl Hot {
         callsite.slow_after() != 0 && self.near.get(byte as usize).is_some_and(|near| near.get() & mask != 0)
     }
 
+    /// As [`has_seen`](Self::has_seen), in a session that records facts beside each event. The caller writes
+    /// these facts.
+    #[inline]
+    pub(crate) fn has_seen_detailed(&self, callsite: &'static Callsite) -> bool {
+        let id = callsite.id();
+        // SAFETY: `far` has `detailed_len` bits (cold path), and id is below.
+        id < self.detailed_len.get() && unsafe { *self.far.get().add(id as usize / 64) } >> (id % 64) & 1 != 0
+    }
+
     pub(crate) fn has_seen_far(&self, id: u32) -> bool {
         // SAFETY: `far` has `far_len` bits (cold path), and id is below.
         (NEAR_CALLSITES..self.far_len.get()).contains(&id)
@@ -202,8 +211,9 @@ impl Taken {
     /// Returns whether the innermost open slice is that of the begin with this id.
     #[inline(always)]
     pub(crate) fn is_innermost(&self, commit: Commit, room: i32, id: u32) -> bool {
-        // SAFETY: `end_epoch` shows that the ends of all open slices are reserved in this chunk. There is one
-        // at least, that of the caller. Its note is where `room` ends.
+        // SAFETY: `end_epoch`, or `Hot::detailed_end_epoch` together with `epoch`, shows that the ends of all
+        // open slices are reserved in this chunk. There is one at least, that of the caller. Its note is
+        // where `room` ends.
         unsafe { self.note_at(commit, room).add(NOTE_ID).cast::<u32>().read_unaligned() == id }
     }
 
