@@ -10,6 +10,7 @@ mod export;
 mod flame;
 mod folded;
 mod format;
+mod incomplete;
 mod input;
 mod links;
 mod list;

@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
 
+use crate::incomplete::Removal;
 use crate::input::is_standard;
 use crate::links::{Followed, follow, open};
+use crate::platform;
 use crate::platform::facts::Identity;
-use crate::platform::{self, remove_at_end};
 
 /// An output. A new file is written beside its path and renamed when it is complete. So nobody sees an
 /// incomplete file, and a failure leaves the old file unchanged.
@@ -19,6 +20,8 @@ pub(crate) enum Output {
         written: NamedTempFile,
         /// The path that it gets at the end.
         path: PathBuf,
+        /// Its removal by a signal.
+        removal: Option<Removal>,
     },
     /// An output that cannot be replaced: stdout, a pipe, a device.
     Stream(Box<dyn Write>),
@@ -61,7 +64,7 @@ impl Output {
         // complete.
         let written =
             tempfile::Builder::new().prefix(".hairline-").make_in(folder, platform::create_private)?;
-        Ok(Self::File { written, path })
+        Ok(Self::File { written, path, removal: None })
     }
 
     /// Opens an output that is written in place: a FIFO, a device, an open file of a process.
@@ -77,9 +80,9 @@ impl Output {
     }
 
     /// Removes the incomplete file if a signal ends this process.
-    pub(crate) fn or_nothing(self) -> io::Result<Self> {
-        if let Self::File { written, .. } = &self {
-            remove_at_end(written.path())?;
+    pub(crate) fn or_nothing(mut self) -> io::Result<Self> {
+        if let Self::File { written, removal, .. } = &mut self {
+            *removal = Some(Removal::at_end(written.path())?);
         }
         Ok(self)
     }
@@ -88,7 +91,7 @@ impl Output {
     pub(crate) fn keep(mut self) -> io::Result<()> {
         self.flush()?;
         match self {
-            Self::File { written, path } => {
+            Self::File { written, path, removal: _removal } => {
                 platform::give_usual_mode(written.as_file())?;
                 written.persist(path).map(drop).map_err(|e| e.error)
             }

@@ -7,10 +7,10 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::windows::fs::OpenOptionsExt;
 use std::os::windows::io::{AsHandle, AsRawHandle};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{self, Child, ExitCode, ExitStatus};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use windows_sys::Win32::Foundation::{FALSE, TRUE};
@@ -129,8 +129,8 @@ pub(crate) fn browser() -> Option<process::Command> {
     Some(command)
 }
 
-/// The incomplete files of this process.
-static INCOMPLETE: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+/// What [`before_end`] was given.
+static LAST: OnceLock<fn(&dyn Fn())> = OnceLock::new();
 /// The flag of [`ending`].
 static ENDING: OnceLock<Arc<AtomicBool>> = OnceLock::new();
 /// Whether this process records a command, which gets the console's events too.
@@ -157,8 +157,8 @@ unsafe extern "system" fn console(_event: u32) -> BOOL {
         }
         return TRUE;
     }
-    for path in INCOMPLETE.lock().unwrap_or_else(PoisonError::into_inner).iter() {
-        let _ = std::fs::remove_file(path); // it may be renamed already
+    if let Some(last) = LAST.get() {
+        last(&|| ());
     }
     FALSE
 }
@@ -176,9 +176,10 @@ fn heed_console() -> io::Result<()> {
     }
 }
 
-/// Removes an incomplete file if the user ends this process.
-pub(crate) fn remove_at_end(path: &Path) -> io::Result<()> {
-    INCOMPLETE.lock().unwrap_or_else(PoisonError::into_inner).push(path.to_owned());
+/// Calls `last` if the user ends this process, on the system's thread, which ends the process then. Further calls have
+/// no effect.
+pub(crate) fn before_end(last: fn(&dyn Fn())) -> io::Result<()> {
+    LAST.get_or_init(|| last);
     heed_console()
 }
 

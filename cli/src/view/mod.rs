@@ -13,9 +13,10 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
+use crate::incomplete::Removal;
 use crate::input::open_file;
 use crate::outcome::Outcome;
-use crate::platform::{self, Trusted, remove_at_end};
+use crate::platform::{self, Trusted};
 use crate::text::{complain, failed, say};
 use crate::view::content::{Content, UI};
 use crate::view::launch::Launch;
@@ -83,14 +84,16 @@ fn view(arguments: &Arguments) -> Result<(), String> {
     server.serve(content, for_ever).map_err(|e| format!("{address}: {e}"))
 }
 
-/// The file, its name, and the handle that removes a temporary file.
-fn trace(path: &Path) -> Result<(PathBuf, String, Option<tempfile::NamedTempFile>), String> {
+/// A trace from stdin, and its removal by a signal.
+type Spooled = (tempfile::NamedTempFile, Removal);
+
+/// The file, its name, and the handles that remove a temporary file.
+fn trace(path: &Path) -> Result<(PathBuf, String, Option<Spooled>), String> {
     let at = |e: io::Error| format!("{}: {e}", path.display());
     if path == Path::new("-") {
-        let mut spooled = tempfile::NamedTempFile::new().map_err(at)?;
-        remove_at_end(spooled.path()).map_err(at)?;
+        let (mut spooled, removal) = Removal::of_new(tempfile::NamedTempFile::new).map_err(at)?;
         io::copy(&mut io::stdin().lock(), &mut spooled).map_err(at)?;
-        return Ok((spooled.path().to_owned(), "stdin".to_owned(), Some(spooled)));
+        return Ok((spooled.path().to_owned(), "stdin".to_owned(), Some((spooled, removal))));
     }
     // Checked now, not when the UI fetches it.
     let (_, len) = open_file(path).map_err(|e| match e.kind() {

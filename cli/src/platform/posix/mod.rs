@@ -19,7 +19,7 @@ use rustix::process::umask;
 
 use crate::platform::facts::Identity;
 pub(crate) use crate::platform::posix::command::Command;
-pub(crate) use crate::platform::posix::signals::{ending, remove_at_end};
+pub(crate) use crate::platform::posix::signals::{before_end, ending};
 
 /// Runs another program in place of this one. Its exit code and its signals are its own.
 ///

@@ -1,9 +1,8 @@
 //! Signals that end a command.
 
 use std::io;
-use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -21,17 +20,23 @@ pub(super) fn heeded(signals: &[i32]) -> Vec<i32> {
     signals.iter().copied().filter(|signal| ignored >> (signal - 1) & 1 == 0).collect()
 }
 
-/// Removes an incomplete file if a signal ends this process. The process then ends with that signal.
-pub(crate) fn remove_at_end(path: &Path) -> io::Result<()> {
+/// Calls `last` if a signal ends this process. What it is passed ends the process with that signal. Further calls have
+/// no effect: a handler costs a thread and two descriptors.
+pub(crate) fn before_end(last: fn(&dyn Fn())) -> io::Result<()> {
+    static IS_HEEDED: Mutex<bool> = Mutex::new(false);
+    let mut is_heeded = IS_HEEDED.lock().unwrap_or_else(PoisonError::into_inner);
+    if *is_heeded {
+        return Ok(());
+    }
     let mut signals = Signals::new(heeded(&ENDING))?;
-    let path = path.to_owned();
     let heed = move || {
         for signal in signals.forever() {
-            let _ = std::fs::remove_file(&path); // it may be renamed already
-            let _ = emulate_default_handler(signal);
+            last(&|| drop(emulate_default_handler(signal)));
         }
     };
-    std::thread::Builder::new().name("signals".to_owned()).spawn(heed).map(drop)
+    std::thread::Builder::new().name("signals".to_owned()).spawn(heed)?;
+    *is_heeded = true;
+    Ok(())
 }
 
 /// Returns a flag that the user sets by ending this process, which goes on.
