@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::{hairline, run, stderr};
 
 /// The answers of DuckDB about an export.
-fn ask(folder: &Path, sql: &[&str]) -> Vec<Vec<Vec<Value>>> {
+pub(crate) fn ask(folder: &Path, sql: &[&str]) -> Vec<Vec<Vec<Value>>> {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("oracle/tables.py");
     let output = Command::new("python3")
         .arg(script)
@@ -25,7 +25,7 @@ fn ask(folder: &Path, sql: &[&str]) -> Vec<Vec<Vec<Value>>> {
 }
 
 /// All files below a folder.
-fn files(folder: &Path) -> Vec<PathBuf> {
+pub(crate) fn files(folder: &Path) -> Vec<PathBuf> {
     let mut all = Vec::new();
     for entry in std::fs::read_dir(folder).into_iter().flatten() {
         let path = entry.expect("an entry").path();
@@ -35,11 +35,11 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     all
 }
 
-fn export(folder: &Path, arguments: &[&str]) -> std::process::Output {
+pub(crate) fn export(folder: &Path, arguments: &[&str]) -> std::process::Output {
     run(hairline(folder).arg("export").args(arguments).args(["-o", "out"]))
 }
 
-const SMALL: &str = r#"[
+pub(crate) const SMALL: &str = r#"[
 {"name":"process_name","ph":"M","pid":1,"tid":1,"args":{"name":"web"}},
 {"name":"outer","cat":"app,net","ph":"X","ts":0,"dur":10,"pid":1,"tid":1,"args":{"n":1,"list":[1,"a"]}},
 {"name":"inner","cat":"db","ph":"X","ts":2,"dur":3,"pid":1,"tid":1},
@@ -86,13 +86,16 @@ fn a_trace_has_a_folder_in_each_table_and_replaces_itself() {
     ]);
     assert_eq!(serde_json::to_value(answers).expect("JSON"), expected);
 
-    // Another service: the trace moves.
-    let moved = export(folder, &["a.json", "--service", "a/../b\u{1b}[31m"]);
-    assert!(moved.status.success(), "{}", stderr(&moved));
+    // A name is one folder.
+    let hostile = export(folder, &["a.json", "--service", "a/../b\u{1b}[31m"]);
+    assert!(hostile.status.success(), "{}", stderr(&hostile));
     let written = files(&folder.join("out"));
-    assert_eq!(written.len(), 10, "{written:?}");
     let place = "service=a%2F..%2Fb%1B%5B31m";
-    assert!(written.iter().all(|file| file.to_string_lossy().contains(place)), "{written:?}");
+    assert_eq!(
+        written.iter().filter(|file| file.to_string_lossy().contains(place)).count(),
+        10,
+        "{written:?}"
+    );
 }
 
 #[test]
@@ -204,7 +207,7 @@ fn nothing_is_written_of_a_damaged_trace_and_all_before_the_end_of_a_cut_one() {
 }
 
 /// A trace of up to 24 MB, and the number of its slices.
-fn large(folder: &Path) -> u64 {
+pub(crate) fn large(folder: &Path) -> u64 {
     let trace = record(Format::Fxt, |_: &Session| {
         for n in 0..400_000 {
             trace_scope!("t", "step", n);

@@ -3,6 +3,7 @@
 mod diff;
 mod explain;
 mod export;
+mod export_places;
 mod looks;
 mod order;
 mod others;

@@ -1,6 +1,6 @@
 //! The Parquet files of a trace, one for each table.
 //!
-//! A file is written beside its place under a name that engines pass over, and renamed when all files are complete.
+//! A file is written in the output folder under a name that engines pass over, and moved when all files are complete.
 //! Integers are delta-encoded, since times, ids and owners grow or repeat; texts have a dictionary; zstd compresses
 //! both.
 
@@ -10,7 +10,7 @@ use std::io::{self, BufWriter};
 use std::path::Path;
 use std::sync::Arc;
 
-use hairline_tables::{Batch, Data, Kind, MOST_ROWS, Place, TableId, VERSION, Values};
+use hairline_tables::{Batch, Data, Kind, MOST_ROWS, TableId, VERSION, Values};
 use parquet::basic::{Compression, Encoding, LogicalType, Repetition, Type as Physical, ZstdLevel};
 use parquet::data_type::{BoolType, DoubleType, Int64Type};
 use parquet::errors::ParquetError;
@@ -22,12 +22,11 @@ use tempfile::NamedTempFile;
 use zstd::bulk::Compressor;
 
 use crate::export::texts::Texts;
-use crate::platform::{self, remove_at_end};
+use crate::incomplete::Removal;
+use crate::platform;
 
 /// The number of rows in a row group at most: a batch.
-pub(super) const ROW_GROUP: usize = MOST_ROWS;
-/// The name of the only file in a trace's folder.
-const NAME: &str = "part-0.parquet";
+const ROW_GROUP: usize = MOST_ROWS;
 
 /// The unfinished files of a trace.
 pub(super) struct Files {
@@ -36,8 +35,17 @@ pub(super) struct Files {
 }
 
 struct TableFile {
-    written: NamedTempFile,
     writer: SerializedFileWriter<BufWriter<File>>,
+    written: NamedTempFile,
+    removal: Removal,
+}
+
+/// A complete file under its temporary name.
+pub(super) struct Complete {
+    pub(super) table: TableId,
+    pub(super) written: NamedTempFile,
+    /// Dropped after the file.
+    pub(super) removal: Removal,
 }
 
 type Group<'g> = SerializedRowGroupWriter<'g, BufWriter<File>>;
@@ -64,72 +72,34 @@ impl Files {
         group.close().map(drop).map_err(failure)
     }
 
-    /// Ends the files and moves them to their places. Returns their bytes.
-    pub(super) fn keep(self, folder: &Path, place: &Place) -> io::Result<u64> {
+    /// Ends the files. Returns them and their bytes.
+    pub(super) fn finish(self) -> io::Result<(Vec<Complete>, u64)> {
         let (mut complete, mut bytes) = (Vec::new(), 0);
         for (table, file) in self.all {
-            let written = file.finish()?;
+            let (written, removal) = file.finish()?;
             bytes += written.as_file().metadata()?.len();
-            complete.push((table, written));
+            complete.push(Complete { table, written, removal });
         }
-        for (table, written) in complete {
-            let folder = folder.join(table.table().name);
-            let own = folder.join(place.folder());
-            std::fs::create_dir_all(&own)?;
-            written.persist(own.join(NAME)).map_err(|e| e.error)?;
-            remove_others(&folder, place)?;
-        }
-        Ok(bytes)
+        Ok((complete, bytes))
     }
 }
 
 impl TableFile {
     fn create(folder: &Path, table: TableId) -> io::Result<Self> {
-        let written =
-            tempfile::Builder::new().prefix(".hairline-").make_in(folder, platform::create_private)?;
-        remove_at_end(written.path())?;
+        let (written, removal) = Removal::of_new(|| {
+            tempfile::Builder::new().prefix(".hairline-").make_in(folder, platform::create_private)
+        })?;
         let output = BufWriter::with_capacity(1 << 18, written.as_file().try_clone()?);
         let writer = SerializedFileWriter::new(output, schema(table).map_err(failure)?, properties(table));
-        Ok(Self { written, writer: writer.map_err(failure)? })
+        Ok(Self { writer: writer.map_err(failure)?, written, removal })
     }
 
-    fn finish(mut self) -> io::Result<NamedTempFile> {
+    fn finish(mut self) -> io::Result<(NamedTempFile, Removal)> {
         self.writer.finish().map_err(failure)?;
         io::Write::flush(self.writer.inner_mut())?;
         platform::give_usual_mode(self.written.as_file())?;
-        Ok(self.written)
+        Ok((self.written, self.removal))
     }
-}
-
-/// Removes the files that an earlier export of the trace wrote for another date or service. An empty folder is
-/// removed too.
-fn remove_others(folder: &Path, place: &Place) -> io::Result<()> {
-    let own = folder.join(place.folder());
-    let last = own.file_name().unwrap_or_default();
-    for date in folders(folder, "date=")? {
-        for service in folders(&date, "service=")? {
-            let other = service.join(last);
-            if other != own && std::fs::remove_file(other.join(NAME)).is_ok() {
-                // A folder with something else in it stays.
-                let _ = std::fs::remove_dir(&other).and_then(|()| std::fs::remove_dir(&service));
-                let _ = std::fs::remove_dir(&date);
-            }
-        }
-    }
-    Ok(())
-}
-
-/// The folders in a folder whose names begin so. Links are passed over.
-fn folders(folder: &Path, prefix: &str) -> io::Result<Vec<std::path::PathBuf>> {
-    let mut all = Vec::new();
-    for entry in std::fs::read_dir(folder)? {
-        let entry = entry?;
-        let is_one = entry.file_name().to_string_lossy().starts_with(prefix);
-        if is_one && entry.file_type()?.is_dir() {
-            all.push(entry.path());
-        }
-    }
-    Ok(all)
 }
 
 fn failure(e: ParquetError) -> io::Error {

@@ -1,6 +1,7 @@
 //! `hairline export`
 
 mod file;
+mod places;
 mod texts;
 
 use std::collections::HashSet;
@@ -10,11 +11,12 @@ use hairline::Filter;
 use hairline_convert::{Error, Report, TraceReader};
 use hairline_tables::{Batch, Place, Sink, Source, Summary, TableId, Wanted, read};
 
-use crate::export::file::{Files, ROW_GROUP};
+use crate::export::file::Files;
+use crate::export::places::Places;
 use crate::format::FormatArgument;
 use crate::input::{Input, is_standard, stream_identity};
 use crate::outcome::Outcome;
-use crate::text::{complain, failed, grouped_count, say, size};
+use crate::text::{complain, failed, grouped_count, say, shown, size};
 
 /// Writes the tables of traces as Parquet files, for DuckDB, Spark, ClickHouse, pandas and other engines.
 ///
@@ -95,9 +97,9 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         complain("stdin: it is more than one input, but can be read only once");
         return Outcome::Usage;
     }
-    let mut seen = HashSet::new();
+    let (mut seen, mut places) = (HashSet::new(), Places::new(&arguments.output));
     for path in &arguments.traces {
-        let done = export(arguments, path, &mut seen).unwrap_or_else(failed);
+        let done = export(arguments, path, &mut seen, &mut places).unwrap_or_else(failed);
         outcome = outcome.max(done);
     }
     outcome
@@ -121,10 +123,15 @@ impl Arguments {
 }
 
 /// Exports a trace. `seen`: the traces before it.
-fn export(arguments: &Arguments, path: &PathBuf, seen: &mut HashSet<String>) -> Result<Outcome, String> {
-    let name = if is_standard(path) { "stdin".to_owned() } else { path.display().to_string() };
+fn export(
+    arguments: &Arguments,
+    path: &PathBuf,
+    seen: &mut HashSet<String>,
+    places: &mut Places<'_>,
+) -> Result<Outcome, String> {
+    let name = if is_standard(path) { "stdin".to_owned() } else { shown(path) };
     let tables = arguments.tables();
-    let of_output = |e: std::io::Error| format!("{}: {e}", arguments.output.display());
+    let of_output = |e: std::io::Error| format!("{}: {e}", shown(&arguments.output));
     let mut trace = Trace { path, from: arguments.from };
     drop(trace.is_repeatable().then(|| Input::open(path)).transpose().map_err(|e| format!("{name}: {e}"))?);
     let mut files = Files::create(&arguments.output, &tables).map_err(of_output)?;
@@ -132,7 +139,7 @@ fn export(arguments: &Arguments, path: &PathBuf, seen: &mut HashSet<String>) -> 
         read(&mut trace, &arguments.wanted(), tempfile::tempfile, &mut files).map_err(|e| match e {
             hairline_tables::Error::Read(e) => format!("{name}: {e}; nothing of it was written"),
             hairline_tables::Error::Sink(e) => of_output(e),
-            e => e.to_string(),
+            e => format!("{name}: {e}; nothing of it was written"),
         })?;
     if let Some(e) = summary.stopped.as_ref().filter(|_| summary.facts.events == 0) {
         return Err(format!("{name}: {e}; nothing of it was written"));
@@ -148,7 +155,8 @@ fn export(arguments: &Arguments, path: &PathBuf, seen: &mut HashSet<String>) -> 
     if !seen.insert(place.trace.clone()) {
         complain(format_args!("{name}: it is the same trace as one before, and replaces it"));
     }
-    let bytes = files.keep(&arguments.output, &place).map_err(of_output)?;
+    let (files, bytes) = files.finish().map_err(of_output)?;
+    places.keep(files, &place, summary.facts.uuid.is_some()).map_err(of_output)?;
     summarise(&name, &summary, bytes, &arguments.output.join(place.folder()));
     let Some(e) = &summary.stopped else { return Ok(Outcome::Done) };
     complain(format_args!("{name}: {e}; everything before that is in the tables"));
@@ -167,7 +175,5 @@ fn summarise(name: &str, summary: &Summary, bytes: u64, place: &Path) {
     let rows: u64 = summary.rows.iter().sum();
     let slices = summary.rows[TableId::Slice as usize];
     let (rows, slices) = (grouped_count(rows, "row"), grouped_count(slices, "slice"));
-    say(format_args!("{name}: {rows}, {slices}, {} in {}", size(bytes), place.display()));
+    say(format_args!("{name}: {rows}, {slices}, {} in {}", size(bytes), shown(place)));
 }
-
-const _: () = assert!(ROW_GROUP >= hairline_tables::MOST_ROWS);
