@@ -88,6 +88,28 @@ const SQL: [&str; 6] = [
     "select count(*) from flow",
 ];
 
+/// Otherwise tools took one file for a new version of another.
+#[test]
+fn each_file_has_a_uuid_of_its_own() {
+    for format in FORMATS {
+        let _turn = turn();
+        let (_directory, path, _) = record(format, |builder| builder.rotate(128 << 10, 0));
+        let files = files(&path);
+        let uuids: Vec<String> = files
+            .iter()
+            .map(|file| {
+                let uuid = "select str_value from metadata where name = 'trace_uuid'";
+                let verdict = judge::load(file, &[uuid]);
+                verdict.require_clean();
+                verdict.results[0].text()
+            })
+            .collect();
+        let distinct: std::collections::HashSet<&str> = uuids.iter().map(|uuid| uuid.trim()).collect();
+        assert!(files.len() > 3 && distinct.len() == files.len(), "{uuids:?}");
+        assert!(uuids.iter().all(|uuid| uuid.trim().len() == 36), "{uuids:?}");
+    }
+}
+
 #[test]
 fn each_file_is_a_trace_of_its_own_and_every_record_is_in_one() {
     for format in FORMATS {

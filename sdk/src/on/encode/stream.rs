@@ -1,6 +1,8 @@
 //! The stream of a trace. This is the only file of the layer that looks at the format: each function here
 //! calls its twin for FXT records or TrackEvent packets.
 
+#[cfg(feature = "recovery")]
+use std::ops::Range;
 use std::ops::{Deref, DerefMut};
 
 use hairline_formats::track_event::SequenceId;
@@ -32,9 +34,40 @@ pub(crate) fn head(format: Format, uuid: u128) -> Vec<u8> {
 /// blob.
 #[cfg(feature = "recovery")]
 pub(crate) fn is_head(head: &[u8], uuid: u128) -> bool {
+    let number = encoded(uuid);
+    head.windows(number.len()).any(|window| window == number)
+}
+
+/// Makes the head of a session's first file that of a further file of a rotated output, which is a trace of its own:
+/// with the number of the file in the lowest 32 bits of the UUID. No byte moves, because the UUID of a session has
+/// [`VARIANT`].
+pub(crate) fn set_part(head: &mut [u8], uuid: u128, part: u64) {
+    let own = encoded(uuid);
+    let new = encoded(uuid ^ u128::from(part & u64::from(u32::MAX)));
+    if let Some(at) =
+        head.windows(own.len()).position(|window| window == own).filter(|_| own.len() == new.len())
+    {
+        head[at..at + new.len()].copy_from_slice(&new);
+    }
+}
+
+/// The highest bit of the lower half of a UUID: set in all of RFC 9562. So the half has ten bytes as a varint.
+pub(crate) const VARIANT: u128 = 1 << 63;
+
+/// The bytes of a head that are different in each file of a rotated output.
+#[cfg(feature = "recovery")]
+pub(crate) fn part_bytes(head: &[u8], uuid: u128) -> Range<usize> {
+    let (own, other) = (encoded(uuid), encoded(uuid ^ u128::from(u32::MAX)));
+    let differ = |at: &usize| own.get(*at) != other.get(*at);
+    let at = head.windows(own.len()).position(|window| window == own).filter(|_| own.len() == other.len());
+    let first_and_last = (0..own.len()).find(differ).zip((0..own.len()).rfind(differ));
+    at.zip(first_and_last).map_or(0..0, |(at, (first, last))| at + first..at + last + 1)
+}
+
+fn encoded(uuid: u128) -> Vec<u8> {
     let mut number = Vec::new();
     track_event::stream::put_uuid(&mut number, uuid);
-    head.windows(number.len()).any(|window| window == number)
+    number
 }
 
 /// The sequence of one thread, in its format. Not boxed: ten thousand threads have ten thousand of them.

@@ -120,7 +120,7 @@ fn end(
         output.abandon();
         return Err(e);
     }
-    report.path = Some(output.finish(&facts.prelude)?);
+    report.path = Some(output.finish(facts)?);
     Ok(())
 }
 

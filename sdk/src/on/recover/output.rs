@@ -12,9 +12,10 @@ use hairline_shm::recover::{DeadRegion, Facts};
 
 use crate::on::base::files;
 use crate::on::base::files::unfinished::Unfinished;
-use crate::on::base::files::{RecoveryLock, unfinished};
+use crate::on::base::files::{Head, RecoveryLock, unfinished};
 use crate::on::base::platform;
 use crate::on::base::platform::facts::Identity;
+use crate::on::encode::stream;
 use crate::recovery::report::RecoverError;
 
 /// Bytes that are copied at a time.
@@ -187,7 +188,7 @@ impl Output {
     }
 
     /// Writes the file to the disk and gives it its path. Returns that path.
-    pub(crate) fn finish(mut self, prelude: &[u8]) -> Result<PathBuf, RecoverError> {
+    pub(crate) fn finish(mut self, facts: &Facts) -> Result<PathBuf, RecoverError> {
         if let Err(e) = self.file.flush().and_then(|()| self.file.get_ref().sync_all()) {
             let e = at(&self.path)(e);
             self.abandon();
@@ -200,7 +201,7 @@ impl Output {
                 self.path
             }
             Some((unfinished, Names::Free(names))) => {
-                take_first(unfinished, names, prelude).map_err(at(&self.path))?
+                take_first(unfinished, names, &head(facts)).map_err(at(&self.path))?
             }
         };
         // Sync the name too. A directory that cannot be opened is no reason to fail.
@@ -305,6 +306,12 @@ fn open_output(path: &Path, usage: Use, notes: &mut Vec<String>) -> Result<Optio
     }
 }
 
+/// The head of the session's files.
+fn head(facts: &Facts) -> Head<'_> {
+    let own = stream::part_bytes(&facts.prelude, u128::from_le_bytes(facts.session));
+    Head { bytes: &facts.prelude, own }
+}
+
 /// Whether the file is the trace of this session: it is regular, has all of its complete part and begins with
 /// the head of the stream.
 fn is_trace(facts: &Facts, file: &File, identity: Identity, complete_len: u64) -> bool {
@@ -313,7 +320,7 @@ fn is_trace(facts: &Facts, file: &File, identity: Identity, complete_len: u64) -
         && facts.prelude.len() as u64 <= complete_len
         && complete_len <= metadata.len()
         && facts.output_inode.is_none_or(|inode| inode == identity.inode)
-        && files::begins_with(file, &facts.prelude)
+        && head(facts).begins(file)
 }
 
 /// Checks that a new file may replace the file with this metadata. It may not replace the session's own
@@ -333,10 +340,10 @@ fn check_replaceable(path: &Path, existing: &fs::Metadata, original: Option<&Ori
 /// rotated output, and recovered traces.
 fn remove_left_over(facts: &Facts) {
     let Some(output) = &facts.output else { return };
-    unfinished::remove_left_over(output, &facts.prelude);
+    unfinished::remove_left_over(output, &head(facts));
     // The directory of a rotated output, resolved like in `Rotation::new`.
     if let Some(target) = fs::canonicalize(output).ok().filter(|target| target != output) {
-        unfinished::remove_left_over(&target, &facts.prelude);
+        unfinished::remove_left_over(&target, &head(facts));
     }
 }
 
@@ -379,10 +386,10 @@ fn at(path: &Path) -> impl FnOnce(io::Error) -> RecoverError + use<> {
 
 /// Gives the file the first of the paths that is free. A path that an earlier recovery of the same trace took
 /// before it could remove the region is replaced. A file that another process creates meanwhile stays.
-fn take_first(mut unfinished: Unfinished, names: Vec<PathBuf>, prelude: &[u8]) -> io::Result<PathBuf> {
+fn take_first(mut unfinished: Unfinished, names: Vec<PathBuf>, head: &Head<'_>) -> io::Result<PathBuf> {
     let mut taken = io::Error::from(io::ErrorKind::AlreadyExists);
     for name in names {
-        if files::open_own(&name).is_some_and(|file| files::begins_with(&file, prelude)) {
+        if files::open_own(&name).is_some_and(|file| head.begins(&file)) {
             return unfinished.replace(&name).map(|()| name);
         }
         match unfinished.name_if_free(&name) {

@@ -4,6 +4,7 @@
 //! t.1.fxt   [head][.......... records]
 //! t.2.fxt   [head][carry][... records]      carry: the state that the records after it refer to
 //! t.fxt     [head][carry][... records       the newest, always at the session's own path
+//!             with a UUID of its own: each is a trace
 //! ```
 //!
 //! The drain thread changes the file between two batches. The change is a batch of its own. Recovery finds
@@ -31,6 +32,7 @@ use crate::on::base::files;
 use crate::on::base::files::OutputFile;
 use crate::on::base::files::unfinished::Unfinished;
 use crate::on::base::platform;
+use crate::on::encode::stream;
 use crate::options::Format;
 
 /// The rotation of an output's files, and the state that the next file begins with.
@@ -40,7 +42,8 @@ pub(crate) struct Rotation {
     /// Number of files to keep, the newest included; 0: all.
     keep: u64,
     path: PathBuf,
-    head: Vec<u8>,
+    /// The head of the first file, and the session's UUID in it.
+    head: (Vec<u8>, u128),
     region: Arc<Region>,
     carry: Carry,
     /// Number of files before the newest one.
@@ -58,12 +61,12 @@ enum Carry {
 }
 
 impl Rotation {
-    /// Creates the rotation of the file at `path`, which has only `head`.
+    /// Creates the rotation of the file at `path`, which has only `head`: its bytes, and the UUID in them.
     pub(crate) fn new(
         size: u64,
         keep: u32,
         path: PathBuf,
-        head: Vec<u8>,
+        head: (Vec<u8>, u128),
         region: Arc<Region>,
         format: Format,
     ) -> Self {
@@ -215,7 +218,9 @@ impl Rotation {
     /// Creates the next file, with head and carry. Returns the file and its length.
     fn write_opening(&mut self) -> io::Result<(Unfinished, u64)> {
         let next = Unfinished::beside(&self.path)?;
-        let mut opening = self.head.clone();
+        let (head, uuid) = &self.head;
+        let mut opening = head.clone();
+        stream::set_part(&mut opening, *uuid, self.finished + 1);
         match &mut self.carry {
             Carry::Fxt(carry) => carry.put(&mut opening),
             Carry::TrackEvent(carry) => carry.put(|packet| opening.extend_from_slice(packet)),

@@ -75,10 +75,10 @@ impl Starting {
         let format = output::format(&config)?;
         let child_config = output::child_config(&config);
         // The region comes first, so that wrong sizes are found before a file is touched.
-        let uuid: [u8; 16] = process::random();
+        let uuid = u128::from_le_bytes(process::random()) | stream::VARIANT;
         let path = output::path(&config);
-        let head = stream::head(format, u128::from_le_bytes(uuid));
-        let region = create_region(&config, format, uuid, path.as_deref(), &head)?;
+        let head = stream::head(format, uuid);
+        let region = create_region(&config, format, uuid.to_le_bytes(), path.as_deref(), &head)?;
         let create = |source| Error::Create { path: path.clone().unwrap_or_default(), source };
         let mut sink = open_sink(&mut config, path.clone())?;
         let written = sink.as_mut().map_or(Ok(()), |sink| write_head(sink, &head, &mut signals_blocked));
@@ -88,7 +88,7 @@ impl Starting {
         }
         written.map_err(create)?;
         if let (Some(sink), Some(path)) = (&mut sink, &path) {
-            rotate(sink, &config, path, head, &region, format);
+            rotate(sink, &config, path, (head, uuid), &region, format);
         }
         clock.calibrate();
         region.note_time(clock.parameters().now());
@@ -173,7 +173,7 @@ fn rotate(
     sink: &mut Sink,
     config: &Config,
     path: &Path,
-    head: Vec<u8>,
+    head: (Vec<u8>, u128),
     region: &Arc<Region>,
     format: Format,
 ) {

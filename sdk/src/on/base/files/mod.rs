@@ -95,11 +95,26 @@ pub(crate) fn open_own(path: &Path) -> Option<File> {
     (metadata.is_file() && platform::is_own(&metadata)).then_some(file)
 }
 
-/// Whether the file begins with `head`. False also if the file cannot be read.
+/// The bytes that all files of an output begin with.
 #[cfg(feature = "recovery")]
-pub(crate) fn begins_with(file: &File, head: &[u8]) -> bool {
-    let mut found = vec![0; head.len()];
-    read_exact_at(file, &mut found, 0).is_ok_and(|()| found == head)
+#[derive(Clone, Debug)]
+pub(crate) struct Head<'h> {
+    pub(crate) bytes: &'h [u8],
+    /// Those that are different in each file.
+    pub(crate) own: std::ops::Range<usize>,
+}
+
+#[cfg(feature = "recovery")]
+impl Head<'_> {
+    /// Whether the file begins with it. False also if the file cannot be read.
+    pub(crate) fn begins(&self, file: &File) -> bool {
+        let mut found = vec![0; self.bytes.len()];
+        if read_exact_at(file, &mut found, 0).is_err() {
+            return false;
+        }
+        let (before, after) = (..self.own.start, self.own.end..);
+        found[before] == self.bytes[before] && found[after.clone()] == self.bytes[after]
+    }
 }
 
 /// Reads bytes at an offset.

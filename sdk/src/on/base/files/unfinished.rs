@@ -13,6 +13,8 @@ use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use crate::on::base::files;
+#[cfg(feature = "recovery")]
+use crate::on::base::files::Head;
 use crate::on::base::platform;
 use crate::on::base::platform::process;
 
@@ -152,7 +154,7 @@ const MOST_ENTRIES: usize = 1 << 20;
 
 /// Removes the unfinished files for `target` that killed processes left, if they begin with `head`.
 #[cfg(feature = "recovery")]
-pub(crate) fn remove_left_over(target: &Path, head: &[u8]) {
+pub(crate) fn remove_left_over(target: &Path, head: &Head<'_>) {
     let prefix = prefix(target);
     let parent = target.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let is_unfinished = |entry: &fs::DirEntry| {
@@ -163,7 +165,7 @@ pub(crate) fn remove_left_over(target: &Path, head: &[u8]) {
     };
     let Ok(entries) = fs::read_dir(parent) else { return };
     for entry in entries.take(MOST_ENTRIES).flatten().filter(is_unfinished) {
-        let is_left_over = |file: &File| files::begins_with(file, head) && files::try_lock(file);
+        let is_left_over = |file: &File| head.begins(file) && files::try_lock(file);
         if files::open_own(&entry.path()).is_some_and(|file| is_left_over(&file)) {
             let _ = fs::remove_file(entry.path());
         }
@@ -192,12 +194,13 @@ mod tests {
         let unfinished = Unfinished::beside(&target).expect("a file");
         assert_eq!(unfinished.file().metadata().expect("its facts").mode() & 0o7777, 0o600);
         (&unfinished.file).write_all(b"head, and more").expect("written");
-        remove_left_over(&target, b"head");
+        let head = |bytes: &'static [u8]| Head { bytes, own: 1..2 };
+        remove_left_over(&target, &head(b"head"));
         assert_eq!(names(), 1, "it is locked, so not left over");
         files::unlock(&unfinished.file);
-        remove_left_over(&target, b"heat");
+        remove_left_over(&target, &head(b"heat"));
         assert_eq!(names(), 1);
-        remove_left_over(&target, b"head");
+        remove_left_over(&target, &head(b"h?ad"));
         assert_eq!(names(), 0);
         let unfinished = Unfinished::beside(&target).expect("a file");
         drop(unfinished);
