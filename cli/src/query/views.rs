@@ -18,6 +18,9 @@ const PROGRAMS: [(&str, Engine); 5] = [
     ("spark-sql", Engine::Spark),
 ];
 
+/// What engines take as patterns, each others, and only some can be told not to.
+const PATTERN: [char; 6] = ['*', '?', '[', ']', '{', '}'];
+
 /// The first engine that is installed, and its program.
 pub(crate) fn engine_here() -> Option<(Engine, &'static str)> {
     let here = PROGRAMS.into_iter().find(|(program, _)| in_path(program).is_some());
@@ -53,6 +56,12 @@ pub(crate) fn print(engine: Engine, folders: &[OsString]) -> Outcome {
             complain(format_args!("{}: SQL has no text for this path", Path::new(folder).display()));
             return Outcome::Usage;
         };
+        if let Some(sign) = name.chars().find(|c| PATTERN.contains(c)) {
+            complain(format_args!(
+                "{name}: engines take `{sign}` in a path as a pattern: rename the folder, or ask from inside it with `.`"
+            ));
+            return Outcome::Usage;
+        }
         names.push(name);
     }
     // A folder that is not here, as one in an object store, may have every table.
