@@ -1,12 +1,15 @@
 -- What takes at least a fifth longer in build 1.5.0 than in 1.4.0, by the p99 of each name of each service.
 with build as (
-  select trace, text_value as version from arg where of = 'instant' and flat_key = 'version'
+  select service, trace, max(text_value) as version
+  from arg
+  where of = 'instant' and flat_key = 'version'
+  group by service, trace
 ),
 counted as (
   select slice.service as service, slice.name as name, build.version as version, slice.duration as duration,
     count(*) as n
   from slice
-  join build on slice.trace = build.trace
+  join build on slice.service = build.service and slice.trace = build.trace
   where slice.duration is not null
   group by slice.service, slice.name, build.version, slice.duration
 ),

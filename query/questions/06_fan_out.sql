@@ -1,14 +1,14 @@
 -- How many flows reach how many processes, for each service.
 with touched as (
-  select trace, flow, slice_out as slice_id from flow
+  select service, trace, flow, slice_out as slice_id from flow
   union all
-  select trace, flow, slice_in as slice_id from flow
+  select service, trace, flow, slice_in as slice_id from flow
 ),
 fan as (
   select slice.service as service, slice.trace as trace, touched.flow as flow,
     count(distinct slice.process) as processes
   from slice
-  join touched on slice.trace = touched.trace and slice.id = touched.slice_id
+  join touched on slice.service = touched.service and slice.trace = touched.trace and slice.id = touched.slice_id
   group by slice.service, slice.trace, touched.flow
 )
 select service, processes, count(*) as flows
