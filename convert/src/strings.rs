@@ -81,6 +81,11 @@ impl Default for Strings {
 }
 
 impl Strings {
+    /// Changes the limit for the bytes of all strings.
+    pub(crate) fn limit(&mut self, most_bytes: usize) {
+        self.most_bytes = most_bytes;
+    }
+
     pub(crate) fn with_limit(most_bytes: usize) -> Self {
         let recent = Box::new([StringId(u32::MAX); RECENT]);
         Self { texts: Vec::new(), ids: HashMap::new(), recent, empty: 0, bytes: 0, most_bytes }

@@ -31,6 +31,8 @@ pub struct Keys {
     /// The keys by string number, or [`UNKNOWN`].
     by_id: Vec<u32>,
     joined: String,
+    /// How often a text got no key of its own.
+    left_out: u64,
 }
 
 const UNKNOWN: u32 = u32::MAX;
@@ -43,7 +45,7 @@ impl Default for Keys {
         for text in ["", "(others)"] {
             texts.number(text);
         }
-        Self { texts, by_id: Vec::new(), joined: String::new() }
+        Self { texts, by_id: Vec::new(), joined: String::new(), left_out: 0 }
     }
 }
 
@@ -91,7 +93,22 @@ impl Keys {
     }
 
     fn by_text(&mut self, text: &str) -> Key {
-        self.texts.number(text).map_or(Key::OTHER, |number| Key(number.0))
+        if let Some(number) = self.texts.number(text) {
+            return Key(number.0);
+        }
+        self.left_out += 1;
+        Key::OTHER
+    }
+
+    /// Changes the limit for the bytes of texts with a key of their own: 8 MiB at first.
+    pub fn limit(&mut self, bytes: usize) {
+        self.texts.limit(bytes);
+    }
+
+    /// How often a text beyond the limit was replaced by [`Key::OTHER`]. A text with a number counts once.
+    #[must_use]
+    pub fn left_out(&self) -> u64 {
+        self.left_out
     }
 
     /// Returns the key of an event's categories. Several categories are joined with commas.
@@ -156,5 +173,6 @@ mod tests {
         let told_apart = (0..100).filter(|n| keys.key(format!("{n}{long}").as_str().into()) != Key::OTHER);
         assert_eq!(told_apart.count(), 3);
         assert_eq!(keys.key("new".into()), Key::OTHER);
+        assert_eq!(keys.left_out(), 98);
     }
 }

@@ -181,6 +181,24 @@ impl Slices {
         }
     }
 
+    /// As [`briefs`](Self::briefs). Instants are shown as [points](SliceSink::point).
+    pub fn briefs_and_points(&mut self, briefs: &[BriefEvent], strings: &Strings, sink: &mut impl SliceSink) {
+        for part in briefs.split_inclusive(|brief| brief.kind == BriefKind::Instant) {
+            match part {
+                [slices @ .., point] if point.kind == BriefKind::Instant => {
+                    self.briefs(slices, strings, sink);
+                    let (name, category) = (
+                        self.keys.numbered(point.name, strings),
+                        self.keys.numbered(point.category, strings),
+                    );
+                    let (time, track, change) = (point.time, point.track, Change::Point);
+                    self.change(Entry { time, track, change, name, category, tag: 0 }, sink);
+                }
+                slices => self.briefs(slices, strings, sink),
+            }
+        }
+    }
+
     /// As [`briefs`](Self::briefs), with numbers as in [`tagged`](Self::tagged): the first event has `first`, and so
     /// on. Instants and counters have numbers too, but are not shown.
     #[inline]
