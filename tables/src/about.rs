@@ -3,7 +3,7 @@
 use std::io;
 
 use hairline_convert::sampled::Samples;
-use hairline_convert::{Event, Item, Trace, TrackId, TrackKind};
+use hairline_convert::{Event, Item, Trace, TrackKind};
 use hairline_formats::Value;
 use hairline_formats::track_event::fields::clock;
 
@@ -57,15 +57,11 @@ impl Facts {
         }
     }
 
-    /// Notes the time and content of an event. `name`: the number of its name plus 1, or 0.
+    /// Notes the times of an event.
     #[inline]
-    pub(crate) fn event(&mut self, time: i64, end: i64, track: TrackId, name: u32) {
+    pub(crate) fn event(&mut self, time: i64, end: i64) {
         let (first, last) = self.span.unwrap_or((time, end));
         self.span = Some((first.min(time), last.max(end)));
-        let what = u64::from(name) << 32 | u64::from(track.0);
-        // As FNV, with whole words.
-        let mixed = (self.content ^ time.cast_unsigned()).wrapping_mul(0x0100_0000_01b3);
-        self.content = (mixed.rotate_left(23) ^ what).wrapping_mul(0x0100_0000_01b3);
     }
 
     /// Notes the losses by reason, if an instant shows them.

@@ -3,7 +3,7 @@
 use std::io;
 
 use hairline_convert::{Event, StringId};
-use hairline_formats::Value;
+use hairline_formats::{Value, truncate_utf8};
 
 use crate::rows::Rows;
 use crate::schema::{TableId, arg};
@@ -21,11 +21,24 @@ pub(crate) struct ArgOwner {
     pub(crate) id: u32,
 }
 
+/// The limit for the name of a leaf in a nested value, in bytes. Longer ones are cut. A short text can have very many
+/// such leaves: `{"<a long name>": [0, 0, ...]}`.
+const LONGEST: usize = 1 << 10;
+
 /// The name of a leaf: without and with the indices of arrays.
 #[derive(Debug, Default)]
 struct Name {
     flat: String,
     key: String,
+    /// The number of leaves whose names were cut.
+    cut: u64,
+}
+
+/// Adds a part to a name, as far as there is room.
+fn push(name: &mut String, part: &str) -> bool {
+    let fits = truncate_utf8(part, LONGEST.saturating_sub(name.len()));
+    name.push_str(fits);
+    fits.len() == part.len()
 }
 
 /// A leaf, with its own memory: that of an end whose begin is not known yet.
@@ -62,22 +75,20 @@ impl OwnLeaf {
 
     /// What it takes in memory, in bytes, about.
     pub(crate) fn bytes(&self) -> usize {
-        let value = match &self.value {
-            OwnValue::Plain(_) => 0,
-            OwnValue::Text(text) => text.len(),
-            OwnValue::Bytes(bytes) => bytes.len(),
-        };
-        128 + self.flat.len() + self.key.len() + value
+        bytes_of(&self.flat, &self.key, &self.value())
+    }
+
+    fn value(&self) -> Value<'_> {
+        match &self.value {
+            OwnValue::Plain(value) => *value,
+            OwnValue::Text(text) => Value::Str(text),
+            OwnValue::Bytes(bytes) => Value::Blob(bytes),
+        }
     }
 
     /// Adds its row.
     pub(crate) fn put(&self, owner: ArgOwner, rows: &mut Rows, sink: &mut dyn Sink) -> io::Result<()> {
-        let value = match &self.value {
-            OwnValue::Plain(value) => *value,
-            OwnValue::Text(text) => Value::Str(text),
-            OwnValue::Bytes(bytes) => Value::Blob(bytes),
-        };
-        put(owner, (&self.flat, &self.key, None), &value, rows, sink)
+        put(owner, (&self.flat, &self.key, None), &self.value(), rows, sink)
     }
 }
 
@@ -89,35 +100,60 @@ pub(crate) fn put_all(
     sink: &mut dyn Sink,
 ) -> io::Result<()> {
     let mut result = Ok(());
-    each(event, &mut |flat, key, id, value| {
+    let cut = each(event, &mut |flat, key, id, value| {
         if result.is_ok() {
             result = put(owner, (flat, key, id), value, rows, sink);
         }
     });
+    rows.cut += cut;
     result
 }
 
-/// The leaves of an event's arguments.
-pub(crate) fn leaves(event: &Event<'_>) -> Vec<OwnLeaf> {
-    let mut all = Vec::new();
-    each(event, &mut |flat, key, _, value| all.push(OwnLeaf::of(flat, key, value)));
-    all
+/// The leaves of an event's arguments. Returns `None` if they take more than `room` bytes. Counts names that were cut.
+pub(crate) fn leaves(event: &Event<'_>, room: usize, cut: &mut u64) -> Option<Vec<OwnLeaf>> {
+    let (mut all, mut bytes) = (Vec::new(), 0_usize);
+    let names = each(event, &mut |flat, key, _, value| {
+        bytes = bytes.saturating_add(bytes_of(flat, key, value));
+        if bytes <= room {
+            all.push(OwnLeaf::of(flat, key, value));
+        } else {
+            all = Vec::new();
+        }
+    });
+    if bytes > room {
+        return None;
+    }
+    *cut += names;
+    Some(all)
+}
+
+/// What a leaf takes in memory, in bytes, about.
+fn bytes_of(flat: &str, key: &str, value: &Value<'_>) -> usize {
+    let value = match value {
+        Value::Str(text) | Value::Interned { text, .. } => text.len(),
+        Value::Blob(bytes) => bytes.len(),
+        _ => 0,
+    };
+    128 + flat.len() + key.len() + value
 }
 
 type Show<'s> = &'s mut dyn FnMut(&str, &str, Option<StringId>, &Value<'_>);
 
 /// Shows the leaves of the arguments and details of an event: flat name, name, the number of both if they are equal,
-/// and value.
-fn each(event: &Event<'_>, show: Show<'_>) {
+/// and value. Returns the number of leaves whose names were cut.
+pub(crate) fn each(event: &Event<'_>, show: Show<'_>) -> u64 {
+    let mut cut = 0;
     event.args.each(&mut |name, value| match value {
         Value::Dict(_) | Value::Array(_) => {
-            let mut path = Name { flat: name.text.to_owned(), key: name.text.to_owned() };
-            nested(&value, &mut path, 0, show);
+            let mut path = Name::default();
+            let is_whole = push(&mut path.flat, name.text) & push(&mut path.key, name.text);
+            nested(&value, (&mut path, is_whole), 0, show);
+            cut += path.cut;
         }
         _ => show(name.text, name.text, name.id, &value),
     });
     if event.details.is_none() {
-        return;
+        return cut;
     }
     let details = event.details();
     let mut text = |name: &str, text: &str| {
@@ -140,31 +176,36 @@ fn each(event: &Event<'_>, show: Show<'_>) {
     if let Some(correlation) = details.correlation {
         text("correlation_id", correlation);
     }
+    cut
 }
 
-fn nested(value: &Value<'_>, name: &mut Name, depth: usize, show: Show<'_>) {
+/// Shows the leaves of a value. `is_whole`: whether nothing of its name was cut.
+fn nested(value: &Value<'_>, (name, is_whole): (&mut Name, bool), depth: usize, show: Show<'_>) {
     let (flat, key) = (name.flat.len(), name.key.len());
     match value {
         Value::Dict(_) | Value::Array(_) if depth == DEEPEST => {}
         Value::Dict(entries) => entries.each(&mut |entry, value| {
+            let mut is_whole = is_whole;
             for path in [&mut name.flat, &mut name.key] {
-                path.push('.');
-                path.push_str(entry);
+                is_whole &= push(path, ".") & push(path, entry);
             }
-            nested(&value, name, depth + 1, show);
+            nested(&value, (&mut *name, is_whole), depth + 1, show);
             name.flat.truncate(flat);
             name.key.truncate(key);
         }),
         Value::Array(entries) => {
             let mut index = 0_usize;
             entries.each(&mut |_, value| {
-                name.key.push_str(&format!("[{index}]"));
-                nested(&value, name, depth + 1, show);
+                let is_whole = push(&mut name.key, &format!("[{index}]")) & is_whole;
+                nested(&value, (&mut *name, is_whole), depth + 1, show);
                 name.key.truncate(key);
                 index += 1;
             });
         }
-        leaf => show(&name.flat, &name.key, None, leaf),
+        leaf => {
+            name.cut += u64::from(!is_whole);
+            show(&name.flat, &name.key, None, leaf);
+        }
     }
 }
 
@@ -201,11 +242,12 @@ fn put(
     rows.opt_float(arg::float_value, float);
     rows.opt_bool(arg::bool_value, truth);
     match *value {
-        Value::Interned { iid, text } => {
+        Value::Interned { iid, text } if !text.is_empty() => {
             let id = iid.checked_sub(1).and_then(|id| u32::try_from(id).ok()).unwrap_or(u32::MAX);
             rows.keyed(arg::text_value, id, || text);
         }
-        Value::Str(text) => rows.opt_text(arg::text_value, Some(text)),
+        // The empty text is a value too.
+        Value::Str(text) | Value::Interned { text, .. } => rows.opt_text(arg::text_value, Some(text)),
         Value::Blob(bytes) => rows.opt_text(arg::text_value, Some(&hexadecimal(bytes))),
         _ => rows.opt_text(arg::text_value, None),
     }
@@ -219,4 +261,34 @@ pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
     digits.map(|digit| char::from(DIGITS[usize::from(digit)])).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::batch::{Batch, Data};
+    use crate::wanted::Wanted;
+
+    struct Last(Option<Batch>);
+
+    impl Sink for Last {
+        fn batch(&mut self, batch: Batch) -> io::Result<()> {
+            self.0 = Some(batch);
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn the_empty_text_is_a_value() {
+        let mut rows = Rows::new(TableId::Arg, &Wanted::nothing().table(TableId::Arg));
+        let (owner, mut last) = (ArgOwner { time: 1, table: TableId::Slice, id: 1 }, Last(None));
+        for value in [Value::Str(""), Value::Interned { iid: 5, text: "" }, Value::Null] {
+            put(owner, ("name", "name", None), &value, &mut rows, &mut last).expect("a row");
+        }
+        rows.flush(&mut last).expect("a batch");
+        let texts = last.0.and_then(|mut batch| batch.columns[arg::text_value].take()).expect("texts");
+        assert_eq!(texts.is_valid, [true, true, false]);
+        let Data::Text { codes, texts } = texts.data else { panic!("a text") };
+        assert_eq!((texts.get(codes[0]), texts.get(codes[1])), ("", ""));
+    }
 }

@@ -17,21 +17,14 @@ use crate::schema::{TableId, counter, instant, slice};
 use crate::waiting::{FlowPoint, LateEnd, MOST_LATE, MOST_POINTS};
 
 impl Reading<'_> {
-    /// Adds an event.
+    /// Adds an event with this number.
     #[inline]
-    pub(crate) fn event(&mut self, event: &Event<'_>, slices: &mut Slices) -> io::Result<()> {
-        let number = self.count(1)?;
+    pub(crate) fn event(&mut self, event: &Event<'_>, number: u32, slices: &mut Slices) -> io::Result<()> {
         let end = match event.kind {
             EventKind::Complete { duration } => event.time.saturating_add(duration.max(0)),
             _ => event.time,
         };
-        // As that of an event in brief.
-        let name = match (event.kind, event.name.id) {
-            (EventKind::Counter(_), _) => 0,
-            (_, Some(id)) => id.0.wrapping_add(1),
-            (_, None) => 0,
-        };
-        self.summary.facts.event(event.time, end, event.track, name);
+        self.summary.facts.event(event.time, end);
         match event.kind {
             EventKind::Counter(value) => self.counter(event.track, event.time, value)?,
             EventKind::End => self.end(event, number, slices),
@@ -40,11 +33,10 @@ impl Reading<'_> {
                 let point = FlowPoint { flow: id, time: event.time, event: number, change };
                 self.flow_event(event, point, to_next, slices);
             }
-            EventKind::Instant if event.name.text.len() == 11 => {
+            EventKind::Instant => {
                 self.summary.facts.losses_by_reason(event);
                 self.begin(event, TableId::Instant, number, slices)?;
             }
-            EventKind::Instant => self.begin(event, TableId::Instant, number, slices)?,
             _ => self.begin(event, TableId::Slice, number, slices)?,
         }
         for (index, (track, value)) in event.extra_counters.iter().enumerate() {
@@ -68,7 +60,8 @@ impl Reading<'_> {
         let (wants_args, wants_flows) =
             (self.tables[TableId::Arg as usize].is_wanted(), self.tables[TableId::Flow as usize].is_wanted());
         let has_args = wants_args && (event.details.is_some() || !event.args.is_empty());
-        let has_flows = wants_flows && (event.details.is_some() || !self.to_next.is_empty());
+        let is_next = self.to_next.has(event.track);
+        let has_flows = wants_flows && (event.details.is_some() || is_next);
         if !has_args && !has_flows {
             return Ok(());
         }
@@ -79,9 +72,8 @@ impl Reading<'_> {
             args::put_all(event, owner, &mut self.tables[TableId::Arg as usize], self.sink)?;
         }
         if has_flows {
-            let of_next = if table == TableId::Slice { self.to_next.remove(&event.track) } else { None };
-            for point in of_next.into_iter().flatten() {
-                self.flows.add(point.at(number, is_chosen));
+            if is_next {
+                self.to_next.begins(event.track, (event.time, number), is_chosen);
             }
             for point in flow_points(event, number) {
                 self.flows.add(point.at(number, is_chosen));
@@ -93,7 +85,12 @@ impl Reading<'_> {
     fn end(&mut self, event: &Event<'_>, number: u32, slices: &mut Slices) {
         let mut late = LateEnd::default();
         if self.tables[TableId::Arg as usize].is_wanted() {
-            late.leaves = args::leaves(event);
+            let room = MOST_LATE.saturating_sub(self.late_bytes);
+            let Some(leaves) = args::leaves(event, room, &mut self.tables[TableId::Arg as usize].cut) else {
+                self.summary.left_out.add("ends whose arguments and flows have no memory");
+                return slices.tagged(event, 0, &mut self.pairs);
+            };
+            late.leaves = leaves;
         }
         if event.details.is_some() && self.tables[TableId::Flow as usize].is_wanted() {
             late.flows = flow_points(event, number);
@@ -115,11 +112,12 @@ impl Reading<'_> {
         if !self.tables[TableId::Flow as usize].is_wanted() {
             return;
         }
-        if self.flow_points.len() >= MOST_POINTS || self.to_next.len() >= MOST_POINTS {
-            return self.summary.left_out.add("steps of flows for which there is no memory");
-        }
         if to_next {
-            self.to_next.entry(event.track).or_default().push(point);
+            if !self.is_surveyed {
+                self.to_next.add(event.track, point);
+            }
+        } else if self.flow_points.len() >= MOST_POINTS {
+            self.flows.left_out += 1;
         } else {
             self.flow_points.insert(point.event, point);
             slices.tagged(event, point.event, &mut self.pairs);
@@ -149,7 +147,11 @@ impl Reading<'_> {
         for done in &pairs.slices {
             if self.passes(done.slice.category, keys) {
                 let rows = &mut self.tables[TableId::Slice as usize];
-                put_slice(done, rows, keys, &self.owners, &self.timeline);
+                // Else states of the thread may still come.
+                let timeline = self.is_surveyed.then_some(&self.timeline);
+                put_slice(done, rows, keys, &self.owners, timeline);
+                let is_divided = rows.has(slice::running) || rows.has(slice::waiting);
+                self.undivided += u64::from(is_divided && timeline.is_none());
                 rows.end_row(self.sink)?;
             }
         }
@@ -214,7 +216,7 @@ const SLICE_OWNER: OwnerColumns = owner_columns!(slice);
 const INSTANT_OWNER: OwnerColumns = owner_columns!(instant);
 const COUNTER_OWNER: OwnerColumns = owner_columns!(counter);
 
-fn put_slice(done: &DoneSlice, rows: &mut Rows, keys: &Keys, owners: &Owners, timeline: &Timeline) {
+fn put_slice(done: &DoneSlice, rows: &mut Rows, keys: &Keys, owners: &Owners, timeline: Option<&Timeline>) {
     let DoneSlice { slice: it, depth, parent, is_open } = *done;
     let known = |value: i64| (!is_open).then_some(value);
     rows.int(slice::id, i64::from(it.tag));
@@ -230,8 +232,10 @@ fn put_slice(done: &DoneSlice, rows: &mut Rows, keys: &Keys, owners: &Owners, ti
     owners.put_track_name(it.track, owner, rows, slice::track_name);
     owners.put(owner, rows, &SLICE_OWNER);
     if rows.has(slice::running) || rows.has(slice::waiting) {
-        let tid = owners.own_tid(it.track).filter(|tid| !is_open && timeline.has(*tid));
-        let split = tid.map(|tid| timeline.split(tid, it.start, it.start.saturating_add(it.duration)));
+        let tid = owners.own_tid(it.track).filter(|_| !is_open);
+        let known = timeline.zip(tid).filter(|(timeline, tid)| timeline.has(*tid));
+        let end = it.start.saturating_add(it.duration);
+        let split = known.map(|(timeline, tid)| timeline.split(tid, it.start, end));
         let split = split.filter(|split| split.unknown == 0);
         rows.opt_int(slice::running, split.map(|split| split.running));
         rows.opt_int(slice::waiting, split.map(|split| split.waiting));

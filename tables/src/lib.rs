@@ -45,6 +45,7 @@
 mod about;
 mod args;
 mod batch;
+mod content;
 mod events;
 mod flows;
 mod markdown;
@@ -59,6 +60,7 @@ pub mod sql;
 mod states;
 mod summary;
 mod survey;
+mod to_next;
 mod waiting;
 mod wanted;
 

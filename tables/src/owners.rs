@@ -16,6 +16,8 @@ pub(crate) struct Owners {
     processes: HashMap<u64, u32>,
     /// The thread ids that several processes have.
     shared: HashSet<u64>,
+    /// The processes that have threads.
+    pids: HashSet<u64>,
     by_tid: HashMap<u64, u32>,
 }
 
@@ -61,22 +63,7 @@ impl Owners {
         if self.tracks.len() <= index {
             self.tracks.resize_with(index + 1, Described::default);
         }
-        match track.kind {
-            TrackKind::Process { pid, .. } => {
-                self.processes.entry(pid).or_insert(track.id.0);
-            }
-            TrackKind::Thread { pid, tid } => {
-                self.threads.entry((pid, tid)).or_insert(track.id.0);
-                if let Some(before) = self.by_tid.insert(tid, track.id.0)
-                    && let Some(TrackKind::Thread { pid: other, .. }) = self.tracks[before as usize].kind
-                    && ![0, pid].contains(&other)
-                    && pid != 0
-                {
-                    self.shared.insert(tid);
-                }
-            }
-            _ => {}
-        }
+        self.add(track.id.0, &track.kind);
         self.tracks[index] = Described {
             name: Arc::clone(&track.name),
             parent: track.parent,
@@ -86,8 +73,55 @@ impl Owners {
         self.tracks[index].owner = self.find(track.id);
     }
 
-    /// Finds all owners again, when all descriptions are known.
+    fn add(&mut self, track: u32, kind: &TrackKind) {
+        match *kind {
+            TrackKind::Process { pid, .. } => {
+                self.processes.entry(pid).or_insert(track);
+            }
+            TrackKind::Thread { pid, tid } => {
+                self.threads.entry((pid, tid)).or_insert(track);
+                self.pids.insert(pid);
+                if let Some(before) = self.by_tid.insert(tid, track)
+                    && before != track
+                    && let Some(TrackKind::Thread { pid: other, .. }) = self.tracks[before as usize].kind
+                    && ![0, pid].contains(&other)
+                    && pid != 0
+                {
+                    self.shared.insert(tid);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Whether a description changes what earlier rows say: the track has another one, or it is the first one of a
+    /// process whose threads are known.
+    pub(crate) fn is_changed_by(&self, track: &Track) -> bool {
+        match self.tracks.get(track.id.0 as usize) {
+            Some(Described { kind: Some(kind), name, parent, .. }) => {
+                *name != track.name || *parent != track.parent || *kind != track.kind
+            }
+            _ => match track.kind {
+                TrackKind::Process { pid, .. } => self.pids.contains(&pid),
+                _ => false,
+            },
+        }
+    }
+
+    /// Finds all threads, processes and owners again, when all descriptions are known: a later description of a track
+    /// may have another thread id or process id.
     pub(crate) fn finish(&mut self) {
+        for found in [&mut self.shared, &mut self.pids] {
+            found.clear();
+        }
+        (self.threads, self.processes, self.by_tid) = Default::default();
+        for index in 0..self.tracks.len() {
+            let kind = self.tracks[index].kind.take();
+            if let Some(kind) = &kind {
+                self.add(index as u32, kind); // the numbers of tracks have 32 bits
+            }
+            self.tracks[index].kind = kind;
+        }
         for index in 0..self.tracks.len() as u32 {
             self.tracks[index as usize].owner = self.find(TrackId(index));
         }
@@ -146,7 +180,14 @@ impl Owners {
     pub(crate) fn of_thread(&self, pid: u64, tid: u64) -> Owner {
         match self.threads.get(&(pid, tid)) {
             Some(thread) => self.of(TrackId(*thread)),
-            None => self.of_tid(tid),
+            None if pid == 0 => self.of_tid(tid),
+            // A thread that no track describes: not that of another process with its thread id.
+            None => Owner {
+                tid: Some(tid.cast_signed()),
+                pid: Some(pid.cast_signed()),
+                process: self.processes.get(&pid).copied(),
+                ..Owner::default()
+            },
         }
     }
 
@@ -238,3 +279,51 @@ macro_rules! owner_columns {
     };
 }
 pub(crate) use owner_columns;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn thread(id: u32, pid: u64, tid: u64) -> Track {
+        Track::new(TrackId(id), TrackKind::Thread { pid, tid })
+    }
+
+    #[test]
+    fn a_thread_that_is_described_again_is_one_thread() {
+        let mut owners = Owners::default();
+        owners.set(&thread(0, 0, 7));
+        owners.set(&thread(0, 3, 7));
+        owners.set(&Track::new(TrackId(1), TrackKind::process(2)));
+        owners.set(&Track::new(TrackId(1), TrackKind::process(3)));
+        owners.finish();
+        assert_eq!((owners.all_threads(), owners.all_processes()), (vec![0], vec![1]));
+        assert_eq!(owners.of_tid(7), owners.of(TrackId(0)), "no other process has it");
+        assert_eq!((owners.of(TrackId(0)).pid, owners.of(TrackId(0)).process), (Some(3), Some(1)));
+    }
+
+    /// Of a trace that is read once, rows are written before.
+    #[test]
+    fn a_description_that_changes_earlier_rows_is_noticed() {
+        let mut owners = Owners::default();
+        let named = |name: &str| Track { name: name.into(), ..thread(0, 1, 7) };
+        assert!(!owners.is_changed_by(&named("a")), "its first one");
+        owners.set(&named("a"));
+        assert!(!owners.is_changed_by(&named("a")) && owners.is_changed_by(&named("b")));
+        assert!(
+            owners.is_changed_by(&Track::new(TrackId(1), TrackKind::process(1))),
+            "the process of a thread"
+        );
+        assert!(!owners.is_changed_by(&Track::new(TrackId(1), TrackKind::process(2))));
+    }
+
+    #[test]
+    fn a_thread_without_a_track_is_not_that_of_another_process() {
+        let mut owners = Owners::default();
+        owners.set(&thread(0, 1, 7));
+        owners.set(&Track::new(TrackId(1), TrackKind::process(2)));
+        owners.finish();
+        let other = owners.of_thread(2, 7);
+        assert_eq!((other.thread, other.pid, other.process), (None, Some(2), Some(1)));
+        assert_eq!(owners.of_thread(0, 7).thread, Some(0), "of any process");
+    }
+}

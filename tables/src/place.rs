@@ -7,6 +7,8 @@ use std::path::PathBuf;
 
 use crate::summary::Facts;
 
+/// What engines read as null.
+const HIVE_NULL: &str = "__HIVE_DEFAULT_PARTITION__";
 /// The limit for a part of the path, in bytes. File systems allow 255.
 const LONGEST: usize = 120;
 
@@ -22,21 +24,22 @@ const LONGEST: usize = 120;
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Place {
-    /// The day of the first event, UTC; `unknown` if the trace does not say it.
+    /// The day of the first event, UTC; `unknown` if the trace does not say it, or has no event.
     pub date: String,
     /// The service; `unknown` if there is none.
     pub service: String,
-    /// The trace's UUID, or a hash of its events.
+    /// The trace's UUID, or a hash of all that it says.
     pub trace: String,
 }
 
 impl Place {
-    /// The place of a trace. The service is `service`, or the name of the trace's process.
+    /// The place of a trace. The service is `service` if that is not empty, or the name of the trace's process.
     #[must_use]
     pub fn of(facts: &Facts, service: Option<&str>) -> Self {
-        let start = facts.span.map_or(0, |(start, _)| start);
-        let date = facts.since_1970.and_then(|since| date(since.checked_add(start)?));
-        let service = service.or(facts.executable.as_deref()).filter(|name| !name.is_empty());
+        let start = facts.since_1970.zip(facts.span).and_then(|(since, (start, _))| since.checked_add(start));
+        let date = start.and_then(date);
+        let names = [service, facts.executable.as_deref()];
+        let service = names.into_iter().flatten().find(|name| !name.is_empty());
         let trace = facts.uuid_text().unwrap_or_else(|| format!("{:016x}", facts.content));
         Self {
             date: date.unwrap_or_else(|| "unknown".to_owned()),
@@ -55,6 +58,9 @@ impl Place {
 
 /// A text as a part of a path. A long one is cut, and a hash of the whole keeps it distinct.
 fn encoded(text: &str) -> String {
+    if text == HIVE_NULL {
+        return text.replacen('_', "%5F", 1);
+    }
     let mut out = String::new();
     for character in text.chars() {
         let before = out.len();
@@ -107,6 +113,18 @@ mod tests {
             ["1970-01-01", "2000-02-28", "2000-02-29", "2000-03-01", "2026-11-22", "2100-01-01"]
         );
         assert_eq!(date(-1), None);
+    }
+
+    #[test]
+    fn what_a_trace_does_not_say_is_unknown() {
+        let empty =
+            Facts { since_1970: Some(1 << 60), executable: Some("web".to_owned()), ..Facts::default() };
+        let place = Place::of(&empty, Some(""));
+        assert_eq!((&*place.date, &*place.service), ("unknown", "web"));
+        let begun = Facts { span: Some((0, 1)), ..empty };
+        assert_eq!(Place::of(&begun, None).date, "2006-07-14");
+        assert_eq!(Place::of(&Facts::default(), Some("")).service, "unknown");
+        assert_eq!(Place::of(&begun, Some(HIVE_NULL)).service, "%5F_HIVE_DEFAULT_PARTITION__");
     }
 
     #[test]

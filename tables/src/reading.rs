@@ -7,8 +7,9 @@ use std::io;
 use hairline_convert::sampled::Samples;
 use hairline_convert::slices::{Defect, Key, Keys, Slices};
 use hairline_convert::timeline::Timeline;
-use hairline_convert::{BriefUse, Context, Item, MOST_BRIEF, TraceReader, TrackId};
+use hairline_convert::{BriefUse, Context, Item, MOST_BRIEF, TraceReader};
 
+use crate::content::Content;
 use crate::flows::Flows;
 use crate::owners::Owners;
 use crate::pairs::{DEFECTS, Pairs};
@@ -17,6 +18,7 @@ use crate::schema::{TABLES, TableId};
 use crate::source::{Error, Sink, Source};
 use crate::summary::Summary;
 use crate::survey::Survey;
+use crate::to_next::ToNext;
 use crate::waiting::{FlowPoint, LateEnd};
 use crate::wanted::Wanted;
 use crate::{about, states};
@@ -28,7 +30,7 @@ pub(crate) struct Reading<'a> {
     pub(crate) tables: [Rows; TABLES.len()],
     pub(crate) owners: Owners,
     /// Whether the first reading has found what is not in order.
-    is_surveyed: bool,
+    pub(crate) is_surveyed: bool,
     pub(crate) timeline: Timeline,
     samples: Samples,
     pub(crate) pairs: Pairs,
@@ -39,13 +41,24 @@ pub(crate) struct Reading<'a> {
     /// The bytes of `late_ends`.
     pub(crate) late_bytes: usize,
     /// Flows that end at the next slice of a track.
-    pub(crate) to_next: HashMap<TrackId, Vec<FlowPoint>>,
+    pub(crate) to_next: ToNext,
     /// The number of the latest event, from 1.
     pub(crate) number: u32,
+    /// The hash of all items, of a trace without a UUID.
+    content: Content,
     pub(crate) summary: Summary,
+    /// In a trace that is read once: slices whose thread's states may still come, and descriptions of threads and
+    /// processes that rows before them do not have.
+    pub(crate) undivided: u64,
+    renamed: u64,
     /// Whether the categories pass the filter, by key.
     passes: Vec<bool>,
 }
+
+const UNDIVIDED: &str = "slices without `running` and `waiting`, because the trace can be read only once";
+/// The limit for the bytes of names and categories.
+const MOST_NAMES: usize = 64 << 20;
+const NAMES: &str = "names and categories for which there is no memory, shown as (others)";
 
 /// See [`read`](crate::read).
 pub(crate) fn read(
@@ -57,6 +70,7 @@ pub(crate) fn read(
     let survey = source.is_repeatable().then(|| Survey::read(source, wanted)).transpose()?;
     let (is_surveyed, survey) = (survey.is_some(), survey.unwrap_or_default());
     let mut slices = if survey.is_late { Slices::in_order(scratch) } else { Slices::new() };
+    slices.keys_mut().limit(MOST_NAMES);
     survey.intervals.iter().for_each(|track| slices.expect_intervals(*track));
     let mut reading = Reading {
         wanted,
@@ -71,9 +85,12 @@ pub(crate) fn read(
         flow_points: HashMap::new(),
         late_ends: HashMap::new(),
         late_bytes: 0,
-        to_next: HashMap::new(),
+        to_next: survey.to_next,
         number: 0,
+        content: survey.content,
         summary: Summary::default(),
+        undivided: 0,
+        renamed: 0,
         passes: Vec::new(),
     };
     let mut reader = source.open().map_err(Error::Read)?;
@@ -81,7 +98,9 @@ pub(crate) fn read(
     reading.summary.report = reader.report().clone();
     reading.summary.bytes = reader.position();
     slices.finish(&mut reading.pairs).map_err(Error::Scratch)?;
-    reading.settle(slices.keys_mut()).and_then(|()| reading.finish()).map_err(Error::Sink)?;
+    reading.settle(slices.keys_mut()).map_err(Error::Sink)?;
+    reading.summary.left_out.add_many(NAMES, slices.keys().left_out());
+    reading.finish().map_err(Error::Sink)?;
     Ok(reading.summary)
 }
 
@@ -90,11 +109,11 @@ impl Reading<'_> {
         let (mut context, mut briefs) = (Context::new(), Vec::with_capacity(MOST_BRIEF));
         let takes_briefs = self.takes_briefs();
         loop {
-            if takes_briefs {
+            if takes_briefs && (self.is_surveyed || self.summary.facts.uuid.is_some()) {
                 reader.briefs(BriefUse::Counting, &mut context, &mut briefs);
-                let first = self.count(briefs.len()).map_err(Error::Sink)?;
+                let first = self.count(briefs.len()).ok_or(Error::TooManyEvents)?;
                 for brief in &briefs {
-                    self.summary.facts.event(brief.time, brief.time, brief.track, brief.name);
+                    self.summary.facts.event(brief.time, brief.time);
                 }
                 if self.wanted.has_table(TableId::Slice) {
                     slices.tagged_briefs(&briefs, first, &context.strings, &mut self.pairs);
@@ -106,7 +125,12 @@ impl Reading<'_> {
             }
             match reader.next(&mut context) {
                 // By reference, because an item is large.
-                Ok(Some(ref item)) => self.item(item, slices).map_err(Error::Sink)?,
+                Ok(Some(ref item)) => {
+                    if !self.is_surveyed && self.summary.facts.uuid.is_none() {
+                        self.content.item(item);
+                    }
+                    self.item(item, slices)?;
+                }
                 Ok(None) => return Ok(()),
                 Err(e) if e.is_truncated() => {
                     self.summary.stopped = Some(e);
@@ -118,20 +142,17 @@ impl Reading<'_> {
         }
     }
 
-    /// Whether nothing is wanted that events in brief do not say.
+    /// Whether nothing is wanted that events in brief do not say. Without a UUID, all is read to be hashed.
     fn takes_briefs(&self) -> bool {
         let others = [TableId::Instant, TableId::Counter, TableId::Flow, TableId::Arg, TableId::Trace];
         others.iter().all(|table| !self.wanted.has_table(*table))
     }
 
-    /// Numbers so many events. Returns the number of the first one.
-    pub(crate) fn count(&mut self, events: usize) -> io::Result<u32> {
+    /// Numbers so many events. Returns the number of the first one; `None` if there are too many.
+    fn count(&mut self, events: usize) -> Option<u32> {
         let first = self.number.saturating_add(1);
-        let number = u32::try_from(events).ok().and_then(|events| self.number.checked_add(events));
-        self.number = number.ok_or_else(|| {
-            io::Error::other("the trace has more than 4,294,967,295 events: cut it into parts")
-        })?;
-        Ok(first)
+        self.number = u32::try_from(events).ok().and_then(|events| self.number.checked_add(events))?;
+        Some(first)
     }
 
     fn settle_enough(&mut self, slices: &mut Slices) -> Result<(), Error> {
@@ -139,12 +160,19 @@ impl Reading<'_> {
     }
 
     #[inline]
-    fn item(&mut self, item: &Item<'_>, slices: &mut Slices) -> io::Result<()> {
+    fn item(&mut self, item: &Item<'_>, slices: &mut Slices) -> Result<(), Error> {
         match item {
-            Item::Event(event) => return self.event(event, slices),
-            Item::Track(track) if !self.is_surveyed => {
-                self.settle(slices.keys_mut())?; // by the earlier description
-                self.owners.set(track);
+            Item::Event(event) => {
+                let number = self.count(1).ok_or(Error::TooManyEvents)?;
+                return self.event(event, number, slices).map_err(Error::Sink);
+            }
+            Item::Track(track) => {
+                slices.item(item, &mut self.pairs); // as in the first reading: is it a thread's?
+                if !self.is_surveyed {
+                    self.settle(slices.keys_mut()).map_err(Error::Sink)?; // by the earlier description
+                    self.renamed += u64::from(self.number > 0 && self.owners.is_changed_by(track));
+                    self.owners.set(track);
+                }
             }
             Item::Scheduling(scheduling) if !self.is_surveyed => self.timeline.add(scheduling),
             Item::Sample(_) | Item::Symbols(_) if !self.is_surveyed => self.samples.item(item),
@@ -182,7 +210,9 @@ impl Reading<'_> {
         if !self.is_surveyed {
             self.timeline.finish();
             self.samples.finish();
+            self.owners.finish();
         }
+        self.to_next.finish(&mut self.flows);
         let Self { tables, owners, sink, .. } = self;
         let [_, _, _, flow, _, threads, processes, sched, sample, _] = &mut *tables;
         self.flows.finish(flow, *sink)?;
@@ -199,6 +229,7 @@ impl Reading<'_> {
             states::put_samples(&self.samples, owners, sample, *sink)?;
         }
         let facts = &mut self.summary.facts;
+        facts.content = if facts.uuid.is_none() { self.content.value() } else { 0 };
         (facts.events, facts.executable) = (u64::from(self.number), owners.first_process_name());
         let left_out = &mut self.summary.left_out;
         for (count, (_, what)) in self.pairs.defects.iter().zip(DEFECTS) {
@@ -211,7 +242,12 @@ impl Reading<'_> {
         left_out.add_many("steps of flows for which there is no memory", self.flows.left_out);
         left_out.add_many("changes of thread states for which there is no memory", self.timeline.left_out());
         left_out.add_many("stack samples for which there is no memory", self.samples.left_out);
-        left_out.add_many("texts longer than 1 MiB, cut", tables_cut(tables));
+        left_out
+            .add_many("texts longer than 1 MiB, and nested names longer than 1 KiB, cut", tables_cut(tables));
+        left_out.add_many("names that came after events, which rows before them do not have", self.renamed);
+        if !self.timeline.threads().is_empty() {
+            left_out.add_many(UNDIVIDED, self.undivided);
+        }
         if tables[TableId::Trace as usize].is_wanted() {
             about::put_trace(&self.summary, &self.samples, &mut tables[TableId::Trace as usize], *sink)?;
         }

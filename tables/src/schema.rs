@@ -180,7 +180,7 @@ tables! {
     slice by start: "Slices: what a thread or a track did from a begin to an end." {
         id: [Int] "The number of the slice: unique among the slices and instants of a trace.";
         start: [Int] "The begin, in ns on the trace's clock.";
-        duration: optional [Int] "The time from begin to end, in ns. Null if the slice has no end in the trace.";
+        duration: optional [Int] "The time from begin to end, in ns. A slice without an end of its own ends with the slice around it; null if that has none either.";
         self_time: optional [Int] "The duration without the slices inside it, in ns. Null as `duration`.";
         depth: [Int] "The number of slices around it on its track.";
         parent: optional [Int] "The `id` of the slice directly around it.";
@@ -194,7 +194,7 @@ tables! {
         process: optional [Int] "The `id` of its process in the table `process`.";
         pid: optional [Int] "The process id that the system gave.";
         process_name: optional [Text] "The name of the process.";
-        running: optional [Int] "The time in which its thread was on a processor, in ns. Null if the trace has no scheduling, or not all of it.";
+        running: optional [Int] "The time in which its thread was on a processor, in ns. Null if the trace has no scheduling, or not all of it, or came through a pipe.";
         waiting: optional [Int] "The time in which its thread was ready to run, but had no processor, in ns. Null as `running`.";
     }
     instant by time: "Moments: events without a duration." {
@@ -232,16 +232,16 @@ tables! {
         time_out: [Int] "The time at which it leaves `slice_out`.";
         slice_out: [Int] "The `id` of the slice or instant where the arrow begins.";
         slice_in: [Int] "The `id` of the slice or instant where it ends.";
-        flow: [Int] "The flow's id in the trace. Arrows of one flow have the same. Ids above 2^63 are negative.";
+        flow: [Int] "The flow's id in the trace. Arrows of one flow have the same. Ids from 2^63 on are negative.";
     }
     arg by time: "Arguments of slices and instants. A nested value has a row for each leaf. A name that the trace gives twice, as at the begin and at the end of a slice, has two rows." {
-        time: [Int] "The time of the event with the argument, in ns on the trace's clock.";
+        time: [Int] "The time of the instant, or of the begin of the slice, in ns on the trace's clock; also for an argument of the slice's end.";
         of: [Text] "The table of the owner: `slice` or `instant`.";
         owner: [Int] "The `id` of the owner.";
         flat_key: [Text] "The name. A nested one has the names around it: `request.ports`.";
         key: [Text] "As `flat_key`, with the index in each array: `request.ports[0]`.";
         value_type: [Text] "The type in the trace: `int`, `uint`, `float`, `bool`, `text`, `pointer`, `koid`, `bytes` or `null`.";
-        int_value: optional [Int] "The value, if the type is `int`, `uint`, `pointer` or `koid`. Values above 2^63 are negative.";
+        int_value: optional [Int] "The value, if the type is `int`, `uint`, `pointer` or `koid`. Values from 2^63 on are negative.";
         float_value: optional [Float] "The value, if the type is `float`.";
         bool_value: optional [Bool] "The value, if the type is `bool`.";
         text_value: optional [Text] "The value, if the type is `text`; in hexadecimal if it is `bytes`.";
@@ -298,7 +298,7 @@ tables! {
         start: optional [Int] "The time of the first event, in ns on the trace's clock.";
         end: optional [Int] "The time of the last event.";
         events: [Int] "The number of events that were read.";
-        is_whole: [Bool] "Whether the file was read to its end. False for that of a killed process, or a damaged one.";
+        is_whole: [Bool] "Whether the file ends with a whole record. False for one that was cut, as that of a killed process may be. Of a damaged one, nothing is exported.";
         losses: [Int] "The number of places at which events are missing.";
         lost_events: [Int] "The number of events that are missing in these places, as far as known.";
         lost_buffer_full: optional [Int] "Events lost because the ring was full.";
@@ -310,6 +310,6 @@ tables! {
         lost_damaged: optional [Int] "Chunks (not events) that were damaged.";
         lost_kernel_ring: optional [Int] "Records of the kernel (not events) that found no room in its ring.";
         defects: [Int] "Parts of the file that contradict its format, and were passed over.";
-        left_out: [Int] "Parts of the trace for which these tables have no place or no memory.";
+        left_out: [Int] "Parts of the trace for which these tables have no place or no memory; also ends without a begin, and slices that overlap others.";
     }
 }

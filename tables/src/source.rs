@@ -14,8 +14,9 @@ pub trait Source {
     /// Fails if the trace cannot be opened.
     fn open(&mut self) -> Result<Box<dyn TraceReader + '_>, hairline_convert::Error>;
 
-    /// Whether the trace can be opened a second time. If not, the tables of threads' states and samples are
-    /// incomplete: see [`Summary::left_out`](crate::Summary::left_out).
+    /// Whether the trace can be opened a second time. If not, slices have no `running` and `waiting`, events far from
+    /// the order of time are not sorted, and rows lack names that come after them. All three are counted in
+    /// [`Summary::left_out`](crate::Summary::left_out).
     fn is_repeatable(&self) -> bool {
         true
     }
@@ -41,6 +42,8 @@ pub enum Error {
     Scratch(io::Error),
     /// The sink refused a batch.
     Sink(io::Error),
+    /// The trace has more than 4,294,967,295 events, which ids cannot number.
+    TooManyEvents,
 }
 
 impl std::fmt::Display for Error {
@@ -49,6 +52,7 @@ impl std::fmt::Display for Error {
             Self::Read(e) => e.fmt(f),
             Self::Scratch(e) => write!(f, "a temporary file for events that are not in order of time: {e}"),
             Self::Sink(e) => e.fmt(f),
+            Self::TooManyEvents => f.write_str("more than 4,294,967,295 events: cut the trace into parts"),
         }
     }
 }
@@ -58,6 +62,7 @@ impl std::error::Error for Error {
         match self {
             Self::Read(e) => Some(e),
             Self::Scratch(e) | Self::Sink(e) => Some(e),
+            Self::TooManyEvents => None,
         }
     }
 }

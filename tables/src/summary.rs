@@ -33,7 +33,7 @@ pub struct Facts {
     pub system: Option<[String; 4]>,
     /// The program or provider that wrote the trace.
     pub writer: Option<String>,
-    /// The name of the process, if all events belong to one.
+    /// The name of the process; that of the first one with a name, if there are several.
     pub executable: Option<String>,
     /// The clock of all times.
     pub clock: Option<u32>,
@@ -49,7 +49,7 @@ pub struct Facts {
     pub lost_events: u64,
     /// Losses by reason, if the trace has them.
     pub lost: Vec<(String, u64)>,
-    /// A hash of all events: distinguishes traces without a UUID.
+    /// A hash of all that the trace says: distinguishes traces without a UUID. 0 if the trace has one.
     pub content: u64,
 }
 

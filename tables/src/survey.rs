@@ -5,9 +5,13 @@ use hairline_convert::slices::{Defect, Frame, Key, Slice, SliceSink, Slices};
 use hairline_convert::timeline::Timeline;
 use hairline_convert::{BriefUse, Context, EventKind, Item, MOST_BRIEF, TrackId};
 
+use crate::content::Content;
+use crate::flows::Change;
 use crate::owners::Owners;
 use crate::schema::{TableId, slice};
 use crate::source::{Error, Source};
+use crate::to_next::ToNext;
+use crate::waiting::FlowPoint;
 use crate::wanted::Wanted;
 
 /// What the first reading finds.
@@ -20,6 +24,13 @@ pub(crate) struct Survey {
     pub(crate) intervals: Vec<TrackId>,
     /// Whether events are so far from the order of time that all have to be sorted.
     pub(crate) is_late: bool,
+    /// Flows that end at the next slice of a track.
+    pub(crate) to_next: ToNext,
+    /// The number of the latest event, from 1.
+    number: u32,
+    has_uuid: bool,
+    /// The hash of all items, unless the trace has a UUID.
+    pub(crate) content: Content,
 }
 
 struct Lateness(bool);
@@ -38,14 +49,30 @@ impl Survey {
         let (mut survey, mut slices, mut late) = (Self::default(), Slices::new(), Lateness(false));
         let (mut context, mut briefs) = (Context::new(), Vec::with_capacity(MOST_BRIEF));
         let mut reader = source.open().map_err(Error::Read)?;
+        // As in the second reading: points, too, fill the window in which events are put in order.
+        let shows_points = wanted.has_table(TableId::Instant);
         loop {
-            reader.briefs(BriefUse::Counting, &mut context, &mut briefs);
-            slices.briefs(&briefs, &context.strings, &mut late);
+            // Of a trace without a UUID, all is read: it becomes a part of the hash.
+            if survey.has_uuid {
+                reader.briefs(BriefUse::Counting, &mut context, &mut briefs);
+            }
+            if shows_points {
+                slices.briefs_and_points(&briefs, &context.strings, &mut late);
+            } else {
+                slices.briefs(&briefs, &context.strings, &mut late);
+            }
+            survey.number = survey.number.saturating_add(briefs.len() as u32); // at most MOST_BRIEF
             if briefs.len() == MOST_BRIEF {
                 continue;
             }
             match reader.next(&mut context) {
                 Ok(Some(ref item)) => {
+                    if let Item::Trace(trace) = item {
+                        survey.has_uuid |= trace.uuid.is_some();
+                    }
+                    if !survey.has_uuid {
+                        survey.content.item(item);
+                    }
                     survey.item(item, &slices, wanted);
                     match item {
                         // Also instants and flows: their places are asked for later.
@@ -71,6 +98,16 @@ impl Survey {
     }
 
     fn item(&mut self, item: &Item<'_>, slices: &Slices, wanted: &Wanted) {
+        if let Item::Event(event) = item {
+            self.number = self.number.saturating_add(1);
+            if let EventKind::Flow { id, step, to_next: true, lasts } = event.kind
+                && wanted.has_table(TableId::Flow)
+            {
+                let change = Change::of(step, lasts);
+                let point = FlowPoint { flow: id, time: event.time, event: self.number, change };
+                self.to_next.add(event.track, point);
+            }
+        }
         match item {
             Item::Track(track) => self.owners.set(track),
             Item::Scheduling(scheduling) if wants_states(wanted) => self.timeline.add(scheduling),

@@ -21,7 +21,7 @@ pub(crate) struct LateEnd {
 
 /// The limit for the arguments of ends whose begin is not known yet, in bytes.
 pub(crate) const MOST_LATE: usize = 32 << 20;
-/// The limit for steps of flows that wait for their slice.
+/// The limit for steps of flows that wait for their slice, and for those that wait for the next one.
 pub(crate) const MOST_POINTS: usize = 1 << 20;
 
 impl FlowPoint {

@@ -197,3 +197,93 @@ fn what_is_no_trace_is_an_error() {
     let result = read(&mut json, &Wanted::everything(), tempfile::tempfile, &mut Rows::default());
     assert!(matches!(result, Err(hairline_tables::Error::Read(Error::UnknownFormat))));
 }
+
+/// The end of an async slice is written before its begin.
+#[test]
+fn events_of_a_track_that_several_threads_write_are_put_in_order() {
+    let text = r#"[{"name":"a","cat":"c","ph":"e","id":1,"ts":20,"pid":1,"tid":1},
+        {"name":"a","cat":"c","ph":"b","id":1,"ts":10,"pid":1,"tid":1}]"#;
+    for is_repeatable in [true, false] {
+        let wanted = Wanted::nothing().columns(TableId::Slice, &["start", "duration"]);
+        let (rows, summary) = rows_of(text, &wanted, is_repeatable);
+        assert_eq!(rows.0[&TableId::Slice], ["10000 10000"], "{is_repeatable}");
+        assert!(summary.left_out.is_empty(), "{:?}", summary.left_out);
+    }
+}
+
+/// As in trace_processor: a flow's end without `bp: "e"` leads to the next slice or instant of its thread.
+#[test]
+fn a_flow_leads_to_what_is_next_in_time_not_in_the_file() {
+    let next = |middle: &str| {
+        let text = format!(
+            r#"[{{"name":"a","ph":"X","ts":1,"dur":3,"pid":1,"tid":1}},
+            {{"name":"early","ph":"X","ts":20,"dur":3,"pid":1,"tid":2}},
+            {{"name":"f","ph":"s","id":7,"ts":2,"pid":1,"tid":1}},
+            {{"name":"f","ph":"f","id":7,"ts":10,"pid":1,"tid":2}},
+            {{"name":"late","ph":"X","ts":30,"dur":3,"pid":1,"tid":2}},{middle}
+            {{"name":"before","ph":"X","ts":5,"dur":1,"pid":1,"tid":2}}]"#
+        );
+        let wanted = Wanted::nothing()
+            .columns(TableId::Flow, &["slice_in"])
+            .columns(TableId::Slice, &["id", "name"])
+            .columns(TableId::Instant, &["id", "name"]);
+        let (mut all, summary) = rows_of(&text, &wanted, true);
+        assert!(summary.left_out.is_empty(), "{:?}", summary.left_out);
+        let [id] = &all.0[&TableId::Flow][..] else { panic!("one arrow") };
+        let id = format!("{id} ");
+        let named = [TableId::Slice, TableId::Instant].map(|table| all.0.remove(&table).unwrap_or_default());
+        named.concat().iter().find_map(|row| row.strip_prefix(&id)).map(str::to_owned)
+    };
+    assert_eq!(next("").as_deref(), Some("early"));
+    let instant = r#"{"name":"moment","ph":"i","ts":15,"pid":1,"tid":2,"s":"t"},"#;
+    assert_eq!(next(instant).as_deref(), Some("moment"));
+}
+
+#[test]
+fn a_flow_that_leads_to_nothing_is_counted() {
+    let text = r#"[{"name":"a","ph":"X","ts":1,"dur":3,"pid":1,"tid":1},
+        {"name":"f","ph":"s","id":7,"ts":2,"pid":1,"tid":1},
+        {"name":"f","ph":"f","id":7,"ts":10,"pid":1,"tid":1},
+        {"name":"f","ph":"f","id":7,"ts":11,"pid":1,"tid":1}]"#;
+    for is_repeatable in [true, false] {
+        let (all, summary) = rows_of(text, &Wanted::everything(), is_repeatable);
+        assert!(!all.0.contains_key(&TableId::Flow));
+        let loose = summary.left_out.iter().find(|(what, _)| what.contains("lead to no arrow"));
+        assert_eq!(loose.map(|(_, count)| count), Some(2), "{:?}", summary.left_out);
+    }
+}
+
+/// A name of 1 MB, and ten thousand times a value: 10 GB if each had its own.
+#[test]
+fn nested_values_with_a_long_name_take_little_memory() {
+    let (name, zeros) = ("x".repeat(1 << 20), "0,".repeat(9_999) + "0");
+    for (begin, end) in
+        [("{}", format!(r#"{{"{name}":[{zeros}]}}"#)), (&*format!(r#"{{"{name}":[{zeros}]}}"#), "{}".into())]
+    {
+        let text = format!(
+            r#"[{{"name":"a","ph":"B","ts":1,"pid":1,"tid":1,"args":{begin}}},
+            {{"name":"a","ph":"E","ts":2,"pid":1,"tid":1,"args":{end}}}]"#
+        );
+        let (all, summary) = rows_of(&text, &Wanted::nothing().columns(TableId::Arg, &["key"]), true);
+        assert_eq!(all.0[&TableId::Arg].len(), 10_000);
+        assert!(all.0[&TableId::Arg].iter().all(|key| key.len() == 1 << 10));
+        let cut = summary.left_out.iter().find(|(what, _)| what.contains("nested names"));
+        assert_eq!(cut.map(|(_, count)| count), Some(10_000), "{:?}", summary.left_out);
+    }
+}
+
+/// Ends whose begins do not come.
+#[test]
+fn arguments_of_ends_take_bounded_memory() {
+    let long = "x".repeat(1 << 20);
+    let end = |n: u32| {
+        format!(
+            r#"{{"name":"a","cat":"c","id":{n},"ph":"e","ts":{n},"pid":1,"tid":1,"args":{{"text":"{long}"}}}}"#
+        )
+    };
+    let text = format!("[{}]", (1..40).map(end).collect::<Vec<_>>().join(","));
+    let (_, summary) = rows_of(&text, &Wanted::nothing().table(TableId::Arg), true);
+    let count = |words: &str| summary.left_out.iter().find(|(what, _)| what.contains(words)).map(|(_, n)| n);
+    assert_eq!(count("have no memory"), Some(8), "{:?}", summary.left_out);
+    assert_eq!(count("but without a begin"), Some(31), "{:?}", summary.left_out);
+}

@@ -1,0 +1,176 @@
+//! A hash of what a trace says, which distinguishes traces without a UUID.
+//!
+//! It does not depend on which tables are wanted, and is the same in each version and on each machine: it is part of
+//! the paths of an export. It is no defence against a trace that was made to have another one's hash, so equal hashes
+//! are no proof that two traces are the same.
+
+use hairline_convert::{Event, EventKind, FlowStep, Item, SampleKind, StateChange, Track, TrackKind};
+use hairline_formats::Value;
+use hairline_formats::track_event::CounterValue;
+
+use crate::args;
+
+/// The hash so far.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Content(u64);
+
+impl Content {
+    pub(crate) fn value(self) -> u64 {
+        self.0
+    }
+
+    fn word(&mut self, word: u64) {
+        // The finaliser of splitmix64: each bit of a word changes half of the bits.
+        let mut z = (self.0.rotate_left(23) ^ word).wrapping_add(0x9e37_79b9_7f4a_7c15);
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        self.0 = z ^ (z >> 31);
+    }
+
+    fn int(&mut self, value: i64) {
+        self.word(value.cast_unsigned());
+    }
+
+    fn bytes(&mut self, bytes: &[u8]) {
+        self.word(bytes.len() as u64);
+        let (words, rest) = bytes.as_chunks::<8>();
+        words.iter().for_each(|word| self.word(u64::from_le_bytes(*word)));
+        if !rest.is_empty() {
+            let mut last = [0; 8];
+            last[..rest.len()].copy_from_slice(rest);
+            self.word(u64::from_le_bytes(last));
+        }
+    }
+
+    fn text(&mut self, text: &str) {
+        self.bytes(text.as_bytes());
+    }
+
+    /// Adds an item.
+    pub(crate) fn item(&mut self, item: &Item<'_>) {
+        match item {
+            Item::Event(event) => self.event(event),
+            Item::Track(track) => self.track(track),
+            Item::Loss(loss) => {
+                self.word(3);
+                self.int(loss.time.unwrap_or(0));
+                self.word(loss.events);
+            }
+            Item::Scheduling(scheduling) => scheduling.changes.iter().for_each(|change| self.change(change)),
+            Item::Sample(sample) => {
+                self.word(if sample.kind == SampleKind::OnCpu { 5 } else { 6 });
+                self.int(sample.time);
+                self.word(sample.pid);
+                self.word(sample.tid);
+                sample.stack.each(&mut |frame| {
+                    self.text(frame.function);
+                    self.word(frame.address);
+                });
+            }
+            Item::Trace(trace) => {
+                self.word(7);
+                self.text(trace.writer.unwrap_or(""));
+                trace.system.into_iter().flatten().for_each(|text| self.text(text));
+                for clock in trace.clocks {
+                    self.word(u64::from(clock.id));
+                    self.word(clock.time);
+                }
+            }
+            Item::Foreign { bytes, .. } => self.bytes(bytes),
+            _ => {}
+        }
+    }
+
+    fn event(&mut self, event: &Event<'_>) {
+        self.word(1);
+        self.int(event.time);
+        self.word(u64::from(event.track.0));
+        match event.kind {
+            EventKind::Begin => self.word(1),
+            EventKind::End => self.word(2),
+            EventKind::Complete { duration } => {
+                self.word(3);
+                self.int(duration);
+            }
+            EventKind::Instant => self.word(4),
+            EventKind::Counter(value) => self.counter(value),
+            EventKind::Flow { id, step, to_next, lasts } => {
+                let step = match step {
+                    FlowStep::Begin => 0,
+                    FlowStep::Step => 1,
+                    FlowStep::End => 2,
+                };
+                self.word(16 + step + 4 * u64::from(to_next) + 8 * u64::from(lasts));
+                self.word(id);
+            }
+            _ => self.word(0),
+        }
+        self.text(event.name.text);
+        event.categories.each(&mut |category| self.text(category.text));
+        for (track, value) in event.extra_counters {
+            self.word(u64::from(track.0));
+            self.counter(*value);
+        }
+        args::each(event, &mut |_, key, _, value| {
+            self.text(key);
+            self.argument(value);
+        });
+        if event.details.is_some() {
+            let details = event.details();
+            details.flows.iter().chain(details.ending_flows).for_each(|flow| self.word(*flow));
+            self.word(details.bound.map_or(0, |(flow, _)| flow));
+        }
+    }
+
+    fn counter(&mut self, value: CounterValue) {
+        match value {
+            CounterValue::Int(value) => self.int(value),
+            CounterValue::Double(value) => self.word(value.to_bits()),
+        }
+    }
+
+    fn argument(&mut self, value: &Value<'_>) {
+        match *value {
+            Value::Bool(value) => self.word(u64::from(value)),
+            Value::I64(value) => self.int(value),
+            Value::U64(value) | Value::Pointer(value) | Value::Koid(value) => self.word(value),
+            Value::F64(value) => self.word(value.to_bits()),
+            Value::Str(text) | Value::Interned { text, .. } => self.text(text),
+            Value::Blob(bytes) => self.bytes(bytes),
+            Value::Null | Value::Dict(_) | Value::Array(_) => {}
+        }
+    }
+
+    fn track(&mut self, track: &Track) {
+        self.word(2);
+        self.word(u64::from(track.id.0));
+        self.word(track.parent.map_or(0, |parent| u64::from(parent.0) + 1));
+        self.text(&track.name);
+        match &track.kind {
+            TrackKind::Process { pid, command_line } => {
+                self.word(*pid);
+                command_line.iter().for_each(|part| self.text(part));
+            }
+            TrackKind::Thread { pid, tid } => {
+                self.word(*pid);
+                self.word(*tid);
+            }
+            TrackKind::Async { id, .. } => self.word(*id),
+            TrackKind::Counter(about) => {
+                self.text(&about.unit_name);
+                self.text(&about.series);
+                self.int(about.multiplier);
+            }
+            _ => {}
+        }
+    }
+
+    fn change(&mut self, change: &StateChange) {
+        self.word(4);
+        self.int(change.time);
+        self.word(change.tid);
+        self.word(change.state as u64);
+        self.word(change.cpu.map_or(0, |cpu| u64::from(cpu) + 1));
+        self.text(change.name.as_deref().unwrap_or(""));
+    }
+}
