@@ -182,8 +182,14 @@ fn nothing_is_written_of_a_damaged_trace_and_all_before_the_end_of_a_cut_one() {
         let folder = tempfile::tempdir().expect("a folder");
         let folder = folder.path();
         let input = format!("in.{}", extension(format));
-        std::fs::write(folder.join(&input), &bytes[..bytes.len() / 2 + 3]).expect("half of it");
-        let cut = export(folder, &[&input]);
+        let half = |more: usize| {
+            std::fs::write(folder.join(&input), &bytes[..bytes.len() / 2 + more]).expect("half of it");
+            export(folder, &[&input])
+        };
+        let mut cut = half(3);
+        if cut.status.success() {
+            cut = half(4); // it was the end of a record, by chance
+        }
         assert_eq!(cut.status.code(), Some(1), "{format:?}: {}", stderr(&cut));
         let answers = ask(&folder.join("out"), &["select is_whole, events > 100 from trace"]);
         assert_eq!(serde_json::to_value(answers).expect("JSON"), serde_json::json!([[[false, true]]]));
