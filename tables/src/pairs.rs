@@ -43,11 +43,15 @@ pub(crate) struct Pairs {
 }
 
 /// Defects that change what tables show, with their words in reports.
-pub(crate) const DEFECTS: [(Defect, &str); 6] = [
+pub(crate) const DEFECTS: [(Defect, &str); 7] = [
     (Defect::EndWithoutBegin, "ends without a begin, without effect"),
     (Defect::EndsBeforeBegin, "slices that end before their begin, with duration 0"),
     (Defect::Overlaps, "slices that overlap others of their track, which have no parent"),
     (Defect::Late, "events that come too late to be put in order, so that slices around them may be untrue"),
+    (
+        Defect::AfterInner,
+        "complete slices that came after more slices inside them than are kept: these have no parent",
+    ),
     (Defect::TooDeep, "slices with more than 512 levels around or inside them, without these"),
     (Defect::TooManyOpen, "slices that begin while 524,288 are open, left out"),
 ];
