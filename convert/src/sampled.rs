@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::hash::Hash;
 
 use hairline_formats::truncate_utf8;
 
@@ -11,9 +12,9 @@ use crate::{Item, Sample, SampleKind, StackFrame, Symbols};
 /// The limit for samples, 16 bytes each.
 const MOST_SAMPLES: usize = 1 << 22;
 /// The limit for different stacks, some 60 bytes each.
-const MOST_NODES: usize = 1 << 20;
+const MOST_STACKS: u32 = 1 << 20;
 /// The limit for symbols and modules.
-const MOST_SYMBOLS: usize = 1 << 20;
+const MOST_SYMBOLS: u32 = 1 << 20;
 /// The limit for frames of one stack: the outermost ones, and the innermost.
 const MOST_FRAMES: usize = 512;
 /// The limit for the names of functions and modules together, and the bytes that are kept of one.
@@ -32,12 +33,9 @@ pub struct Samples {
     /// By process and thread.
     on_cpu: HashMap<(u64, u64), Vec<(i64, StackId)>>,
     off_cpu: HashMap<(u64, u64), Vec<(i64, StackId)>>,
-    nodes: Vec<Node>,
-    steps: HashMap<(Option<StackId>, u32), StackId>,
-    frames: Vec<FrameKey>,
-    frame_ids: HashMap<FrameKey, u32>,
-    modules: HashMap<(StringId, Box<[u8]>), u32>,
-    module_names: Vec<StringId>,
+    stacks: Numbered<Stack>,
+    frames: Numbered<Frame>,
+    modules: Numbered<Module>,
     symbols: HashMap<(u32, u64), Box<[StringId]>>,
     texts: Texts,
     count: usize,
@@ -45,10 +43,57 @@ pub struct Samples {
     pub left_out: u64,
 }
 
+/// Different values, numbered from 0 in the order in which they came.
 #[derive(Debug)]
-struct Node {
+struct Numbered<T> {
+    numbers: HashMap<T, u32>,
+    values: Vec<T>,
+}
+
+impl<T> Default for Numbered<T> {
+    fn default() -> Self {
+        Self { numbers: HashMap::new(), values: Vec::new() }
+    }
+}
+
+impl<T: Clone + Eq + Hash> Numbered<T> {
+    /// Returns the number of a value; `None` if it is new and there are `most` values already.
+    fn number(&mut self, value: T, most: u32) -> Option<u32> {
+        if let Some(known) = self.numbers.get(&value) {
+            return Some(*known);
+        }
+        let number = u32::try_from(self.values.len()).ok().filter(|number| *number < most)?;
+        self.values.push(value.clone());
+        self.numbers.insert(value, number);
+        Some(number)
+    }
+
+    /// Returns the value with a number that [`number`](Self::number) gave.
+    fn get(&self, number: u32) -> &T {
+        &self.values[number as usize]
+    }
+}
+
+/// A frame, and the stack of its callers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Stack {
     below: Option<StackId>,
     frame: u32,
+}
+
+/// A function in a module. Inlined functions share an address, so the name is a part of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Frame {
+    function: StringId,
+    module: u32,
+    address: u64,
+}
+
+/// A program or library.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Module {
+    path: StringId,
+    build_id: Box<[u8]>,
 }
 
 /// The names of functions and modules.
@@ -66,13 +111,6 @@ impl Texts {
     fn number(&mut self, name: &str) -> Option<StringId> {
         self.0.number(truncate_utf8(name, MOST_NAME))
     }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct FrameKey {
-    function: StringId,
-    module: u32,
-    address: u64,
 }
 
 impl Samples {
@@ -118,51 +156,23 @@ impl Samples {
     }
 
     fn step(&mut self, below: Option<StackId>, frame: u32) -> Option<StackId> {
-        if let Some(known) = self.steps.get(&(below, frame)) {
-            return Some(*known);
-        }
-        if self.nodes.len() >= MOST_NODES {
-            return None;
-        }
-        let id = StackId(self.nodes.len() as u32); // at most MOST_NODES
-        self.nodes.push(Node { below, frame });
-        self.steps.insert((below, frame), id);
-        Some(id)
+        self.stacks.number(Stack { below, frame }, MOST_STACKS).map(StackId)
     }
 
     fn frame(&mut self, frame: &StackFrame<'_>) -> Option<u32> {
         let module = self.module(frame.module, frame.build_id)?;
-        // Inlined functions share an address, so the name is part of the key.
-        let key = FrameKey { function: self.texts.number(frame.function)?, module, address: frame.address };
-        if let Some(id) = self.frame_ids.get(&key) {
-            return Some(*id);
-        }
-        if self.frames.len() >= MOST_NODES {
-            return None;
-        }
-        let id = self.frames.len() as u32;
-        self.frames.push(key);
-        self.frame_ids.insert(key, id);
-        Some(id)
+        let function = self.texts.number(frame.function)?;
+        self.frames.number(Frame { function, module, address: frame.address }, MOST_STACKS)
     }
 
     fn module(&mut self, path: &str, build_id: &[u8]) -> Option<u32> {
         let path = self.texts.number(path)?;
-        let key = (path, build_id[..build_id.len().min(MOST_BUILD_ID)].into());
-        if let Some(id) = self.modules.get(&key) {
-            return Some(*id);
-        }
-        if self.module_names.len() >= MOST_SYMBOLS {
-            return None;
-        }
-        let id = self.module_names.len() as u32;
-        self.module_names.push(path);
-        self.modules.insert(key, id);
-        Some(id)
+        let build_id = build_id[..build_id.len().min(MOST_BUILD_ID)].into();
+        self.modules.number(Module { path, build_id }, MOST_SYMBOLS)
     }
 
     fn symbols(&mut self, symbols: &Symbols<'_>) {
-        if self.symbols.len() >= MOST_SYMBOLS {
+        if self.symbols.len() >= MOST_SYMBOLS as usize {
             return;
         }
         let Some(module) = self.module(symbols.module, symbols.build_id) else { return };
@@ -227,8 +237,8 @@ impl Samples {
     #[must_use]
     pub fn build_id(&self, file: &str) -> Option<&[u8]> {
         let is_it = |path: StringId| self.text(path).rsplit('/').next() == Some(file);
-        let known = self.modules.keys().filter(|(path, id)| is_it(*path) && !id.is_empty());
-        known.map(|(_, id)| &**id).min()
+        let known = self.modules.values.iter().filter(|module| is_it(module.path));
+        known.map(|module| &*module.build_id).filter(|id| !id.is_empty()).min()
     }
 
     /// The names of the functions of a stack, the outermost first.
@@ -237,16 +247,16 @@ impl Samples {
         let mut frames = Vec::new();
         let mut next = Some(stack);
         while let Some(StackId(id)) = next {
-            let node = &self.nodes[id as usize];
-            frames.push(node.frame);
-            next = node.below;
+            let Stack { below, frame } = *self.stacks.get(id);
+            frames.push(frame);
+            next = below;
         }
         frames.iter().rev().flat_map(|frame| self.frame_names(*frame)).collect()
     }
 
     /// The function of a frame, with the functions that are inlined in it.
     fn frame_names(&self, frame: u32) -> Vec<Cow<'_, str>> {
-        let FrameKey { function, module, address } = self.frames[frame as usize];
+        let Frame { function, module, address } = *self.frames.get(frame);
         let function = self.text(function);
         if !function.is_empty() {
             return vec![function.into()];
@@ -254,7 +264,7 @@ impl Samples {
         match self.symbols.get(&(module, address)) {
             Some(names) if !names.is_empty() => names.iter().map(|name| self.text(*name).into()).collect(),
             _ => {
-                let path = self.text(self.module_names[module as usize]);
+                let path = self.text(self.modules.get(module).path);
                 let file = path.rsplit('/').next().filter(|file| !file.is_empty()).unwrap_or("?");
                 vec![format!("{file}+{address:#x}").into()]
             }
@@ -268,7 +278,7 @@ impl Samples {
     /// The innermost function of a stack.
     #[must_use]
     pub fn leaf(&self, stack: StackId) -> String {
-        let frame = self.nodes[stack.0 as usize].frame;
+        let Stack { frame, .. } = *self.stacks.get(stack.0);
         self.frame_names(frame).pop().map_or_else(String::new, Cow::into_owned)
     }
 }

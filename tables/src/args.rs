@@ -266,27 +266,18 @@ pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::batch::{Batch, Data};
+    use crate::batch::Data;
     use crate::wanted::Wanted;
-
-    struct Last(Option<Batch>);
-
-    impl Sink for Last {
-        fn batch(&mut self, batch: Batch) -> io::Result<()> {
-            self.0 = Some(batch);
-            Ok(())
-        }
-    }
 
     #[test]
     fn the_empty_text_is_a_value() {
         let mut rows = Rows::new(TableId::Arg, &Wanted::nothing().table(TableId::Arg));
-        let (owner, mut last) = (ArgOwner { time: 1, table: TableId::Slice, id: 1 }, Last(None));
+        let (owner, mut batches) = (ArgOwner { time: 1, table: TableId::Slice, id: 1 }, Vec::new());
         for value in [Value::Str(""), Value::Interned { iid: 5, text: "" }, Value::Null] {
-            put(owner, ("name", "name", None), &value, &mut rows, &mut last).expect("a row");
+            put(owner, ("name", "name", None), &value, &mut rows, &mut batches).expect("a row");
         }
-        rows.flush(&mut last).expect("a batch");
-        let texts = last.0.and_then(|mut batch| batch.columns[arg::text_value].take()).expect("texts");
+        rows.flush(&mut batches).expect("a batch");
+        let texts = batches.pop().and_then(|mut batch| batch.columns[arg::text_value].take()).expect("texts");
         assert_eq!(texts.is_valid, [true, true, false]);
         let Data::Text { codes, texts } = texts.data else { panic!("a text") };
         assert_eq!((texts.get(codes[0]), texts.get(codes[1])), ("", ""));

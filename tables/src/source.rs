@@ -31,6 +31,14 @@ pub trait Sink {
     fn batch(&mut self, batch: Batch) -> io::Result<()>;
 }
 
+/// Keeps all batches: for traces whose tables fit in memory.
+impl Sink for Vec<Batch> {
+    fn batch(&mut self, batch: Batch) -> io::Result<()> {
+        self.push(batch);
+        Ok(())
+    }
+}
+
 /// Why a trace was not read, or only partly. Batches that a sink has are then of no use.
 #[derive(Debug)]
 #[non_exhaustive]

@@ -58,17 +58,6 @@ fn instants_between_events_that_are_out_of_order_are_sorted_too() {
     assert_eq!((summary.rows[TableId::Slice as usize], summary.rows[TableId::Instant as usize]), (2, 70_000));
 }
 
-/// The last batch of a table.
-#[derive(Default)]
-struct Last(Option<Batch>);
-
-impl Sink for Last {
-    fn batch(&mut self, batch: Batch) -> io::Result<()> {
-        self.0 = Some(batch);
-        Ok(())
-    }
-}
-
 // thread 9   |runs ........ 3000|        |runs ...
 // slice         |1200 ... 2200|
 #[test]
@@ -94,10 +83,13 @@ fn what_a_thread_did_during_a_slice_is_not_guessed_if_its_states_may_still_come(
     switch(&mut trace, 4_000, 10, 9);
     for (is_repeatable, expected) in [(true, Some(1_000)), (false, None)] {
         let wanted = Wanted::nothing().columns(TableId::Slice, &["running"]);
-        let mut last = Last::default();
+        let mut batches = Vec::new();
         let mut source = Packets(trace.clone(), is_repeatable);
-        let summary = read(&mut source, &wanted, tempfile::tempfile, &mut last).expect("a trace");
-        let running = last.0.and_then(|batch| batch.columns.into_iter().flatten().next()).expect("a column");
+        let summary = read(&mut source, &wanted, tempfile::tempfile, &mut batches).expect("a trace");
+        let running = batches
+            .pop()
+            .and_then(|batch: Batch| batch.columns.into_iter().flatten().next())
+            .expect("a column");
         let Data::Int(values) = &running.data else { panic!("numbers") };
         let is_known = running.is_valid.first() != Some(&false);
         assert_eq!(is_known.then(|| values[0]), expected);
