@@ -116,7 +116,7 @@ fn threads_that_outnumber_the_chunks_do_not_starve_each_other() {
     const ROUNDS: i64 = 3;
     // With CPU times, ends are longer and take another path.
     for (format, is_detailed) in FORMATS.into_iter().flat_map(|f| [(f, false), (f, true)]) {
-        let patient = Overflow::Block(Duration::from_secs(20));
+        let patient = Overflow::Block(Duration::from_secs(600));
         let detail = |b: SessionBuilder| b.thread_time(is_detailed).source_locations(is_detailed);
         let trace = record_with(
             format,

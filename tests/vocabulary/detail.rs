@@ -153,7 +153,7 @@ fn records_with_places_and_cpu_times_end_chunks_of_any_fill() {
     let text = "0123456789".repeat(6);
     for format in FORMATS {
         let small = |b: hairline::SessionBuilder| b.chunk_size(4096).buffer_size(1 << 20);
-        let patient = Overflow::Block(Duration::from_secs(20));
+        let patient = Overflow::Block(Duration::from_secs(600));
         let trace = record_with(
             format,
             |b| small(b).overflow(patient).source_locations(true).thread_time(true),
