@@ -69,11 +69,11 @@ extern "C" fn fork_in_handler(_: libc::c_int) {
     }
 }
 
-/// Children of handlers that have ended, and how many of them ended otherwise than with 0.
+/// Children of handlers that have ended, and the status of the last that ended otherwise than with 0.
 #[derive(Default)]
 struct Reaped {
     all: u64,
-    badly: u64,
+    bad_status: libc::c_int,
 }
 
 impl Reaped {
@@ -84,7 +84,9 @@ impl Reaped {
         // SAFETY: `status` is valid.
         while unsafe { libc::waitpid(-1, &raw mut status, libc::WNOHANG) } > 0 {
             self.all += 1;
-            self.badly += u64::from(status != 0);
+            if status != 0 {
+                self.bad_status = status;
+            }
         }
     }
 }
@@ -114,7 +116,7 @@ pub(crate) fn fork_in_signal_handlers(output: &str) {
         reaped.take();
     }
     let forked = FORKED_IN_HANDLER.load(Ordering::Relaxed);
-    assert_eq!((reaped.all, reaped.badly), (forked, 0), "children that ended, and how many of them badly");
+    assert_eq!((reaped.all, reaped.bad_status), (forked, 0), "children that ended, and a bad status");
     let summary = session.stop().expect("no error");
     println!("{recorded} {}", summary.lost.total());
 }

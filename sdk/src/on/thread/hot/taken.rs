@@ -2,6 +2,8 @@
 
 #![allow(unsafe_code)] // stores into the chunk
 
+use std::sync::atomic::{Ordering, compiler_fence};
+
 use hairline_shm::abi::CHUNK_HEADER_SIZE;
 use hairline_shm::{ChunkHeader, Commit, Lease};
 
@@ -27,6 +29,19 @@ pub(crate) struct Taken {
     pub(crate) chunk: *mut ChunkHeader,
 }
 
+/// Returns the lease's chunk. Call it before the epoch is compared.
+///
+/// A signal handler may fork at any step, and the child goes on here with a lease whose memory the fork has
+/// wiped. If it finds the epoch, it has read the chunk before the fork, so the chunk is not null. An end reads
+/// the note of its begin there before it looks at anything else.
+#[inline(always)]
+fn chunk_before_epoch(lease: &Lease) -> *mut ChunkHeader {
+    let chunk = lease.chunk();
+    // The handler runs on this thread: the order in the code is all that is needed.
+    compiler_fence(Ordering::SeqCst);
+    chunk
+}
+
 impl Hot {
     /// Takes the chunk writer for a record of the session with `epoch`. `session` reads the lease's epoch, or
     /// its epoch for ends. Returns `None` if the two differ or the thread is busy; nothing has changed then.
@@ -45,12 +60,13 @@ impl Hot {
             return None;
         }
         lease.set_busy(true);
+        let chunk = chunk_before_epoch(lease);
         if session(lease) != number {
             lease.set_busy(false);
             return None;
         }
         fence_constants(); // `epoch` was read from a callsite's word
-        Some(Taken { lease, chunk: lease.chunk() })
+        Some(Taken { lease, chunk })
     }
 
     /// Takes the chunk writer for a begin or an instant at the callsite, and returns the callsite's epoch
@@ -63,6 +79,7 @@ impl Hot {
             return None;
         }
         lease.set_busy(true);
+        let chunk = chunk_before_epoch(lease);
         // The word again: the caller's copy would have to be saved while the thread-local is found.
         let word = callsite.word();
         let Some(epoch) = (word == lease.epoch()).then(|| Epoch::from_raw(word)).flatten() else {
@@ -70,7 +87,7 @@ impl Hot {
             return None;
         };
         fence_constants();
-        Some((Taken { lease, chunk: lease.chunk() }, epoch))
+        Some((Taken { lease, chunk }, epoch))
     }
 
     /// Returns whether the callsite's strings have been written on this sequence.
