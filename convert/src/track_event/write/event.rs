@@ -3,8 +3,8 @@
 use hairline_formats::Value;
 use hairline_formats::proto::{put_message, put_str, put_uint};
 use hairline_formats::track_event::{
-    self as te, CounterValue, EventType, InternedKind, LegacyEvent, LegacyId, Location, LogMessage, Name,
-    SequenceId, TrackUuid, fields::track_event, put_named,
+    self as te, CounterValue, EventType, InternedKind, LegacyEvent, LegacyId, Name, SequenceId, TrackUuid,
+    fields::track_event, put_named,
 };
 
 use crate::nesting::BESIDE;
@@ -199,12 +199,7 @@ impl State {
         }
         let details = event.details();
         let location = details.location.map(|at| sequence.location(out, locations, at));
-        let log = details.log.map(|log| {
-            let body_iid = sequence.log_body(out, log.body);
-            let tag = log.tag.map(|tag| sequence.location(out, locations, tag));
-            let source_location_iid = if let Some(Location::Iid(iid)) = tag { iid } else { 0 };
-            LogMessage { body_iid, priority: log.priority, source_location_iid }
-        });
+        let log = details.log.map(|log| sequence.log_message(out, locations, log));
         let (timestamp, clock_id) = sequence.timestamp(time);
         let legacy = legacy_event(event, form.legacy);
         let packet = te::Event {

@@ -3,11 +3,11 @@
 use std::collections::{HashMap, hash_map::Entry};
 
 use hairline_formats::track_event::{
-    self as te, Interned, InternedKind, Location, Name, SequenceId, SequenceStart, SourceLocation, TrackUuid,
-    fields::clock,
+    self as te, Interned, InternedKind, Location, LogMessage, Name, SequenceId, SequenceStart,
+    SourceLocation, TrackUuid, fields::clock,
 };
 
-use crate::{StringId, Strings, Text};
+use crate::{Log, StringId, Strings, Text};
 
 /// The ids that were emitted on a sequence, one bit each.
 #[derive(Debug, Default)]
@@ -121,8 +121,8 @@ impl Sequence {
         }
     }
 
-    /// The timestamp for a time on the incremental clock. `None` if the state is not valid, or the time is before
-    /// the last one.
+    /// The timestamp for a time on the incremental clock. `None` if the state is not valid, or the time is
+    /// before the last one.
     #[inline]
     pub(super) fn since_last(&self, time: u64) -> Option<u64> {
         time.checked_sub(self.last).filter(|_| self.is_valid)
@@ -170,8 +170,21 @@ impl Sequence {
         self.names_shown_otherwise += u64::from(of_argument.contains(['.', '[', ']']));
     }
 
+    /// Writes a log message's text and the place that its tag shows, and returns the message.
+    pub(super) fn log_message(
+        &mut self,
+        out: &mut Vec<u8>,
+        locations: &mut Locations,
+        log: Log<'_>,
+    ) -> LogMessage {
+        let body_iid = self.log_body(out, log.body);
+        let tag = log.tag.map(|tag| self.location(out, locations, tag));
+        let source_location_iid = if let Some(Location::Iid(iid)) = tag { iid } else { 0 };
+        LogMessage { body_iid, priority: log.priority, source_location_iid }
+    }
+
     /// Emits the text of a log message, and returns its id, which is used once.
-    pub(super) fn log_body(&mut self, out: &mut Vec<u8>, name: &str) -> u64 {
+    fn log_body(&mut self, out: &mut Vec<u8>, name: &str) -> u64 {
         self.log_bodies += 1;
         te::interned(
             out,
