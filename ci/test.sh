@@ -19,9 +19,11 @@ step_judge() {      # Perfetto's trace_processor, which the tests ask about ever
   node tests/oracle/judge.mjs </dev/null
 }
 
-step_format() {     # rustfmt has nothing to change, and no trace was committed
+step_format() {     # rustfmt has nothing to change, comments are not too wide, and no trace was committed
   cargo fmt --all --check
   ! git ls-files -z | xargs -0 du --threshold=1M -- 2>/dev/null | grep . || return 1
+  # rustfmt leaves comments as they are. Diagrams, tables, code and addresses may be wider than 110 columns.
+  ! git grep -hE '^ *//.{109}' -- '*.rs' | grep -E '.{111}' | grep -vE '[|=]|->|https?:|[^ ]  +[^ ]' | grep . || return 1
 }
 
 step_lint() {       # the files form layers; clippy has nothing to say: all features, and those a user has by default

@@ -5,8 +5,8 @@
 //! HAIRLINE=pipeline.fxt cargo run --release --example pipeline -- FOLDER
 //! ```
 //!
-//! The answer is the same with tracing and without. The last line says how many scopes the program entered, by its
-//! own count, to be compared with the slices in the trace.
+//! The answer is the same with tracing and without. The last line says how many scopes the program entered,
+//! by its own count, to be compared with the slices in the trace.
 
 use std::collections::HashMap;
 use std::error::Error;

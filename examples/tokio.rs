@@ -4,8 +4,8 @@
 //! HAIRLINE=tokio.pftrace cargo run --release --features tokio --example tokio
 //! ```
 //!
-//! Requests come in bursts. In the middle, two tasks sleep without `await`, one on each worker thread: until they
-//! return, nothing else is polled, and the queue grows.
+//! Requests come in bursts. In the middle, two tasks sleep without `await`, one on each worker thread: until
+//! they return, nothing else is polled, and the queue grows.
 //!
 //! | in the trace | from |
 //! |---|---|

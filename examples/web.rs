@@ -4,8 +4,8 @@
 //! HAIRLINE=web.pftrace cargo run --release --features web --example web -- [REQUESTS]
 //! ```
 //!
-//! A load loop in the same program sends the requests, 1,000 by default, over several connections at once; then the
-//! server is shut down. Without HAIRLINE nothing is recorded, and the answers are the same.
+//! A load loop in the same program sends the requests, 1,000 by default, over several connections at once;
+//! then the server is shut down. Without HAIRLINE nothing is recorded, and the answers are the same.
 //!
 //! ```text
 //! request                       from the middleware to the response

@@ -1,4 +1,5 @@
-//! More strings than FXT can number: 32,767. A process counts all that it has ever used, so this has one of its own.
+//! More strings than FXT can number: 32,767. A process counts all that it has ever used, so this has one of
+//! its own.
 
 use hairline::{
     Flow, Track, interned, scope, trace_async, trace_begin, trace_counter, trace_end, trace_instant,

@@ -39,7 +39,8 @@ fn shows(events: &[Event<'_>], sql: &str, expected: &[&str]) {
     assert_eq!(found.lines().collect::<Vec<_>>(), expected);
 }
 
-/// The importer's times are floating point numbers, exact up to 2^51 ns, which is 26 days; those since 1970 are up to 0.1 us off.
+/// The importer's times are floating point numbers, exact up to 2^51 ns, which is 26 days; those since 1970
+/// are up to 0.1 us off.
 #[test]
 fn slices_have_their_times_to_the_nanosecond() {
     use Phase::{Begin, Complete, End};

@@ -1,5 +1,5 @@
-//! An allocator that records events: they come from inside of everything that allocates, this library too. None may wait for a
-//! lock that its own thread holds, and none may be lost without a count.
+//! An allocator that records events: they come from inside of everything that allocates, this library too.
+//! None may wait for a lock that its own thread holds, and none may be lost without a count.
 
 #![allow(unsafe_code)] // a global allocator
 
@@ -124,7 +124,8 @@ fn assert_shown(path: &Path, shown: u64) {
     assert_eq!(verdict.results[0].text(), format!("{shown}\t0"), "{}", path.display());
 }
 
-// threads that outnumber the chunks: the writer thread, whose allocations are traced too, takes chunks from those that are idle
+// threads that outnumber the chunks: the writer thread, whose allocations are traced too, takes chunks from
+// those that are idle
 #[test]
 fn events_of_the_writer_threads_own_allocations_do_not_wait_for_it() {
     const THREADS: u64 = 150;

@@ -1,5 +1,5 @@
-//! Costs that are paid once or rarely: the start of a session, a program that ends at once, the first event of
-//! a thread and of a callsite, the next chunk, the first pass over the ring, an event without room.
+//! Costs that are paid once or rarely: the start of a session, a program that ends at once, the first event
+//! of a thread and of a callsite, the next chunk, the first pass over the ring, an event without room.
 
 use std::hint::black_box;
 use std::path::Path;

@@ -13,9 +13,9 @@ use crate::transfer::{self, Transfer};
 /// The first bytes decide the input's format, compressed with gzip, zstd, xz or zip or not. The name decides
 /// the output's format. JSON holds times of less than 26 days exactly: if the first event is later (times
 /// since 1970 are), the output's times begin at about one day, and `otherData.timeOffsetNs` has the rest,
-/// which this command adds again when it reads the file. Such a move, and data that the format cannot express and
-/// that is written in the nearest form, are counted on stderr. The output appears when it is complete; the
-/// input does not change. If the input ends early, its valid part is converted, and the exit code is 1.
+/// which this command adds again when it reads the file. Such a move, and data that the format cannot express
+/// and that is written in the nearest form, are counted on stderr. The output appears when it is complete;
+/// the input does not change. If the input ends early, its valid part is converted, and the exit code is 1.
 ///
 /// OUT.otlp and OUT.otlp.json are OTLP, which OpenTelemetry's collector and its backends take. Each slice
 /// becomes a span, with its arguments as attributes, its instants and messages as events, and its flows as

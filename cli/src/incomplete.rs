@@ -1,8 +1,8 @@
 //! Incomplete files, which are removed if the user ends this process.
 //!
-//! The process has one set of them and one handler of signals, however many files it writes. The handler holds the
-//! set's lock until the process has ended, and files are created under the lock: so no file can appear after the
-//! handler has removed all.
+//! The process has one set of them and one handler of signals, however many files it writes. The handler
+//! holds the set's lock until the process has ended, and files are created under the lock: so no file can
+//! appear after the handler has removed all.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -15,8 +15,8 @@ use crate::platform;
 
 static PATHS: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
-/// Has the effect that the end of this process removes a file, until it is dropped: after the file got its name, or
-/// was removed.
+/// Has the effect that the end of this process removes a file, until it is dropped: after the file got its
+/// name, or was removed.
 #[derive(Debug)]
 pub(crate) struct Removal(PathBuf);
 

@@ -88,8 +88,8 @@ impl TrackNames {
         self.tid(track).filter(|tid| !self.shared.contains(tid))
     }
 
-    /// Also takes the thread ids for shared of which an earlier reading of the trace has shown it: a thread of
-    /// another process may be described late.
+    /// Also takes the thread ids for shared of which an earlier reading of the trace has shown it: a thread
+    /// of another process may be described late.
     pub(crate) fn know_shared(&mut self, earlier: &Self) {
         self.shared.extend(&earlier.shared);
     }

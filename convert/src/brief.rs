@@ -1,5 +1,5 @@
-//! Events in brief. A reader decodes many at once, without their texts, and a command that pairs, counts or writes
-//! them takes many at once.
+//! Events in brief. A reader decodes many at once, without their texts, and a command that pairs, counts or
+//! writes them takes many at once.
 
 use crate::{Categories, Event, EventKind, StringId, Strings, TrackId};
 
@@ -34,8 +34,8 @@ pub enum BriefKind {
 /// Which events a reader gives in brief.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BriefUse {
-    /// All whose slices and times are said: for who pairs and counts events. Their arguments and the values of
-    /// counters are left out.
+    /// All whose slices and times are said: for who pairs and counts events. Their arguments and the values
+    /// of counters are left out.
     Counting,
     /// Only those of which a [`BriefEvent`] says everything.
     Writing,
@@ -51,7 +51,8 @@ impl BriefEvent {
         id?.0.checked_add(1)
     }
 
-    /// The whole event, if the reader was asked for those to [write](BriefUse::Writing). `None` for a counter value.
+    /// The whole event, if the reader was asked for those to [write](BriefUse::Writing). `None` for a counter
+    /// value.
     #[inline(always)] // as `number`
     #[must_use]
     pub fn event<'a>(&self, strings: &'a Strings) -> Option<Event<'a>> {

@@ -49,8 +49,8 @@ pub enum Item<'a> {
     Sample(Sample<'a>),
     /// Names for an address of stack samples. May follow the samples.
     Symbols(Symbols<'a>),
-    /// Data that the reader has understood, and that is part of later items. A writer of its format copies it,
-    /// other writers ignore it.
+    /// Data that the reader has understood, and that is part of later items. A writer of its format copies
+    /// it, other writers ignore it.
     Copied(Copied<'a>),
     /// Data that only its own format can express. A writer of the same format may copy it; other writers
     /// count it.

@@ -24,8 +24,8 @@ pub trait TraceReader {
     fn next<'s>(&'s mut self, context: &'s mut Context) -> Result<Option<Item<'s>>, Error>;
 
     /// Reads the events that come next, up to the first one that has no [`BriefEvent`] for this use: at most
-    /// [`MOST_BRIEF`](crate::MOST_BRIEF), and maybe none, as at the end. [`next`](Self::next) returns what follows. It
-    /// would have returned an item for each of these events too.
+    /// [`MOST_BRIEF`](crate::MOST_BRIEF), and maybe none, as at the end. [`next`](Self::next) returns what
+    /// follows. It would have returned an item for each of these events too.
     ///
     /// ```
     /// use hairline_convert::{BriefUse, Context, TraceReader, TrackEventReader};

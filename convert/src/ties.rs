@@ -74,8 +74,8 @@ impl Ties {
 }
 
 impl Tie {
-    /// `is_apart`: other events are between it and the earlier ones, so waiting points of flows are not written
-    /// before it.
+    /// `is_apart`: other events are between it and the earlier ones, so waiting points of flows are not
+    /// written before it.
     fn add(&mut self, rank: Rank, is_apart: bool) -> bool {
         let place = rank.min(Rank::Other);
         let is_first = place < self.latest || is_apart && self.has_flow && rank != Rank::Flow;

@@ -348,8 +348,8 @@ impl Thread {
         match index.checked_sub(1) {
             Some(_) if index == self.changes.len() && self.until.is_some() => None,
             Some(before) => Some(self.changes[before].state).filter(|state| *state != RunState::Dead),
-            // The first change of a thread that ran is that it leaves its processor. When it came there is not
-            // in the trace, so that was before the trace has changes.
+            // The first change of a thread that ran is that it leaves its processor. When it came there is
+            // not in the trace, so that was before the trace has changes.
             None => {
                 let first = self.changes.first().filter(|_| time >= self.begin)?;
                 let ran = !first.is_wakeup && first.cpu != NO_CPU && !first.state.is_running();

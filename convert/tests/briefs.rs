@@ -137,8 +137,8 @@ impl SliceSink for Told {
     }
 }
 
-/// Reads a trace, with events in brief where that is possible, or all as items. Returns what is told of its events or
-/// slices, and how many events came in brief.
+/// Reads a trace, with events in brief where that is possible, or all as items. Returns what is told of its
+/// events or slices, and how many events came in brief.
 fn told(trace: &[u8], wanted: BriefUse, in_brief: bool) -> (Told, usize) {
     let (mut told, mut context, mut slices, mut all) = (Told::default(), Context::new(), Slices::new(), 0);
     let Ok(mut reader) = open(trace, None) else { return (told, 0) };

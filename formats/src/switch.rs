@@ -1,5 +1,5 @@
-//! One side of a context switch: how a thread that comes, goes or is woken is written when the other thread is
-//! unknown.
+//! One side of a context switch: how a thread that comes, goes or is woken is written when the other thread
+//! is unknown.
 
 use crate::fxt::{self, PutWords, StringRef};
 use crate::track_event::{SequenceId, TaskState, TaskStateEvent, Waking, task_state, waking};

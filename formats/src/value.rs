@@ -17,8 +17,8 @@ pub enum Value<'a> {
     F64(f64),
     /// Text.
     Str(&'a str),
-    /// Interned text: in TrackEvent an [`AnnotationText`](crate::track_event::InternedKind::AnnotationText), in
-    /// FXT the index of a String record. An id above the largest FXT index is written inline.
+    /// Interned text: in TrackEvent an [`AnnotationText`](crate::track_event::InternedKind::AnnotationText),
+    /// in FXT the index of a String record. An id above the largest FXT index is written inline.
     Interned {
         /// The id on the sequence, from 1.
         iid: u64,

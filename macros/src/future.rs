@@ -15,7 +15,8 @@ use crate::tokens::{fill_in, is, is_punct, words};
 const LIFE: &str = "__async { __crate::__hairline_life!(__category, __name __arguments)\
                     .wrap(__async { __output __block }).await }";
 
-/// Returns the body with a life around the async block at its end. `None` if the body ends with something else.
+/// Returns the body with a life around the async block at its end. `None` if the body ends with something
+/// else.
 pub(crate) fn around_async_block(body: &TokenStream, parts: &[(&str, TokenStream)]) -> Option<TokenStream> {
     let mut tokens: Vec<TokenTree> = body.clone().into_iter().collect();
     let last = match tokens.pop() {

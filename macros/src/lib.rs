@@ -42,10 +42,10 @@ use crate::tokens::{fill_in, words};
 /// and `impl Trait`. Early returns, `?` and panics end the slice. An `async` function is recorded from its
 /// first poll, as `TraceFuture::traced` records a future.
 ///
-/// So is a function that is not `async` and ends with `async move { .. }` or `Box::pin(async move { .. })`: the
-/// methods that `async-trait` makes. Another function with `-> impl Future` or `-> Pin<Box<dyn Future>>` is
-/// recorded from the call to the end of its future, if its body has neither `return` nor `?`; else the slice is
-/// that of the call, which makes the future. A future in a box is then in a second box.
+/// So is a function that is not `async` and ends with `async move { .. }` or `Box::pin(async move { .. })`:
+/// the methods that `async-trait` makes. Another function with `-> impl Future` or `-> Pin<Box<dyn Future>>`
+/// is recorded from the call to the end of its future, if its body has neither `return` nor `?`; else the
+/// slice is that of the call, which makes the future. A future in a box is then in a second box.
 #[proc_macro_attribute]
 pub fn trace(attribute: TokenStream, item: TokenStream) -> TokenStream {
     match expand(attribute, item.clone()) {

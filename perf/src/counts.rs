@@ -54,8 +54,8 @@ impl Counts {
         self.has_all_threads
     }
 
-    /// Returns the count up to now. Where the processor has too few counters, the kernel lets them take turns,
-    /// and this is extrapolated from the time of each turn. It never decreases.
+    /// Returns the count up to now. Where the processor has too few counters, the kernel lets them take
+    /// turns, and this is extrapolated from the time of each turn. It never decreases.
     pub fn now(&mut self) -> u64 {
         self.all.iter_mut().map(Count::now).fold(0, u64::saturating_add)
     }
@@ -80,8 +80,8 @@ impl Count {
         self.extrapolated
     }
 
-    /// Adds what was counted since the last reading. A rate from the very beginning would change the past: the
-    /// threads have done other things then.
+    /// Adds what was counted since the last reading. A rate from the very beginning would change the past:
+    /// the threads have done other things then.
     fn add(&mut self, now: Reading) {
         let running = now.running.saturating_sub(self.last.running);
         if running == 0 {

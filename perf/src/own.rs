@@ -1,5 +1,5 @@
-//! The context switches of all threads of this process, present and future, or of the commands that it starts.
-//! A thread that records pays for nothing but its switches.
+//! The context switches of all threads of this process, present and future, or of the commands that it
+//! starts. A thread that records pays for nothing but its switches.
 
 use std::io;
 
@@ -9,8 +9,8 @@ use crate::record::{Record, Stamp, Task};
 use crate::tasks::{State, Taken, Tasks};
 use crate::wakings::Wakings;
 
-/// Records of this age, at the time when the first ring is read, have all been in their rings then: the kernel
-/// takes the time of a record before it writes the record.
+/// Records of this age, at the time when the first ring is read, have all been in their rings then: the
+/// kernel takes the time of a record before it writes the record.
 const SETTLED_AFTER: u64 = 10_000_000;
 
 /// The switches of threads.
@@ -43,8 +43,8 @@ impl Switches {
         Ok(Self { events: Some(events), wakings: Wakings::of_this_process(left).ok(), tasks, read_at: 0 })
     }
 
-    /// Opens events for the process `pid`, which has not yet executed its program, and for all processes that it
-    /// starts: from its exec on. `bytes`: the most for each ring, a power of two.
+    /// Opens events for the process `pid`, which has not yet executed its program, and for all processes that
+    /// it starts: from its exec on. `bytes`: the most for each ring, a power of two.
     ///
     /// # Errors
     /// As those of [`Event::open`](crate::Event::open) and [`Ring::at_most`](crate::Ring::at_most).
@@ -89,10 +89,11 @@ impl Switches {
     }
 
     /// Reads the rings. `began`: `CLOCK_BOOTTIME` in ns before the first ring was read, also of those whose
-    /// records the caller [adds](Self::add). Returns the part of the fullest ring that was filled, in percent.
+    /// records the caller [adds](Self::add). Returns the part of the fullest ring that was filled, in
+    /// percent.
     ///
-    /// The time matters: this thread may lose its processor between two rings. The second one then has records
-    /// that are newer than those still to be read from the first one.
+    /// The time matters: this thread may lose its processor between two rings. The second one then has
+    /// records that are newer than those still to be read from the first one.
     pub fn read(&mut self, began: u64) -> u64 {
         self.read_at = began;
         self.read_rings()

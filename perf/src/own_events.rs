@@ -34,8 +34,8 @@ impl OwnEvents {
     const NONE: Self =
         Self { rings: Vec::new(), events: Vec::new(), lost: 0, told: 0, malformed: 0, has_all_threads: true };
 
-    /// Opens the events, which future threads should inherit. `each` is called for each present thread when its
-    /// events are open; its results are returned. `may_open`: the most file descriptors to use.
+    /// Opens the events, which future threads should inherit. `each` is called for each present thread when
+    /// its events are open; its results are returned. `may_open`: the most file descriptors to use.
     ///
     /// It is also called for threads whose events are closed again, since another thread started meanwhile.
     ///
@@ -64,8 +64,8 @@ impl OwnEvents {
         Ok((own, results))
     }
 
-    /// Opens events of another process that has one thread. The attributes say when they begin, and that later
-    /// threads and processes inherit them. `bytes`: the most for each ring.
+    /// Opens events of another process that has one thread. The attributes say when they begin, and that
+    /// later threads and processes inherit them. `bytes`: the most for each ring.
     ///
     /// # Errors
     /// As those of [`Event::open`] and [`Ring::at_most`].

@@ -185,8 +185,8 @@ impl Tasks {
         Self { only, pending: Vec::new(), known: HashMap::new() }
     }
 
-    /// Adds a thread that exists when the recording begins, at `time`. Without a state, its first record tells
-    /// what it was: a thread that loses its processor has run.
+    /// Adds a thread that exists when the recording begins, at `time`. Without a state, its first record
+    /// tells what it was: a thread that loses its processor has run.
     pub fn found(&mut self, task: Task, name: &[u8], time: u64, cpu: u32, state: Option<State>) -> bool {
         let known = Known { task, state, time, cpu, waker: None, name: Name::new(name), is_named: false };
         self.known.insert(task.tid, known).is_none()
@@ -320,8 +320,8 @@ impl Tasks {
         }
     }
 
-    /// An exec ends the other threads of its process. The one that executes gets the number of the first thread,
-    /// and its own has no `Exit`.
+    /// An exec ends the other threads of its process. The one that executes gets the number of the first
+    /// thread, and its own has no `Exit`.
     fn executed(&mut self, task: Task, stamp: Stamp, taken: &mut Taken) {
         let others = self.known.values().map(|known| known.task);
         let others: Vec<Task> = others.filter(|of| of.pid == task.pid && of.tid != task.tid).collect();

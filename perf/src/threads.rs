@@ -6,8 +6,8 @@ use std::io;
 /// The most attempts to open the events while no thread starts.
 const ATTEMPTS: usize = 8;
 
-/// Opens an event for each thread of this process, while no thread starts. Returns also whether that succeeded.
-/// `open` opens those of the threads, `each` descriptors for each.
+/// Opens an event for each thread of this process, while no thread starts. Returns also whether that
+/// succeeded. `open` opens those of the threads, `each` descriptors for each.
 ///
 /// Nothing shows whether a thread that starts meanwhile has inherited an event. With one of its own, it might
 /// have two, and so might all threads that it starts.

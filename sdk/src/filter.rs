@@ -19,10 +19,10 @@ use crate::error::Error;
 
 /// A filter of categories, as [`SessionBuilder::categories`](crate::SessionBuilder::categories) takes it.
 ///
-/// Patterns between commas, and the last pattern that matches a category decides. `name` matches that category
-/// only. `*` matches any run of characters, also an empty one. A pattern with a leading `-` excludes. A
-/// category that no pattern matches is excluded, unless the first pattern has a `-`. The empty filter includes
-/// all categories.
+/// Patterns between commas, and the last pattern that matches a category decides. `name` matches that
+/// category only. `*` matches any run of characters, also an empty one. A pattern with a leading `-`
+/// excludes. A category that no pattern matches is excluded, unless the first pattern has a `-`. The empty
+/// filter includes all categories.
 ///
 /// `db.*` does not match `db`. Both `db,db.*` and `db*` do; the second one matches `dbus` too. The targets of
 /// `tracing` and `log` are module paths: `mycrate*` includes all modules of the crate `mycrate`, and

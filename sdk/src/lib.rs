@@ -41,8 +41,8 @@
 //!
 //! # When the process is killed
 //!
-//! Recorded events are not lost: the command `hairline recover` completes the trace. The feature `recovery` does
-//! it in a program.
+//! Recorded events are not lost: the command `hairline recover` completes the trace. The feature `recovery`
+//! does it in a program.
 //!
 //! # Features
 //!

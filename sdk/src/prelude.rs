@@ -1,8 +1,8 @@
 //! The names that most programs use: `use hairline::prelude::*`.
 //!
-//! The prelude has all macros, `#[trace]`, [`Session`], [`Flow`], [`Track`], [`Level`], [`Unit`], the guards of
-//! slices and intervals, and the traits that add `traced` to futures and (feature `futures`) to streams. It is
-//! the same without the feature `enable`.
+//! The prelude has all macros, `#[trace]`, [`Session`], [`Flow`], [`Track`], [`Level`], [`Unit`], the guards
+//! of slices and intervals, and the traits that add `traced` to futures and (feature `futures`) to streams.
+//! It is the same without the feature `enable`.
 //!
 //! ```
 //! use hairline::prelude::*;

@@ -74,8 +74,8 @@ pub struct Lost {
 }
 
 impl Lost {
-    /// Returns the number of all events that were not recorded. A damaged chunk and a record of the kernel count
-    /// as one event each.
+    /// Returns the number of all events that were not recorded. A damaged chunk and a record of the kernel
+    /// count as one event each.
     #[must_use]
     pub fn total(&self) -> u64 {
         let Self {

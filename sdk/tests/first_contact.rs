@@ -25,7 +25,8 @@ fn in_a_child(f: impl FnOnce() -> u64) -> u64 {
     u64::from_ne_bytes(bytes)
 }
 
-/// Whether a child of a process whose first contact is this one makes flows of its own: the fork handlers ran.
+/// Whether a child of a process whose first contact is this one makes flows of its own: the fork handlers
+/// ran.
 fn forks_are_known_after(contact: fn()) -> bool {
     in_a_child(|| {
         contact();

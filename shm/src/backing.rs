@@ -9,8 +9,8 @@
 //!
 //! The pages of a mapping are allocated by a system call before anything touches them. So a full tmpfs is an
 //! error of that call, and not a SIGBUS in the middle of an event. A region allocates its pages step by step,
-//! ahead of their use (`MADV_POPULATE_WRITE`): 512 MiB at once take some 0.3 s. A kernel before 5.14 cannot do
-//! that, so there all pages are allocated at the start (`fallocate`).
+//! ahead of their use (`MADV_POPULATE_WRITE`): 512 MiB at once take some 0.3 s. A kernel before 5.14 cannot
+//! do that, so there all pages are allocated at the start (`fallocate`).
 
 #![allow(unsafe_code)] // mappings and the allocator
 
@@ -92,8 +92,8 @@ pub(crate) struct Memory {
 // SAFETY: a mapping and an allocation belong to the process, not to a thread. `abi.rs` says which thread may
 // access which byte.
 unsafe impl Send for Memory {}
-// SAFETY: as above. No method with `&self` changes a field but the atomic one. `release` and `leave_in_child` change the mapping
-// by system calls, which several threads may make at once.
+// SAFETY: as above. No method with `&self` changes a field but the atomic one. `release` and `leave_in_child`
+// change the mapping by system calls, which several threads may make at once.
 unsafe impl Sync for Memory {}
 
 impl Memory {
@@ -187,7 +187,8 @@ impl Memory {
     }
 
     /// Allocates the pages of a range and makes them present, at some 4 GB/s, so that no store to them can
-    /// fail or pay for a page fault. Takes no lock of this crate: several threads may allocate the same range.
+    /// fail or pay for a page fault. Takes no lock of this crate: several threads may allocate the same
+    /// range.
     ///
     /// # Errors
     /// If the system has no more memory. The error is `InvalidInput` on kernels before 5.14.

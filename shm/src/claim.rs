@@ -13,8 +13,8 @@ const STEP: u32 = 256 << 10;
 
 impl Region {
     /// Claims the free chunk with the lowest number, and writes `context` at its start. If no chunk is free,
-    /// allocates a few more, which takes less than 0.1 ms. If all are allocated, a region that overwrites gives
-    /// its oldest complete chunk.
+    /// allocates a few more, which takes less than 0.1 ms. If all are allocated, a region that overwrites
+    /// gives its oldest complete chunk.
     ///
     /// Returns `None` if no chunk is free; in a region that overwrites, if threads write all of them.
     ///

@@ -91,7 +91,8 @@ impl ProgramFile {
         }
     }
 
-    /// Returns whether the open file has another content than when it was opened: it was overwritten in place.
+    /// Returns whether the open file has another content than when it was opened: it was overwritten in
+    /// place.
     pub(crate) fn is_changed(&self) -> bool {
         matches!(self.source, Source::File(_)) && self.source.written() != self.written
     }
@@ -149,8 +150,8 @@ fn source(pid: u32, path: &str) -> Source {
     regular(&inside).or_else(|| regular(Path::new(path))).map_or(Source::Nowhere, Source::File)
 }
 
-/// Opens a regular file for reading. A FIFO or a device in its place is left alone: opening it can release its
-/// writer, or start the device. If it comes between the two looks, it does not block.
+/// Opens a regular file for reading. A FIFO or a device in its place is left alone: opening it can release
+/// its writer, or start the device. If it comes between the two looks, it does not block.
 pub(crate) fn regular(path: &Path) -> Option<File> {
     std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file)?;
     let file = sys::open_at_once(path).ok()?;

@@ -38,8 +38,8 @@ impl Names {
         self.sampled.entry((pid, tid)).or_insert(time);
     }
 
-    /// Writes the names of the threads with samples, and of their processes, unless they have names already. A
-    /// process has a name if its first thread has.
+    /// Writes the names of the threads with samples, and of their processes, unless they have names already.
+    /// A process has a name if its first thread has.
     pub(crate) fn write(&self, out: &mut Vec<u8>, sequence: SequenceId, has_name: &dyn Fn(Task) -> bool) {
         let mut named = BTreeSet::new();
         for ((pid, tid), time) in &self.sampled {

@@ -25,8 +25,8 @@ pub(crate) struct Process {
 enum Life {
     /// It is the recording one.
     Endless,
-    /// The number of its threads besides the first one, and whether the first one has ended. A record that was
-    /// lost makes a process outlive its end here, or lose a few of its threads: never all of them.
+    /// The number of its threads besides the first one, and whether the first one has ended. A record that
+    /// was lost makes a process outlive its end here, or lose a few of its threads: never all of them.
     Counted { others: u32, first_has_ended: bool },
 }
 

@@ -17,8 +17,8 @@ use crate::table::Table;
 /// The addresses of a packet, which has then some 15 KB and rarely more than a blob.
 const ADDRESSES_OF_A_PACKET: usize = 32;
 
-/// The most bytes of debug information that are read of a file, after their decompression. A file with more has
-/// the functions of its symbol table.
+/// The most bytes of debug information that are read of a file, after their decompression. A file with more
+/// has the functions of its symbol table.
 const MOST_DEBUG: u64 = 2 << 30;
 
 /// A function, with its source if that is known.
@@ -148,7 +148,8 @@ impl Debug<'_> {
                 functions.push(Function { name, file, line });
             }
         }
-        // Debug information of lines only has names without their modules. The symbol table has the whole one.
+        // Debug information of lines only has names without their modules. The symbol table has the whole
+        // one.
         let whole = table.name(address).filter(|name| name.contains("::"));
         let short = functions.last_mut().filter(|function| !function.name.contains("::"));
         if let (Some(function), Some(name)) = (short, whole) {

@@ -21,8 +21,8 @@ pub(crate) struct ArgOwner {
     pub(crate) id: u32,
 }
 
-/// The limit for the name of a leaf in a nested value, in bytes. Longer ones are cut. A short text can have very many
-/// such leaves: `{"<a long name>": [0, 0, ...]}`.
+/// The limit for the name of a leaf in a nested value, in bytes. Longer ones are cut. A short text can have
+/// very many such leaves: `{"<a long name>": [0, 0, ...]}`.
 const LONGEST: usize = 1 << 10;
 
 /// The name of a leaf: without and with the indices of arrays.
@@ -109,7 +109,8 @@ pub(crate) fn put_all(
     result
 }
 
-/// The leaves of an event's arguments. Returns `None` if they take more than `room` bytes. Counts names that were cut.
+/// The leaves of an event's arguments. Returns `None` if they take more than `room` bytes. Counts names that
+/// were cut.
 pub(crate) fn leaves(event: &Event<'_>, room: usize, cut: &mut u64) -> Option<Vec<OwnLeaf>> {
     let (mut all, mut bytes) = (Vec::new(), 0_usize);
     let names = each(event, &mut |flat, key, _, value| {
@@ -139,8 +140,8 @@ fn bytes_of(flat: &str, key: &str, value: &Value<'_>) -> usize {
 
 type Show<'s> = &'s mut dyn FnMut(&str, &str, Option<StringId>, &Value<'_>);
 
-/// Shows the leaves of the arguments and details of an event: flat name, name, the number of both if they are equal,
-/// and value. Returns the number of leaves whose names were cut.
+/// Shows the leaves of the arguments and details of an event: flat name, name, the number of both if they are
+/// equal, and value. Returns the number of leaves whose names were cut.
 pub(crate) fn each(event: &Event<'_>, show: Show<'_>) -> u64 {
     let mut cut = 0;
     event.args.each(&mut |name, value| match value {

@@ -2,8 +2,8 @@
 
 use crate::schema::TableId;
 
-/// Rows of one table. A batch has at most [`MOST_ROWS`](crate::MOST_ROWS) rows, and they are sorted by the table's
-/// [`sorted_by`](crate::Table::sorted_by), if that column is wanted.
+/// Rows of one table. A batch has at most [`MOST_ROWS`](crate::MOST_ROWS) rows, and they are sorted by the
+/// table's [`sorted_by`](crate::Table::sorted_by), if that column is wanted.
 #[derive(Clone, Debug)]
 pub struct Batch {
     /// The table.

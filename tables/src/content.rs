@@ -1,8 +1,8 @@
 //! A hash of what a trace says, which distinguishes traces without a UUID.
 //!
-//! It does not depend on which tables are wanted, and is the same in each version and on each machine: it is part of
-//! the paths of an export. It is no defence against a trace that was made to have another one's hash, so equal hashes
-//! are no proof that two traces are the same.
+//! It does not depend on which tables are wanted, and is the same in each version and on each machine: it is
+//! part of the paths of an export. It is no defence against a trace that was made to have another one's hash,
+//! so equal hashes are no proof that two traces are the same.
 
 use hairline_convert::{Event, EventKind, FlowStep, Item, SampleKind, StateChange, Track, TrackKind};
 use hairline_formats::Value;

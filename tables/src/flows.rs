@@ -1,8 +1,9 @@
 //! The table `flow`: the arrows of flows, found when all their steps are known.
 //!
-//! A flow's steps are on different tracks, and a trace has one track after the other. So the steps are stored (32
-//! bytes each) and sorted by time. They are joined as trace_processor does: an arrow leads from the flow's latest
-//! step to the next one. In TrackEvent, the first step begins the flow; in other formats a begin does.
+//! A flow's steps are on different tracks, and a trace has one track after the other. So the steps are stored
+//! (32 bytes each) and sorted by time. They are joined as trace_processor does: an arrow leads from the
+//! flow's latest step to the next one. In TrackEvent, the first step begins the flow; in other formats a
+//! begin does.
 
 use std::collections::HashMap;
 use std::io;

@@ -1,5 +1,5 @@
-//! The tables of a trace: slices, instants, counters, flows, arguments, threads, processes and more, for Parquet
-//! files and for SQL.
+//! The tables of a trace: slices, instants, counters, flows, arguments, threads, processes and more, for
+//! Parquet files and for SQL.
 //!
 //! ```text
 //! Source ── TraceReader ── Item ── read ── Batch, Batch, Batch ── Sink
@@ -7,8 +7,9 @@
 //! ```
 //!
 //! * The [schema](TABLES) is data: tables, columns, kinds, and a sentence about each.
-//! * [`read`] reads a trace twice, if it can. The first reading finds what must be known before: what the scheduler
-//!   did, names that come late, whether events have to be sorted. The second one streams rows to the sink.
+//! * [`read`] reads a trace twice, if it can. The first reading finds what must be known before: what the
+//!   scheduler did, names that come late, whether events have to be sorted. The second one streams rows to
+//!   the sink.
 //! * Memory is bounded for any input. What does not fit is counted in [`Summary::left_out`].
 //!
 //! ```
@@ -76,8 +77,8 @@ pub use source::{Error, Sink, Source};
 pub use summary::{Facts, Summary};
 pub use wanted::Wanted;
 
-/// Reads a trace into a sink. `scratch` creates an empty temporary file, for a trace with events that are far from
-/// the order of time.
+/// Reads a trace into a sink. `scratch` creates an empty temporary file, for a trace with events that are far
+/// from the order of time.
 ///
 /// # Errors
 /// See [`Error`]. The sink may have batches already.

@@ -94,8 +94,8 @@ impl Owners {
         }
     }
 
-    /// Whether a description changes what earlier rows say: the track has another one, or it is the first one of a
-    /// process whose threads are known.
+    /// Whether a description changes what earlier rows say: the track has another one, or it is the first one
+    /// of a process whose threads are known.
     pub(crate) fn is_changed_by(&self, track: &Track) -> bool {
         match self.tracks.get(track.id.0 as usize) {
             Some(Described { kind: Some(kind), name, parent, .. }) => {
@@ -108,8 +108,8 @@ impl Owners {
         }
     }
 
-    /// Finds all threads, processes and owners again, when all descriptions are known: a later description of a track
-    /// may have another thread id or process id.
+    /// Finds all threads, processes and owners again, when all descriptions are known: a later description of
+    /// a track may have another thread id or process id.
     pub(crate) fn finish(&mut self) {
         for found in [&mut self.shared, &mut self.pids] {
             found.clear();
@@ -167,8 +167,8 @@ impl Owners {
         thread.map_or(Owner::default(), |thread| self.of(TrackId(*thread)))
     }
 
-    /// The thread id of a track's thread for a question about the scheduler, whose records do not distinguish equal
-    /// thread ids of several processes.
+    /// The thread id of a track's thread for a question about the scheduler, whose records do not distinguish
+    /// equal thread ids of several processes.
     #[inline]
     pub(crate) fn own_tid(&self, track: TrackId) -> Option<u64> {
         let owner = self.of(track);

@@ -33,7 +33,8 @@ pub struct Place {
 }
 
 impl Place {
-    /// The place of a trace. The service is `service` if that is not empty, or the name of the trace's process.
+    /// The place of a trace. The service is `service` if that is not empty, or the name of the trace's
+    /// process.
     #[must_use]
     pub fn of(facts: &Facts, service: Option<&str>) -> Self {
         let start = facts.since_1970.zip(facts.span).and_then(|(since, (start, _))| since.checked_add(start));

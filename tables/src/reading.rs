@@ -47,8 +47,8 @@ pub(crate) struct Reading<'a> {
     /// The hash of all items, of a trace without a UUID.
     content: Content,
     pub(crate) summary: Summary,
-    /// In a trace that is read once: slices whose thread's states may still come, and descriptions of threads and
-    /// processes that rows before them do not have.
+    /// In a trace that is read once: slices whose thread's states may still come, and descriptions of threads
+    /// and processes that rows before them do not have.
     pub(crate) undivided: u64,
     renamed: u64,
     /// Whether the categories pass the filter, by key.

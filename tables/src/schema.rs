@@ -1,4 +1,5 @@
-//! The tables and their columns. This is a contract: [`VERSION`] counts its changes, and columns are only added.
+//! The tables and their columns. This is a contract: [`VERSION`] counts its changes, and columns are only
+//! added.
 //!
 //! `docs/guide/schema.md` shows the same to users; a test compares both.
 

@@ -8,15 +8,16 @@ use crate::batch::Batch;
 
 /// A trace that is read.
 pub trait Source {
-    /// Opens the trace from its first byte. Called a second time only if [`is_repeatable`](Self::is_repeatable).
+    /// Opens the trace from its first byte. Called a second time only if
+    /// [`is_repeatable`](Self::is_repeatable).
     ///
     /// # Errors
     /// Fails if the trace cannot be opened.
     fn open(&mut self) -> Result<Box<dyn TraceReader + '_>, hairline_convert::Error>;
 
-    /// Whether the trace can be opened a second time. If not, slices have no `running` and `waiting`, events far from
-    /// the order of time are not sorted, and rows lack names that come after them. All three are counted in
-    /// [`Summary::left_out`](crate::Summary::left_out).
+    /// Whether the trace can be opened a second time. If not, slices have no `running` and `waiting`, events
+    /// far from the order of time are not sorted, and rows lack names that come after them. All three are
+    /// counted in [`Summary::left_out`](crate::Summary::left_out).
     fn is_repeatable(&self) -> bool {
         true
     }
@@ -43,8 +44,8 @@ impl Sink for Vec<Batch> {
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
-    /// The trace cannot be read, or is damaged. The end of the file in the middle of a record is no error: see
-    /// [`Summary::stopped`](crate::Summary::stopped).
+    /// The trace cannot be read, or is damaged. The end of the file in the middle of a record is no error:
+    /// see [`Summary::stopped`](crate::Summary::stopped).
     Read(hairline_convert::Error),
     /// The temporary file for a trace that is not in order of time failed.
     Scratch(io::Error),

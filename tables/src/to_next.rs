@@ -1,7 +1,8 @@
-//! Flows that end at the next slice or instant of a track: Trace Event JSON has them, as `f` without `bp: "e"`.
+//! Flows that end at the next slice or instant of a track: Trace Event JSON has them, as `f` without `bp:
+//! "e"`.
 //!
-//! "Next" is in order of time, and of the file where times are equal, whatever the order of the file is. So the first
-//! reading collects the ends, and in the second one each begin finds the end before it:
+//! "Next" is in order of time, and of the file where times are equal, whatever the order of the file is. So
+//! the first reading collects the ends, and in the second one each begin finds the end before it:
 //!
 //! ```text
 //! time          10      20   25   30      40
@@ -45,7 +46,8 @@ impl ToNext {
         }
         self.len += 1;
         let (ends, own) = (self.tracks.entry(track).or_default(), (point.time, point.event));
-        // Between the end before it and itself there is nothing, if the earliest one after that end is after itself.
+        // Between the end before it and itself there is nothing, if the earliest one after that end is after
+        // itself.
         let before = ends.range_mut(..own).next_back().map(|(_, end)| end);
         let next = before.and_then(|end| end.next.take_if(|(begin, _)| *begin > own));
         ends.insert(own, End { point, next });

@@ -48,8 +48,8 @@ impl Wanted {
         self
     }
 
-    /// Adds columns of a table. Names that the table does not have are ignored. Without any name, batches of the
-    /// table have rows, but no columns: enough to count them.
+    /// Adds columns of a table. Names that the table does not have are ignored. Without any name, batches of
+    /// the table have rows, but no columns: enough to count them.
     #[must_use]
     pub fn columns(mut self, table: TableId, names: &[&str]) -> Self {
         let all = names.iter().filter_map(|name| table.table().column(name));

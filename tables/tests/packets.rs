@@ -30,8 +30,8 @@ impl Sink for Nowhere {
     }
 }
 
-/// More instants than events wait to be put in order lie between an event and an earlier one. The first reading must
-/// see them, so that the second one sorts all.
+/// More instants than events wait to be put in order lie between an event and an earlier one. The first
+/// reading must see them, so that the second one sorts all.
 #[test]
 fn instants_between_events_that_are_out_of_order_are_sorted_too() {
     let (sequence, uuid) = (SequenceId(1), TrackUuid(4));

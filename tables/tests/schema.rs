@@ -16,7 +16,8 @@ fn the_guide_has_all_tables_and_columns() {
     assert!(guide.contains(&format!("version {VERSION}")), "the version");
 }
 
-/// The tables and columns of version 1. Nothing is taken from this list; a later version has a list of its own.
+/// The tables and columns of version 1. Nothing is taken from this list; a later version has a list of its
+/// own.
 #[test]
 fn columns_are_only_added() {
     let first = "slice: id start duration self_time depth parent category name track track_name thread tid \

@@ -1,4 +1,5 @@
-//! Once a thread and its callsites are set up, a span does not touch the heap, but for what the registry does.
+//! Once a thread and its callsites are set up, a span does not touch the heap, but for what the registry
+//! does.
 
 use hairline_tests::alloc::allocations_during;
 use hairline_tests::recording::{FORMATS, record};
@@ -11,7 +12,8 @@ struct Nothing;
 
 impl<S: Subscriber> Layer<S> for Nothing {}
 
-/// Allocations of each kind of pass while the subscriber listens, in a thread that has made some such passes before.
+/// Allocations of each kind of pass while the subscriber listens, in a thread that has made some such passes
+/// before.
 fn counted<S: Subscriber + Send + Sync>(subscriber: S) -> Vec<(&'static str, u64)> {
     let count = || {
         let living = tracing::info_span!("living");

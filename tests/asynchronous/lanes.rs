@@ -154,8 +154,8 @@ fn many_requests_on_many_threads_have_as_many_lanes_as_requests_at_the_same_time
     }
 }
 
-// A span's life contains the lives of its children, as in the registry of tracing-subscriber: the task goes on
-// after the handle of its parent is gone.
+// A span's life contains the lives of its children, as in the registry of tracing-subscriber: the task goes
+// on after the handle of its parent is gone.
 #[test]
 fn a_span_that_outlives_the_handle_of_its_parent_is_inside_of_its_life() {
     each(

@@ -17,8 +17,8 @@ mod spans;
 #[global_allocator]
 static ALLOCATOR: hairline_tests::alloc::CountingAlloc = hairline_tests::alloc::CountingAlloc;
 
-/// The lives of futures: slices on async tracks, in the order of their begins, with the name of the slice above on
-/// their track, or else of the track above.
+/// The lives of futures: slices on async tracks, in the order of their begins, with the name of the slice
+/// above on their track, or else of the track above.
 const LIVES: &str = "select s.name, coalesce(ps.name, p.name, '-') as above, s.dur >= 0 as ended from slice s \
      join track t on s.track_id = t.id left join track p on t.parent_id = p.id \
      left join slice ps on s.parent_id = ps.id \

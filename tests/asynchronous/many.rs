@@ -48,7 +48,8 @@ fn many_spans_at_a_time_are_all_recorded() {
     both(program, "span\t1200\t1");
 }
 
-// More than there are tables: the layer keeps their spans in the registry. Each is entered by its neighbour too.
+// More than there are tables: the layer keeps their spans in the registry. Each is entered by its neighbour
+// too.
 #[test]
 fn spans_of_many_threads_at_a_time_are_all_recorded() {
     const THREADS: usize = 100;

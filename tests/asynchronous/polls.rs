@@ -91,8 +91,8 @@ fn the_first_life_after_32_spans_without_one_has_its_arrows_from_its_third_entry
                 });
             });
         });
-        // Before the first event none; then one from the third poll to the fourth; then two, between the three
-        // polls of the second life.
+        // Before the first event none; then one from the third poll to the fourth; then two, between the
+        // three polls of the second life.
         let arrows = "select (select count() from slice e where e.name like 'event %' and e.ts < b.ts) as phase, \
              count() from flow f join slice b on f.slice_in = b.id group by phase order by phase";
         assert_eq!(trace.rows(arrows), "1\t1\n2\t2", "{format:?}");

@@ -43,7 +43,8 @@ async fn task(n: u64) -> u64 {
     n
 }
 
-/// How often tasks were left waiting. A sleep may be over when it is asked first, where its thread stood still for so long.
+/// How often tasks were left waiting. A sleep may be over when it is asked first, where its thread stood
+/// still for so long.
 static WAITS: AtomicU64 = AtomicU64::new(0);
 
 #[test]

@@ -39,9 +39,9 @@ pub(crate) fn each(mode: Mode, program: impl Fn(), check: impl Fn(&Trace, &str))
     }
 }
 
-/// Runs a check that counts the entries of spans, up to three times. On a busy machine the drop of a future may
-/// take longer than what is taken back, or the drain may look at the chunk at that moment: then the drop is in
-/// the trace.
+/// Runs a check that counts the entries of spans, up to three times. On a busy machine the drop of a future
+/// may take longer than what is taken back, or the drain may look at the chunk at that moment: then the drop
+/// is in the trace.
 pub(crate) fn undisturbed(check: impl Fn()) {
     let passes = || std::panic::catch_unwind(std::panic::AssertUnwindSafe(&check)).is_ok();
     if !passes() && !passes() {

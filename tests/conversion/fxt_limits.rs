@@ -1,4 +1,5 @@
-//! What FXT has no place for, and what its importers ask for: items that come from other formats, written as FXT.
+//! What FXT has no place for, and what its importers ask for: items that come from other formats, written as
+//! FXT.
 
 use hairline_convert::{
     Categories, CounterTrack, Event, EventDetails, EventKind, FlowStep, FxtWriter, Item, Log, Loss, Report,

@@ -5,8 +5,8 @@
 //!
 //! A trace of trace_processor has many cases, each in a window of time and with threads and ids of its own,
 //! because loading a trace takes longer than all else. `HAIRLINE_GENERATED` is the number of cases for each
-//! format, or `all` (see ci/generated.sh); without it, a sample runs. `HAIRLINE_GENERATED_SEED` chooses another
-//! sample.
+//! format, or `all` (see ci/generated.sh); without it, a sample runs. `HAIRLINE_GENERATED_SEED` chooses
+//! another sample.
 
 use std::fmt::Write as _;
 
@@ -432,8 +432,8 @@ fn outcome(from: TraceFormat, numbers: &[usize]) -> Outcome {
                 }
             }
             for (difference, (_, case)) in differences.iter().zip(&cases).filter(|(d, _)| !d.is_empty()) {
-                // The cases of a trace share limits and the order of time: what comes of that, the trace's own
-                // report says, beyond those of its cases.
+                // The cases of a trace share limits and the order of time: what comes of that, the trace's
+                // own report says, beyond those of its cases.
                 let more = together.get_or_insert_with(|| more_together(&report, &cases, from, to));
                 if is_said(case, from, to) {
                     outcome.said += 1;

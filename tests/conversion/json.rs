@@ -48,7 +48,8 @@ fn what_chrome_writes_shows_the_same() {
     );
 }
 
-/// Requires that some tables of a converted trace show the same; returns all of the original's and the result's.
+/// Requires that some tables of a converted trace show the same; returns all of the original's and the
+/// result's.
 #[track_caller]
 fn same_as(name: &str, format: TraceFormat, left_out: &[&str]) -> (Shown, Shown) {
     let path = corpus(name);
@@ -58,7 +59,8 @@ fn same_as(name: &str, format: TraceFormat, left_out: &[&str]) -> (Shown, Shown)
     (original, converted)
 }
 
-/// Arguments that are empty arrays and objects, or null, are shown by the other importers only; counters have other names there.
+/// Arguments that are empty arrays and objects, or null, are shown by the other importers only; counters have
+/// other names there.
 const SHOWN_OTHERWISE: [&str; 3] = ["arguments", "counters", "tracks"];
 
 #[test]
@@ -133,7 +135,8 @@ fn recorded_traces_show_the_same_in_json() {
     for format in FORMATS {
         let trace = recorded(format);
         let (converted, report) = convert(&trace, TraceFormat::Json);
-        // The name of a counter in JSON ends with its series, and trace_processor takes no command line from there.
+        // The name of a counter in JSON ends with its series, and trace_processor takes no command line from
+        // there.
         let left_out = ["counters", "tracks", "processes"];
         let (original, converted) = (Shown::of_clean(&trace), Shown::of_clean(&converted));
         for table in ["slices", "flows", "counters"] {

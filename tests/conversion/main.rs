@@ -27,7 +27,8 @@ fn convert(trace: &[u8], to: TraceFormat) -> (Vec<u8>, Report) {
     merge(&[trace], to)
 }
 
-/// The same of several traces, as one. It is the same with all events as items, and with those in brief that can be.
+/// The same of several traces, as one. It is the same with all events as items, and with those in brief that
+/// can be.
 #[track_caller]
 fn merge(traces: &[&[u8]], to: TraceFormat) -> (Vec<u8>, Report) {
     let (merged, report) = merge_items(traces, to, false);

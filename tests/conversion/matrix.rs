@@ -1,6 +1,7 @@
 //! Each trace of a corpus in each format: trace_processor shows the same, or it is said why not.
 //!
-//! Importers have their own ways to show what is the same: [`same`] brings rows to one form, [`Why::Shown`] is for the rest.
+//! Importers have their own ways to show what is the same: [`same`] brings rows to one form, [`Why::Shown`]
+//! is for the rest.
 
 use std::path::Path;
 
@@ -91,14 +92,16 @@ const NUMBERED: &str = "processes and threads with a text as id, which got a num
 const EMPTY: &str = "JSON's importer leaves out what is null in a list, and counts on; TrackEvent's has _ for the dots of keys";
 const THREAD_0: &str = "JSON's importer takes thread 0 for the process's first";
 
-/// What is compared. Logs are tables of TrackEvent only, and how tracks are shown is in [`crate::track_event`].
+/// What is compared. Logs are tables of TrackEvent only, and how tracks are shown is in
+/// [`crate::track_event`].
 const TABLES: [&str; 6] = ["slices", "arguments", "counters", "flows", "threads", "processes"];
 
 /// Rows in a form that does not depend on the importer.
 pub(crate) fn same(shown: &Shown, table: &str) -> Vec<String> {
     let rows = shown.table(table).iter().map(|row| row.split('\t').collect::<Vec<_>>());
     let mut rows: Vec<String> = match table {
-        // Tracks have other names in each importer, and FXT's has one place for the intervals of all processes.
+        // Tracks have other names in each importer, and FXT's has one place for the intervals of all
+        // processes.
         "slices" => rows
             .map(|row| {
                 let of_thread = row[6] != "NULL";
@@ -109,7 +112,8 @@ pub(crate) fn same(shown: &Shown, table: &str) -> Vec<String> {
             .map(|row| row.join("\t"))
             .collect(),
         "arguments" => rows.filter_map(argument).collect(),
-        // Units are words of the name in JSON. The CPU time of threads is no counter there, but a field of slices.
+        // Units are words of the name in JSON. The CPU time of threads is no counter there, but a field of
+        // slices.
         "counters" => rows
             .filter(|row| row[1] != "thread_time")
             .map(|row| [row[0], counter(row[1]).as_str(), row[3], row[4], row[5]].join("\t"))
@@ -120,7 +124,8 @@ pub(crate) fn same(shown: &Shown, table: &str) -> Vec<String> {
     rows
 }
 
-/// JSON's importer does not show what is empty. A message and its place are columns of another table in TrackEvent; places have two names.
+/// JSON's importer does not show what is empty. A message and its place are columns of another table in
+/// TrackEvent; places have two names.
 fn argument(row: Vec<&str>) -> Option<String> {
     if matches!(row[3], "{}" | "[]" | "null") {
         return None;

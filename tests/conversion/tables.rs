@@ -81,8 +81,8 @@ fn differences(name: &str, trace: &Path) -> String {
             before.retain(|row| !is_made(row) || after.contains(row));
         }
         if table == "processes" {
-            // The importer takes the line of the process tree, which begins with the process's name instead of
-            // the program's path.
+            // The importer takes the line of the process tree, which begins with the process's name instead
+            // of the program's path.
             [&mut before, &mut after].into_iter().flatten().for_each(|row| *row = without_folder(row));
         }
         if table == "arguments" {

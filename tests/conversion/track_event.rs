@@ -14,7 +14,8 @@ use hairline_tests::recording::record_with;
 
 use crate::{convert, read};
 
-/// Requires that the judge sees the same in a trace and in what it becomes, and that nothing had to be said about it.
+/// Requires that the judge sees the same in a trace and in what it becomes, and that nothing had to be said
+/// about it.
 #[track_caller]
 fn stays_the_same(trace: &[u8]) -> Vec<u8> {
     let (converted, report) = convert(trace, TraceFormat::TrackEvent);

@@ -1,7 +1,7 @@
 //! Compares the output of a command with the one that a page shows.
 //!
-//! Times, sizes and ids differ from run to run, so every number and its unit is replaced by `#`. A line `...` on
-//! the page stands for any lines.
+//! Times, sizes and ids differ from run to run, so every number and its unit is replaced by `#`. A line `...`
+//! on the page stands for any lines.
 
 /// What a number may be followed by.
 const UNITS: [&str; 8] = ["ns", "us", "ms", "s", "B", "KiB", "MiB", "GiB"];

@@ -1,4 +1,5 @@
-//! A library with the macros in it, to be loaded into a program that has them too: each has a copy of Hairline, and a session.
+//! A library with the macros in it, to be loaded into a program that has them too: each has a copy of
+//! Hairline, and a session.
 
 #![allow(unsafe_code)] // called from outside
 

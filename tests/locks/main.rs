@@ -2,9 +2,9 @@
 //! may have an allocator that takes a mutex of its own and records events while it holds that mutex, and
 //! values whose `Debug` does.
 //!
-//! In builds with debug assertions the recorder counts the locks that each thread holds. The allocator here, and
-//! what takes the program's mutex, end the process where that is not none: so every lock is checked that any of
-//! these tests comes to.
+//! In builds with debug assertions the recorder counts the locks that each thread holds. The allocator here,
+//! and what takes the program's mutex, end the process where that is not none: so every lock is checked that
+//! any of these tests comes to.
 //!
 //! In most tests one thread does what once allocated, or ran the program's code, under one of our locks.
 //! Another thread records under the program's mutex what needs that lock. With an allocation under the lock

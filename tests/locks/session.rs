@@ -79,7 +79,8 @@ impl Argument for Panicking {
     }
 }
 
-/// One thread ends slices with a value whose code takes the program's mutex; another one ends slices under that mutex.
+/// One thread ends slices with a value whose code takes the program's mutex; another one ends slices under
+/// that mutex.
 fn end_with_the_programs_code(own: &[Track], others: &[Track]) {
     let is_over = AtomicBool::new(false);
     std::thread::scope(|threads| {

@@ -1,4 +1,5 @@
-//! A flight recorder that runs for long, looked at all the time: a few seconds here, ten minutes by `ci/flight.sh`.
+//! A flight recorder that runs for long, looked at all the time: a few seconds here, ten minutes by
+//! `ci/flight.sh`.
 //!
 //! ```text
 //! thread 1..4:  life[ ................................................ open all the time
@@ -73,7 +74,8 @@ fn every_snapshot_of_a_long_recording_is_whole_and_memory_stays_as_it_is() {
                     &path,
                     &[
                         "select count(*), count(distinct track_id), sum(dur = -1) from slice where name = 'life'",
-                        // A window of 8 MiB holds some 200,000 events, and of each round all that came before its end.
+                        // A window of 8 MiB holds some 200,000 events, and of each round all that came before
+                        // its end.
                         "select count(*) > 50000 from slice",
                         "select count(*) from slice s left join slice p on s.parent_id = p.id where not ( \
                            s.name = 'life' and p.name is null or s.name = 'round' and p.name = 'life' or s.name = 'step' and p.name = 'round')",

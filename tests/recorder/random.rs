@@ -1,9 +1,10 @@
-//! Threads that do random things in a ring that is far too small, and snapshots all the while: each must show what the
-//! threads did last, all of it and nothing else.
+//! Threads that do random things in a ring that is far too small, and snapshots all the while: each must show
+//! what the threads did last, all of it and nothing else.
 //!
-//! The short form takes a few seconds. `TORTURE_SECONDS=600` goes on for so long with ever new seeds; `TORTURE_SEED=n` begins
-//! with the one that a failure named (the threads still run as the system lets them), `TORTURE_PLAN=name` does only plans with
-//! that in their name, and `TORTURE_KEEP=directory` keeps the snapshots of a failure.
+//! The short form takes a few seconds. `TORTURE_SECONDS=600` goes on for so long with ever new seeds;
+//! `TORTURE_SEED=n` begins with the one that a failure named (the threads still run as the system lets them),
+//! `TORTURE_PLAN=name` does only plans with that in their name, and `TORTURE_KEEP=directory` keeps the
+//! snapshots of a failure.
 
 mod check;
 mod worker;
@@ -67,8 +68,8 @@ impl Plan {
         Self { name: "crowd", threads: 24, operations: 400, ..Self::CALM },
     ];
 
-    /// Whether all that is recorded fits: chunks for all threads and for those that a snapshot holds, and the begins of all
-    /// open slices into the beginning of a chunk.
+    /// Whether all that is recorded fits: chunks for all threads and for those that a snapshot holds, and the
+    /// begins of all open slices into the beginning of a chunk.
     fn is_roomy(&self) -> bool {
         self.threads * 2 < self.ring / u64::from(self.chunk) && self.text <= 40 && self.depth <= 6
     }

@@ -1,4 +1,5 @@
-//! What a chunk begins with when the ones before it are gone: begins of open slices, their strings, their flows.
+//! What a chunk begins with when the ones before it are gone: begins of open slices, their strings, their
+//! flows.
 
 use hairline::{Flow, Format, Overflow, SessionBuilder, trace_instant, trace_scope};
 use hairline_tests::recording::{FORMATS, record_with};
@@ -7,7 +8,8 @@ fn small(builder: SessionBuilder) -> SessionBuilder {
     builder.overflow(Overflow::Overwrite).buffer_size(256 << 10)
 }
 
-/// Where more is open than the beginning of a chunk can tell, the outermost are left out; their ends still name their strings.
+/// Where more is open than the beginning of a chunk can tell, the outermost are left out; their ends still
+/// name their strings.
 #[test]
 fn the_end_of_a_slice_that_was_left_out_names_strings_that_are_told() {
     fn recurse_and_fill(depth: u32) {

@@ -176,7 +176,8 @@ fn a_snapshot_of_threads_that_record_flat_out_is_whole() {
                        select s.ts, s.track_id, a.int_value as n from slice s join args a using (arg_set_id) \
                        where s.name = 'middle' and a.key in ('n', 'debug.n'))) where step != 1",
                     "select count(*) > 100 from slice",
-                    // No more than the two that are open in each thread when the snapshot is taken, beside the outer one.
+                    // No more than the two that are open in each thread when the snapshot is taken, beside
+                    // the outer one.
                     "select max(open) <= 2 from (select sum(dur < 0) as open from slice where name != 'outer' group by track_id)",
                 ],
             );
@@ -216,7 +217,8 @@ fn deep_recursion() {
                     }
                 },
             );
-            // Where more are open than a chunk can tell again, the deeper ones are lost, and trace_processor says so.
+            // Where more are open than a chunk can tell again, the deeper ones are lost, and trace_processor
+            // says so.
             let verdict = trace.ask(&["select count(*) from slice where name = 'step' and dur >= 0"]);
             assert!(depth > 100 || verdict.stat("traced_buf_trace_writer_packet_loss") == 0);
             assert_eq!(verdict.stat("fuchsia_invalid_string_ref"), 0, "{format:?} {depth}");
@@ -229,7 +231,8 @@ fn deep_recursion() {
     }
 }
 
-/// Counters, tracks and intervals are told anew in each chunk, so whatever is left of them has its name and unit.
+/// Counters, tracks and intervals are told anew in each chunk, so whatever is left of them has its name and
+/// unit.
 #[test]
 fn what_is_left_of_tracks_and_counters_has_its_names() {
     for format in FORMATS {

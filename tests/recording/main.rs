@@ -1,4 +1,5 @@
-//! What a user of the macros and of `Session` relies on, judged by Perfetto's trace_processor in both formats.
+//! What a user of the macros and of `Session` relies on, judged by Perfetto's trace_processor in both
+//! formats.
 
 mod allocations;
 mod clocks;

@@ -1,4 +1,5 @@
-//! `Overflow::Block`: an event waits for room in the ring, never longer than it was told, and the program goes on.
+//! `Overflow::Block`: an event waits for room in the ring, never longer than it was told, and the program
+//! goes on.
 
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};

@@ -1,4 +1,5 @@
-//! Each end that completes no trace, and what recovery then finds: files that were cut, replaced, or are gone.
+//! Each end that completes no trace, and what recovery then finds: files that were cut, replaced, or are
+//! gone.
 
 #![allow(unsafe_code)] // what a child does before its `exec`
 
@@ -52,7 +53,8 @@ fn complete(victim: &Victim, trace: &Path) {
     assert_eq!(verdict.results[0].text(), steps.ended.values().sum::<u64>().to_string());
 }
 
-/// Two chunks a thread, so that the ring holds everything: the writer thread takes it in 50 ms at most, but frees nothing.
+/// Two chunks a thread, so that the ring holds everything: the writer thread takes it in 50 ms at most, but
+/// frees nothing.
 fn all_in_the_ring(format: Format) -> Orders {
     Orders { chunk: 1 << 20, buffer: 8 << 20, end: "1000".to_owned(), ..Orders::new(format) }
 }
@@ -246,7 +248,8 @@ fn a_process_that_became_another_program_is_recovered_when_that_has_ended() {
     complete(&victim, &victim.trace);
 }
 
-/// The region of this process's own session, as if it were that of a process which is no more: at another name.
+/// The region of this process's own session, as if it were that of a process which is no more: at another
+/// name.
 fn orphaned(patch: impl FnOnce(&File)) -> PathBuf {
     const PID: u64 = 48;
     let own = recovery::find().expect("a list").into_iter().find(|f| f.pid == std::process::id());
@@ -289,8 +292,8 @@ fn a_session_that_was_killed_while_it_started_leaves_nothing_to_recover() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("trace.fxt");
     let session = Session::builder().output(&path).start().expect("a session");
-    // Before it says that it is complete; before it has a header; before it has a length. Without a header nothing says
-    // in which pid namespace its process was, so it is not known to be dead.
+    // Before it says that it is complete; before it has a header; before it has a length. Without a header
+    // nothing says in which pid namespace its process was, so it is not known to be dead.
     let patches: [(Patch, bool); 3] = [
         (|file| file.write_all_at(&[0; 4], STATE).expect("written"), true),
         (|file| file.write_all_at(&[0; 4096], 0).expect("written"), false),

@@ -1,5 +1,5 @@
-//! Regions that are damaged in any way: recovery neither panics nor touches a file that is not its trace. (The reading alone is
-//! fuzzed in `shm/tests/fuzz.rs`.)
+//! Regions that are damaged in any way: recovery neither panics nor touches a file that is not its trace.
+//! (The reading alone is fuzzed in `shm/tests/fuzz.rs`.)
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -39,7 +39,8 @@ fn images(directory: &Path, format: hairline::Format) -> (PathBuf, Vec<u8>, Vec<
 }
 
 fn damage(region: &mut Vec<u8>, random: &mut Random) {
-    // Numbers of the header, those of the place after it where the path and the stream's head stand, numbers of the chunks.
+    // Numbers of the header, those of the place after it where the path and the stream's head stand, numbers
+    // of the chunks.
     let chunks = region.len().saturating_sub(4 * 4096);
     let at = match random.below(4) {
         0 => random.below(512),

@@ -164,7 +164,8 @@ fn a_fifo_whose_reader_goes_is_an_error_and_kills_nobody() {
     assert!(run.said()[0].to_lowercase().contains("broken pipe"), "{:?}", run.said());
 }
 
-/// `ending` started by a shell that first does `prepare`, as root of namespaces of its own. None where that is not allowed.
+/// `ending` started by a shell that first does `prepare`, as root of namespaces of its own. None where that
+/// is not allowed.
 fn in_namespace(prepare: &str, way: &str, variables: &[(&str, &str)]) -> Option<std::process::Output> {
     let unshare = |script: &str| {
         let mut command = Command::new("unshare");

@@ -24,7 +24,8 @@ use crate::program::run;
 const THREADS: u64 = 3;
 const STEPS: u64 = 6000;
 
-/// Records steps on three threads inside of slices that are open from the first to the last, on threads and elsewhere.
+/// Records steps on three threads inside of slices that are open from the first to the last, on threads and
+/// elsewhere.
 fn program(session: &Session) {
     let flow = Flow::new();
     let together = std::sync::Barrier::new(THREADS as usize);

@@ -88,8 +88,8 @@ fn one(number: u64, judged: bool, tally: &Mutex<Tally>) -> Result<(), String> {
         for file in files(&trace) {
             let verdict =
                 judge::load(&file, &["select count(*) from slice where name = 'step' and dur >= 0"]);
-            // What the ring had no room for the importer reports, as it should. And a file may end between a step of a flow and its begin,
-            // on another thread, which the same pass reads later.
+            // What the ring had no room for the importer reports, as it should. And a file may end between a
+            // step of a flow and its begin, on another thread, which the same pass reads later.
             let is_due = |stat: &hairline_tests::Stat| {
                 stat.name == LOSS || orders.rotate > 0 && stat.name == "flow_step_without_start"
             };

@@ -39,7 +39,8 @@ const TURNS: &str = "select p.name, t.name, count(*), \
 const PROCESSES: &str = "select p.name, count(*) from process p where p.pid != 0 \
     and p.upid in (select upid from thread join thread_state using (utid)) group by 1 order by 1";
 
-/// Records the command in both formats, and returns the answers for each. Threads, names and moments are right.
+/// Records the command in both formats, and returns the answers for each. Threads, names and moments are
+/// right.
 fn recorded(folder: &Path, command: &[&str], sql: &[&str]) -> Vec<Vec<String>> {
     let _one = crate::ONE.lock();
     let mut all = Vec::new();

@@ -127,8 +127,8 @@ fn sql(of: &Measured<'_>) -> String {
     )
 }
 
-/// Nanoseconds by which accounts of a thread's states may differ: the kernel's begin and end some instructions
-/// before and after the trace's at each switch.
+/// Nanoseconds by which accounts of a thread's states may differ: the kernel's begin and end some
+/// instructions before and after the trace's at each switch.
 fn disturbed(of: &Measured<'_>) -> u64 {
     (of.preemptions + of.waits) * 20_000
 }
@@ -141,11 +141,11 @@ fn near(what: &str, of: &Measured<'_>, traced: u64, truth: u64) {
     );
 }
 
-/// Compares the states of a thread with its own measurement. Without wake-ups, only a thread that has lost its
-/// processor waits for one.
+/// Compares the states of a thread with its own measurement. Without wake-ups, only a thread that has lost
+/// its processor waits for one.
 ///
-/// A hypervisor takes time from a thread that runs. The thread's processor time leaves it out and the trace does
-/// not, so that this time is only a lower bound of what the trace says.
+/// A hypervisor takes time from a thread that runs. The thread's processor time leaves it out and the trace
+/// does not, so that this time is only a lower bound of what the trace says.
 fn check_states(of: &Measured<'_>, [running, runnable, asleep]: [u64; 3], has_wakers: bool, is_fxt: bool) {
     let whole = of.end - of.begin;
     // So each error of one state is one of the others too, and one comparison is enough. In FXT a wake-up has
@@ -361,8 +361,8 @@ fn the_environment_asks_for_states_and_is_told_why_there_are_none() {
     assert_eq!(verdict.results[0].text(), "1");
 }
 
-/// Runs the script under `hairline record --sched`, and returns what the command says. `None`, with the reason
-/// on stderr: this user may not record switches here.
+/// Runs the script under `hairline record --sched`, and returns what the command says. `None`, with the
+/// reason on stderr: this user may not record switches here.
 fn recorded_by_command(file: &Path, script: &str) -> Option<String> {
     let mut command = Command::new(env!("CARGO_BIN_EXE_hairline_command"));
     command.args(["record", "--sched", "--wait", "0", "-o"]).arg(file).args(["--", "sh", "-c", script]);

@@ -27,8 +27,8 @@ thread_local! {
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
 }
 
-/// The system's allocator, which counts what each thread asks of it (a reallocation is an allocation), and ends
-/// the process where that is asked under a lock of the recorder.
+/// The system's allocator, which counts what each thread asks of it (a reallocation is an allocation), and
+/// ends the process where that is asked under a lock of the recorder.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct CountingAlloc;
 

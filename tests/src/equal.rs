@@ -1,7 +1,8 @@
 //! Whether two traces show the same, table by table, whatever their formats.
 //!
-//! Rows are lines of cells between tabs, sorted. No row has a number in it that an importer gives, or a track's uuid: a slice is told by its
-//! time and name, a track by its name and the thread or process that it belongs to.
+//! Rows are lines of cells between tabs, sorted. No row has a number in it that an importer gives, or a
+//! track's uuid: a slice is told by its time and name, a track by its name and the thread or process that it
+//! belongs to.
 
 use std::path::Path;
 
@@ -21,7 +22,8 @@ const OWNERS: &str = "with owner as (select tr.id as track_id, tr.name as track,
 const SLICES: &str = "select s.ts, s.dur, s.depth, ifnull(s.category, ''), ifnull(s.name, ''), o.track, o.tid, o.thread, o.pid, o.process \
      from slice s join owner o using (track_id)";
 
-/// TrackEvent's importer puts debug annotations under `debug.`; that of FXT writes them as they are, that of JSON under `args.`.
+/// TrackEvent's importer puts debug annotations under `debug.`; that of FXT writes them as they are, that of
+/// JSON under `args.`.
 const ARGUMENTS: &str = "select s.ts, ifnull(s.name, ''), \
      case when a.key like 'debug.%' then substr(a.key, 7) when a.key like 'args.%' then substr(a.key, 6) else a.key end, a.display_value \
      from slice s join args a using (arg_set_id) where a.key not in ('legacy_event.passthrough_utid', 'source_location_iid')";

@@ -1,5 +1,5 @@
-//! Outputs that a test has in hand: they keep what a session writes, and what is done before each write may take a while.
-//! The bytes come when the session lets go of its output.
+//! Outputs that a test has in hand: they keep what a session writes, and what is done before each write may
+//! take a while. The bytes come when the session lets go of its output.
 
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};

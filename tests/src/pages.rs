@@ -9,8 +9,8 @@
 //! | a block of `console` | run each line after `$ ` in the page's folder, compare the lines below it |
 //!
 //! Snippets have `use hairline::*` and other imports in front of them (`tests/build.rs`). A snippet that
-//! starts no session itself is run with `HAIRLINE=trace.pftrace`. In a `console` block `hairline` is the command
-//! and `./program` the last snippet above it that has a `main`.
+//! starts no session itself is run with `HAIRLINE=trace.pftrace`. In a `console` block `hairline` is the
+//! command and `./program` the last snippet above it that has a `main`.
 //!
 //! The build script includes this file, so it uses nothing but the standard library.
 

@@ -17,8 +17,8 @@ fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
 }
 
-/// Runs `round` with each of the plans in each format, and a seed of its own; with other seeds as long as `TORTURE_SECONDS`
-/// says. `name` is a plan's.
+/// Runs `round` with each of the plans in each format, and a seed of its own; with other seeds as long as
+/// `TORTURE_SECONDS` says. `name` is a plan's.
 ///
 /// # Panics
 /// When a round has, after all of them, with what runs it again.

@@ -2,8 +2,8 @@
 
 use std::io::Write;
 
-/// Ends the process if the calling thread holds a lock of the recorder. Allocates nothing, so an allocator may
-/// call it. In builds without debug assertions nothing is known of locks, and nothing is checked.
+/// Ends the process if the calling thread holds a lock of the recorder. Allocates nothing, so an allocator
+/// may call it. In builds without debug assertions nothing is known of locks, and nothing is checked.
 ///
 /// Not for a signal handler, which may interrupt a thread that holds one.
 pub fn require(what: &str) {

@@ -1,4 +1,5 @@
-//! The command `hairline`, before the judge: what it leaves loads without complaint, and is what was recorded.
+//! The command `hairline`, before the judge: what it leaves loads without complaint, and is what was
+//! recorded.
 
 mod diff;
 mod explain;
@@ -53,7 +54,8 @@ fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// The program `family`, traced, that goes on until it is killed: by the test, or at its end. Its region is cleared away.
+/// The program `family`, traced, that goes on until it is killed: by the test, or at its end. Its region is
+/// cleared away.
 struct Traced(Child);
 
 impl Traced {

@@ -40,8 +40,8 @@ fn convert(folder: &Path, input: &str, output: &str, options: &[&str]) -> String
     stderr(&done)
 }
 
-/// Slices: number, parent, name, begin, duration. An instant with a flow is a slice without length in FXT, and so it
-/// becomes a span there.
+/// Slices: number, parent, name, begin, duration. An instant with a flow is a slice without length in FXT,
+/// and so it becomes a span there.
 const SLICES: [&str; 2] = [
     "select id, ifnull(parent_id, -1), name, ts, dur from slice order by ts, depth",
     "select id, ifnull(parent_id, -1), name, ts, dur from slice where dur > 0 order by ts, depth",

@@ -5,8 +5,8 @@ use hairline_tests::recording::{FORMATS, extension};
 
 use crate::{Traced, hairline, run, stderr};
 
-/// Each thread: its outer slice, and whether no step is missing between its first and its last. One that did not run while the others
-/// filled the ring has none.
+/// Each thread: its outer slice, and whether no step is missing between its first and its last. One that did
+/// not run while the others filled the ring has none.
 const THREADS: &str = "select t.name, sum(s.name = 'outer'), ifnull(max(a.int_value) - min(a.int_value) + 1, 0) = sum(s.name = 'step'), \
     sum(s.name is null) from slice s join thread_track tt on s.track_id = tt.id join thread t using (utid) \
     left join args a on s.arg_set_id = a.arg_set_id and s.name = 'step' group by 1 order by 1";

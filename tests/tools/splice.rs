@@ -58,7 +58,8 @@ fn the_same_numbers_in_two_parts_are_two_things() {
         let (whole, totals) = splice.finish().expect("written");
         assert_eq!((totals.bytes, totals.damaged, totals.lost), (whole.len() as u64, 0, 0));
         assert_eq!(totals.events, 2 * part.summary.records, "{format:?}");
-        // To the importer a thread of both is one thread, in which the same slices lie in each other: its tracks only are asked for.
+        // To the importer a thread of both is one thread, in which the same slices lie in each other: its
+        // tracks only are asked for.
         let (one, two) = (judge::load(part.path(), &TRACKS), judge::load_bytes(&whole, &TRACKS));
         let count = |verdict: &judge::Verdict| verdict.results[0].rows[0][0].as_i64();
         assert_eq!(

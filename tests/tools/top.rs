@@ -6,7 +6,8 @@ use hairline_tests::recording::{FORMATS, extension};
 
 use crate::{Traced, first_line, hairline, hairline_that_heeds_signals, run, stderr};
 
-/// Two threads that record all the time, into a file or a ring: not faster than a build without optimization reads.
+/// Two threads that record all the time, into a file or a ring: not faster than a build without optimization
+/// reads.
 fn busy(trace: &Path, overflow: &str) -> Traced {
     Traced::start(&["busy", "2", "1"], trace, &[("HAIRLINE_OVERFLOW", overflow)])
 }

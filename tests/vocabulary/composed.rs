@@ -1,5 +1,5 @@
-//! Names made at run time, nested arguments and arguments at the end: the hot path composes such a record. What
-//! it cannot write takes the cold path, and says the same.
+//! Names made at run time, nested arguments and arguments at the end: the hot path composes such a record.
+//! What it cannot write takes the cold path, and says the same.
 
 use std::collections::BTreeMap;
 

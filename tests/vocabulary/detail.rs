@@ -44,7 +44,8 @@ fn scopes_have_the_cpu_time_of_their_thread() {
             verdict.results[0].iter().map(|r| (r.str("name").to_owned(), r.i64("thread_dur"))).collect();
         let names: Vec<&str> = rows.iter().map(|(name, _)| name.as_str()).collect();
         assert_eq!(names, ["burning", "sleeping", "late"], "{format:?}");
-        // A loaded machine may give the burning thread little time, but the sleeping one cannot have used more.
+        // A loaded machine may give the burning thread little time, but the sleeping one cannot have used
+        // more.
         assert!(rows[0].1 > 0 && rows[1].1 < 20_000_000 && rows[1].1 <= rows[0].1, "{format:?}: {rows:?}");
         assert_eq!(trace.rows("select count(*), sum(dur < 0) from slice"), "4\t0", "{format:?}");
     }

@@ -1,4 +1,5 @@
-//! The examples of Perfetto's document "Writing TrackEvent Protos Synthetically", recorded through the public API.
+//! The examples of Perfetto's document "Writing TrackEvent Protos Synthetically", recorded through the public
+//! API.
 //!
 //! ```text
 //! examples/NN_name.textproto ── Perfetto's converter ──> trace ──┐
@@ -6,8 +7,9 @@
 //! the same events by macros ──── a recording ──────────> trace ──┘
 //! ```
 //!
-//! A recording has real times, random uuids and this process's ids. So a time is compared by its rank among all begins
-//! and ends, and a process or thread by what lies on it. The process's name is that of the executable.
+//! A recording has real times, random uuids and this process's ids. So a time is compared by its rank among
+//! all begins and ends, and a process or thread by what lies on it. The process's name is that of the
+//! executable.
 
 use std::thread;
 use std::time::Duration;
@@ -29,8 +31,8 @@ const SLICES: &str = "with times(t) as (select ts from slice union select ts + d
      left join thread_track tt on tt.id = t.id left join thread using (utid) \
      order by s.ts, s.depth";
 
-/// Tracks; `process` is 1 on those of the process that the trace is of. The process's own track is not among them while
-/// it has neither a name nor events: it is there as soon as anything has it as its parent.
+/// Tracks; `process` is 1 on those of the process that the trace is of. The process's own track is not among
+/// them while it has neither a name nor events: it is there as soon as anything has it as its parent.
 const TRACKS: &str = "with \
        properties as (select arg_set_id, key || '=' || display_value as property from args \
          where key in ('child_ordering', 'sibling_order_rank', 'description')), \
@@ -87,8 +89,9 @@ impl Shown {
         Self::of(&verdict)
     }
 
-    /// Where an example names the process's own track, the recording has a track of that name below it. In the rows this is
-    /// another kind of track and nothing else: the importer says of neither that it has a parent.
+    /// Where an example names the process's own track, the recording has a track of that name below it. In
+    /// the rows this is another kind of track and nothing else: the importer says of neither that it has a
+    /// parent.
     fn below_the_process(mut self) -> Self {
         for row in self.slices.iter_mut().chain(&mut self.tracks) {
             *row = row.replace("process_track_event", "process_merged_track_event");
@@ -206,8 +209,9 @@ fn tracks_are_ordered_by_name() {
 
 #[test]
 fn tracks_are_ordered_by_their_first_event() {
-    // The example ends the slice "A1" on track 60000, which is not A1's: the slice stays open, and the end makes a track
-    // without a name. The recording leaves the slice open; the macros cannot end what was not begun.
+    // The example ends the slice "A1" on track 60000, which is not A1's: the slice stays open, and the end
+    // makes a track without a name. The recording leaves the slice open; the macros cannot end what was not
+    // begun.
     let mut expected = Shown::example(include_str!("examples/05_chronological.textproto"));
     let stray = expected.tracks.remove(0);
     assert_eq!(stray, "NULL\tNULL\tglobal_merged_track_event\tNULL\tNULL\tNULL");
@@ -240,7 +244,8 @@ fn tracks_are_ordered_by_their_rank() {
     }
 }
 
-/// The importer shows no track without events: these examples have none, so each of their tracks gets an instant.
+/// The importer shows no track without events: these examples have none, so each of their tracks gets an
+/// instant.
 fn used(text: &str, tracks: impl IntoIterator<Item = u64>) -> String {
     assert!(Shown::example(text).tracks.is_empty());
     let instant = |track| {
@@ -303,7 +308,8 @@ fn a_counter_of_the_process_has_its_values_in_order() {
             }
         });
         if format == Format::Fxt {
-            // Without a track it is a record of its own kind, which the importer puts on a track of no process.
+            // Without a track it is a record of its own kind, which the importer puts on a track of no
+            // process.
             assert_eq!(trace.counters().replace(" = ", "\t"), expected.counters.join("\n"));
         } else {
             expected.require(&trace);
@@ -326,7 +332,8 @@ fn a_long_name_is_written_once() {
             }
         });
         expected.require(&trace);
-        // In FXT an event on such a track is a Perfetto trace of its own, with its strings. A thread's events share theirs.
+        // In FXT an event on such a track is a Perfetto trace of its own, with its strings. A thread's events
+        // share theirs.
         assert!(format == Format::Fxt || written(&trace, NAME) == 1);
         let trace = record(format, |_| {
             for _ in 0..2 {

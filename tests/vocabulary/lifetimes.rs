@@ -256,7 +256,8 @@ macro_rules! ten {
     ($($t:tt)*) => { $($t)* $($t)* $($t)* $($t)* $($t)* $($t)* $($t)* $($t)* $($t)* $($t)* };
 }
 
-// The callsites of a session are switched on one after the other, trace_end! here as the last of a thousand. Until then:
+// The callsites of a session are switched on one after the other, trace_end! here as the last of a thousand.
+// Until then:
 //   outer (guard)      [ ............. x   closes inner; outer stays open, and so on with the next
 //   inner (by hand)          [ ... x       not recorded
 #[test]

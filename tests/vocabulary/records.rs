@@ -1,6 +1,8 @@
-//! Records and packets that no macro reaches, written with the formats' crate: what trace_processor shows of them.
+//! Records and packets that no macro reaches, written with the formats' crate: what trace_processor shows of
+//! them.
 //!
-//! Where it shows nothing a test says so: the record is passed over without a complaint, and what follows it is read.
+//! Where it shows nothing a test says so: the record is passed over without a complaint, and what follows it
+//! is read.
 
 mod data;
 mod events;
@@ -45,7 +47,8 @@ fn fxt_trace(records: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
     out
 }
 
-/// An event of a `TrackEvent` track, on its sequence 1 but of none of its state: its time is `CLOCK_BOOTTIME`.
+/// An event of a `TrackEvent` track, on its sequence 1 but of none of its state: its time is
+/// `CLOCK_BOOTTIME`.
 fn on_track(track: u64, kind: EventType, timestamp: u64) -> te::Event<'static> {
     let clock_id = Some(te::fields::clock::BOOTTIME);
     te::Event {
@@ -97,8 +100,8 @@ fn start(out: &mut Vec<u8>, track_uuid: u64, extra_counters: &[u64]) {
     );
 }
 
-/// Requires that the importer passes over `records` without a word, and reads what follows: that every table is as it would
-/// be without them.
+/// Requires that the importer passes over `records` without a word, and reads what follows: that every table
+/// is as it would be without them.
 #[track_caller]
 fn require_passed_over(records: impl FnOnce(&mut Vec<u8>)) {
     let judge = |records: &dyn Fn(&mut Vec<u8>)| {

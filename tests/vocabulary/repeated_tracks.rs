@@ -1,5 +1,5 @@
-//! What happens on the same tracks again and again: a thread writes it another way once it has told of the track, and nobody may see
-//! which way it was.
+//! What happens on the same tracks again and again: a thread writes it another way once it has told of the
+//! track, and nobody may see which way it was.
 
 use std::sync::mpsc;
 
@@ -181,7 +181,8 @@ fn a_long_text_on_a_track_is_cut_as_anywhere_else() {
     }
 }
 
-/// Names around the longest that a thread which knows the track writes at once into an FXT trace, and categories of all sorts.
+/// Names around the longest that a thread which knows the track writes at once into an FXT trace, and
+/// categories of all sorts.
 #[test]
 fn names_and_categories_on_a_track_are_whole_at_any_length() {
     for format in FORMATS {

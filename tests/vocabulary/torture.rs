@@ -1,8 +1,9 @@
 //! Threads that do anything at any time, and a model that knows what the trace has to say of it.
 //!
 //! The short form takes a few seconds. `TORTURE_SECONDS=600` goes on for so long with ever new seeds;
-//! `TORTURE_SEED=n` begins with the one that a failure named (the threads still run as the system lets them), and
-//! `TORTURE_PLAN=name` does only plans with that in their name. `TORTURE_KEEP=directory` keeps the traces of a failure,
+//! `TORTURE_SEED=n` begins with the one that a failure named (the threads still run as the system lets them),
+//! and `TORTURE_PLAN=name` does only plans with that in their name. `TORTURE_KEEP=directory` keeps the traces
+//! of a failure,
 
 mod check;
 mod outside;

@@ -169,8 +169,8 @@ fn an_end_does_not_reach_into_the_next_session() {
     }
 }
 
-// Four threads that begin and end as fast as they can, behind an output that is much slower: most begins are lost. Each
-// that is recorded has its end, by its own thread or by the writer thread.
+// Four threads that begin and end as fast as they can, behind an output that is much slower: most begins are
+// lost. Each that is recorded has its end, by its own thread or by the writer thread.
 #[test]
 fn loss_leaves_out_whole_slices_on_tracks_too() {
     for format in FORMATS {

@@ -132,8 +132,9 @@ impl Found<'_> {
                     Some(self.survey.timeline.split(tid, question.part.end, end))
                         .filter(|split| split.unknown == 0)
                 };
-                // Without wake-ups, a woken thread that waits for a core is still asleep, for as long as other
-                // processes have all of them. A wake-up, also by an interrupt, tells when the sleep was over.
+                // Without wake-ups, a woken thread that waits for a core is still asleep, for as long as
+                // other processes have all of them. A wake-up, also by an interrupt, tells when the sleep was
+                // over.
                 let was_over_late =
                     !question.part.is_woken && end <= question.part.end && overlap >= slept / 4 * 3;
                 let ends_with_it = is_near

@@ -1,8 +1,8 @@
 //! The Parquet files of a trace, one for each table.
 //!
-//! A file is written in the output folder under a name that engines pass over, and moved when all files are complete.
-//! Integers are delta-encoded, since times, ids and owners grow or repeat; texts have a dictionary; zstd compresses
-//! both.
+//! A file is written in the output folder under a name that engines pass over, and moved when all files are
+//! complete. Integers are delta-encoded, since times, ids and owners grow or repeat; texts have a dictionary;
+//! zstd compresses both.
 
 use std::borrow::Cow;
 use std::fs::File;

@@ -20,14 +20,15 @@ use crate::text::{complain, failed, grouped_count, say, shown, size};
 
 /// Writes the tables of traces as Parquet files, for DuckDB, Spark, ClickHouse, pandas and other engines.
 ///
-/// Each table has a folder: slice, instant, counter, flow, arg, thread, process, sched, sample, trace. In it are
-/// folders by date, service and trace, which engines read as columns (Hive's way):
-/// DIR/slice/date=2026-11-23/service=web/trace=6b0c.../part-0.parquet. Times are in nanoseconds on the trace's clock;
-/// the table `trace` has what to add for the time since 1970, and how many events are missing, by reason.
+/// Each table has a folder: slice, instant, counter, flow, arg, thread, process, sched, sample, trace. In it
+/// are folders by date, service and trace, which engines read as columns (Hive's way):
+/// DIR/slice/date=2026-11-23/service=web/trace=6b0c.../part-0.parquet. Times are in nanoseconds on the
+/// trace's clock; the table `trace` has what to add for the time since 1970, and how many events are missing,
+/// by reason.
 ///
-/// A file appears when it is complete, that of the table `trace` last. The same trace again replaces its files. A
-/// trace that ends early is exported up to there, with `is_whole` false in the table `trace`, and the exit code is 1;
-/// of a damaged trace nothing is written.
+/// A file appears when it is complete, that of the table `trace` last. The same trace again replaces its
+/// files. A trace that ends early is exported up to there, with `is_whole` false in the table `trace`, and
+/// the exit code is 1; of a damaged trace nothing is written.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   hairline export run.pftrace -o traces

@@ -1,10 +1,10 @@
 //! The folders of traces in an export: where complete files go, and how those of an earlier export leave.
 //!
-//! * A trace whose UUID says that it is the same has one place. If its date or service changes, all its files move,
-//!   also those of tables that are not written now. A hash of events is no proof of that: such a trace replaces only
-//!   files at its own place.
-//! * The row of the table `trace` says that a trace is exported completely. So it leaves first and comes last: what an
-//!   interruption leaves has no row.
+//! * A trace whose UUID says that it is the same has one place. If its date or service changes, all its files
+//!   move, also those of tables that are not written now. A hash of events is no proof of that: such a trace
+//!   replaces only files at its own place.
+//! * The row of the table `trace` says that a trace is exported completely. So it leaves first and comes
+//!   last: what an interruption leaves has no row.
 //! * No link below the output folder is followed: somebody may have planted it.
 
 use std::collections::HashMap;
@@ -93,7 +93,8 @@ impl<'p> Places<'p> {
         written.persist(self.of(table, place).join(NAME)).map(drop).map_err(|e| e.error)
     }
 
-    /// Removes the row of an earlier export, or sets it aside if no new one follows. Returns whether one is aside.
+    /// Removes the row of an earlier export, or sets it aside if no new one follows. Returns whether one is
+    /// aside.
     fn set_row_aside(&self, others: &[Place], place: &Place, is_replaced: bool) -> io::Result<bool> {
         let mut is_aside = false;
         for from in std::iter::once(place).chain(others).filter(|from| self.is_real(TableId::Trace, from)) {
@@ -205,8 +206,8 @@ fn make(path: &Path) -> io::Result<()> {
     ))
 }
 
-/// The folders in a folder whose names begin so, without that. Links are passed over, and what another export removes
-/// meanwhile.
+/// The folders in a folder whose names begin so, without that. Links are passed over, and what another export
+/// removes meanwhile.
 fn folders(folder: &Path, prefix: &str) -> io::Result<Vec<String>> {
     let mut all = Vec::new();
     let entries = match std::fs::read_dir(folder) {

@@ -1,7 +1,7 @@
 //! A column of texts as a chunk of a Parquet file: a page with the dictionary, and a page with the codes.
 //!
-//! The texts of a batch have codes already. Parquet's own column writer takes the texts, and finds the code of each
-//! one by its hash: that would be a third of the time of an export.
+//! The texts of a batch have codes already. Parquet's own column writer takes the texts, and finds the code
+//! of each one by its hash: that would be a third of the time of an export.
 
 use std::io;
 

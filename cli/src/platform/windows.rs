@@ -176,8 +176,8 @@ fn heed_console() -> io::Result<()> {
     }
 }
 
-/// Calls `last` if the user ends this process, on the system's thread, which ends the process then. Further calls have
-/// no effect.
+/// Calls `last` if the user ends this process, on the system's thread, which ends the process then. Further
+/// calls have no effect.
 pub(crate) fn before_end(last: fn(&dyn Fn())) -> io::Result<()> {
     LAST.get_or_init(|| last);
     heed_console()

@@ -61,8 +61,8 @@ pub(crate) struct Arguments {
     /// sleeps, whether its program has Hairline's macros or not. Needs kernel.perf_event_paranoid 2 or less.
     #[arg(long)]
     sched: bool,
-    /// Also record call stacks, HZ times in a second of CPU time (1 to 10000). With --sched, and as root or with
-    /// kernel.perf_event_paranoid 1 or less, also where each thread begins to wait.
+    /// Also record call stacks, HZ times in a second of CPU time (1 to 10000). With --sched, and as root or
+    /// with kernel.perf_event_paranoid 1 or less, also where each thread begins to wait.
     #[arg(long, value_name = "HZ", num_args = 0..=1, default_missing_value = "997",
         value_parser = clap::value_parser!(u32).range(1..=10_000))]
     sample: Option<u32>,

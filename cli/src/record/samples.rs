@@ -1,7 +1,7 @@
 //! Samples of the command and of all that it starts, by the kernel's perf events.
 //!
-//! A thread reads the rings while the command runs, and unwinds: a second of a busy processor is 8 to 33 MB of
-//! stacks, and a few KB of numbers.
+//! A thread reads the rings while the command runs, and unwinds: a second of a busy processor is 8 to 33 MB
+//! of stacks, and a few KB of numbers.
 
 use std::collections::HashSet;
 use std::fs::File;

@@ -4,8 +4,8 @@
 //! program does anything for it. A thread of this process reads the kernel's rings.
 //!
 //! Two parts of the trace come of it: the names, which stand before the processes' own parts, and the states,
-//! which stand after them. In FXT the later of two names of a thread counts, and Hairline's own is the whole one.
-//! In TrackEvent a track after its thread's death would be another thread's.
+//! which stand after them. In FXT the later of two names of a thread counts, and Hairline's own is the whole
+//! one. In TrackEvent a track after its thread's death would be another thread's.
 
 use std::collections::BTreeMap;
 use std::fs::File;

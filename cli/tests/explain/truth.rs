@@ -301,8 +301,8 @@ fn one_sleep_in_three_with_an_end_does_not_rule_others_out() {
     );
 }
 
-/// Slow requests that sleep for 50 ms, beside a slice of another thread that is over 10 ms before. With the wake-up
-/// at the end of the sleep, if there is one.
+/// Slow requests that sleep for 50 ms, beside a slice of another thread that is over 10 ms before. With the
+/// wake-up at the end of the sleep, if there is one.
 fn woken(waker: Option<(u64, bool)>) -> String {
     let mut ends = Vec::new();
     let trace = requests("request", |trace, middle| {

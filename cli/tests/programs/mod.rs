@@ -1,7 +1,7 @@
 //! Programs that a test writes, to execute them.
 //!
-//! Another process writes them: a child that another thread forks meanwhile would have this process's open file,
-//! and nobody can execute a file that somebody may write ("Text file busy").
+//! Another process writes them: a child that another thread forks meanwhile would have this process's open
+//! file, and nobody can execute a file that somebody may write ("Text file busy").
 
 #![allow(dead_code)] // each test uses its part
 

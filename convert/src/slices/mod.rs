@@ -147,9 +147,9 @@ impl Slices {
         }
     }
 
-    /// Adds an event with a number of its own, which the slice has when it is complete. An instant, a step of a
-    /// flow and the value of a counter are shown as [points](SliceSink::point), so that the sink learns which slices
-    /// are around them.
+    /// Adds an event with a number of its own, which the slice has when it is complete. An instant, a step of
+    /// a flow and the value of a counter are shown as [points](SliceSink::point), so that the sink learns
+    /// which slices are around them.
     #[inline]
     pub fn tagged(&mut self, event: &Event<'_>, tag: u32, sink: &mut impl SliceSink) {
         let change = match event.kind {
@@ -165,8 +165,8 @@ impl Slices {
         self.change(Entry { time: event.time, track: event.track, change, name, category, tag }, sink);
     }
 
-    /// Adds events of which a reader says only the [brief](crate::TraceReader::briefs). `strings` are those of the
-    /// reader's context.
+    /// Adds events of which a reader says only the [brief](crate::TraceReader::briefs). `strings` are those
+    /// of the reader's context.
     #[inline]
     pub fn briefs(&mut self, briefs: &[BriefEvent], strings: &Strings, sink: &mut impl SliceSink) {
         let mut rest = briefs;
@@ -199,8 +199,8 @@ impl Slices {
         }
     }
 
-    /// As [`briefs`](Self::briefs), with numbers as in [`tagged`](Self::tagged): the first event has `first`, and so
-    /// on. Instants and counters have numbers too, but are not shown.
+    /// As [`briefs`](Self::briefs), with numbers as in [`tagged`](Self::tagged): the first event has `first`,
+    /// and so on. Instants and counters have numbers too, but are not shown.
     #[inline]
     pub fn tagged_briefs(
         &mut self,

@@ -102,8 +102,8 @@ pub enum Defect {
     Overlaps,
     /// An event that came after later events of its track were emitted.
     Late,
-    /// A complete slice that came after more slices inside it than are kept. The older ones were emitted as if
-    /// nothing were around them; times are true.
+    /// A complete slice that came after more slices inside it than are kept. The older ones were emitted as
+    /// if nothing were around them; times are true.
     AfterInner,
     /// A thread's begin or end that is earlier than the one before it.
     OutOfOrder,
@@ -124,8 +124,8 @@ pub trait SliceSink {
         let _ = (slice, above);
     }
 
-    /// A point, with the slices around it, the outermost first. Only [tagged](super::Slices::tagged) events have
-    /// points.
+    /// A point, with the slices around it, the outermost first. Only [tagged](super::Slices::tagged) events
+    /// have points.
     fn point(&mut self, point: &Point, above: &mut [Frame]) {
         let _ = (point, above);
     }

@@ -6,8 +6,8 @@ use hairline_formats::track_event::{
 
 use crate::{Track, TrackKind};
 
-/// Writes the description of a track on a packet sequence. `categories` are those of a counter. `time` is that
-/// of a process's command line.
+/// Writes the description of a track on a packet sequence. `categories` are those of a counter. `time` is
+/// that of a process's command line.
 // Ids beyond 32 bits are cut, which the callers count.
 #[allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap)]
 pub(crate) fn describe(

@@ -63,8 +63,8 @@ pub(super) fn nanoseconds(text: &str) -> Option<i64> {
     plain_nanoseconds(text).or_else(|| any_nanoseconds(text))
 }
 
-/// The fast path for nearly all times: at most 18 characters, without sign and exponent, and with at most three
-/// digits after the point.
+/// The fast path for nearly all times: at most 18 characters, without sign and exponent, and with at most
+/// three digits after the point.
 fn plain_nanoseconds(text: &str) -> Option<i64> {
     if text.len() > 18 {
         return None;

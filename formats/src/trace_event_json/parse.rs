@@ -23,8 +23,8 @@ impl From<serde_json::Error> for Fault {
     }
 }
 
-/// Sets the fields of an event from an object that is split into `members` already. The event is large, so it is
-/// filled where it is returned.
+/// Sets the fields of an event from an object that is split into `members` already. The event is large, so it
+/// is filled where it is returned.
 #[inline]
 pub(super) fn fill<'a>(event: &mut Event<'a>, object: &'a str, members: &[Member]) -> Result<(), Fault> {
     let mut times = Times::new(object);

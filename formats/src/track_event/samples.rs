@@ -139,9 +139,9 @@ pub fn interned_stacks(
 /// `PerfEvents.Counter`
 const SW_CONTEXT_SWITCHES: u64 = 4;
 
-/// Writes the start of a sequence whose samples are taken when threads leave their processors: of threads that
-/// sleep or wait. Without it, the samples of a sequence are those of running threads. Ids that the sequence had
-/// before are void.
+/// Writes the start of a sequence whose samples are taken when threads leave their processors: of threads
+/// that sleep or wait. Without it, the samples of a sequence are those of running threads. Ids that the
+/// sequence had before are void.
 ///
 /// ```
 /// use hairline_formats::track_event::{PacketReader, SequenceId, start_of_switch_samples};

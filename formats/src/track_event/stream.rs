@@ -193,8 +193,8 @@ pub struct Thread<'a> {
     pub name: &'a str,
 }
 
-/// Writes `ProcessTree` with threads, at the time `timestamp_ns` of `CLOCK_BOOTTIME`. A thread needs this or a
-/// track of its own, so that importers know its process.
+/// Writes `ProcessTree` with threads, at the time `timestamp_ns` of `CLOCK_BOOTTIME`. A thread needs this or
+/// a track of its own, so that importers know its process.
 ///
 /// ```
 /// # #[cfg(feature = "read")] {

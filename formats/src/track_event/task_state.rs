@@ -47,8 +47,8 @@ impl TaskStateEvent<'_> {
     }
 }
 
-/// Writes the state of a thread, at a time in ns of `CLOCK_BOOTTIME` (or of the sequence's default clock, if it
-/// has one).
+/// Writes the state of a thread, at a time in ns of `CLOCK_BOOTTIME` (or of the sequence's default clock, if
+/// it has one).
 ///
 /// ```text
 /// 0a LEN | 50 <sequence> | aa 07 LEN <state> | 40 <timestamp>

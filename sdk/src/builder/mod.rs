@@ -244,15 +244,16 @@ impl SessionBuilder {
     }
 
     /// Records the call stacks of the process's threads, present and future, `frequency` times in a second of
-    /// CPU time of each thread (default: 0, none; more than 10,000 are an [`Error::Value`] at the start). 997 is
-    /// a good choice: it does not keep step with timers. The UI shows the samples as a flame graph of each
+    /// CPU time of each thread (default: 0, none; more than 10,000 are an [`Error::Value`] at the start). 997
+    /// is a good choice: it does not keep step with timers. The UI shows the samples as a flame graph of each
     /// selection, with functions, inlined functions and lines.
     ///
     /// The Linux kernel takes the samples (perf events), for an ordinary user with
     /// `kernel.perf_event_paranoid` 2 or less. Each interrupts its thread for some 20 us. The session's own
-    /// thread unwinds the stacks, of which the kernel copies 8 KiB (16 KiB up to 640 samples in a second, 32 KiB
-    /// up to 320); frame pointers are not needed. It looks up the functions when the session ends, which takes
-    /// as long as it takes to read the debug information. Release builds have lines with `debug = "line-tables-only"`.
+    /// thread unwinds the stacks, of which the kernel copies 8 KiB (16 KiB up to 640 samples in a second, 32
+    /// KiB up to 320); frame pointers are not needed. It looks up the functions when the session ends, which
+    /// takes as long as it takes to read the debug information. Release builds have lines with `debug =
+    /// "line-tables-only"`.
     ///
     /// It needs the crate's feature `sampling`. Without it, where the kernel does not permit it, in a flight
     /// recorder and with a rotated output, the session records all else: a note of the

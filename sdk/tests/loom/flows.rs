@@ -12,8 +12,8 @@ use loom::thread;
 
 const EPOCH: u32 = 4;
 
-/// An event of the flow at the time `now`. Returns whether it begins the flow, and the time that it must exceed
-/// if it does not.
+/// An event of the flow at the time `now`. Returns whether it begins the flow, and the time that it must
+/// exceed if it does not.
 fn event(flow: &Begun, now: u64) -> (bool, u64) {
     if flow.time_in(EPOCH).is_none() && flow.begin(EPOCH, now) {
         return (true, 0);

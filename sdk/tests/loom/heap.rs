@@ -28,8 +28,8 @@ fn count(slots: &Slots) -> bool {
 // first:  claim, add, release | add to the shared slot
 // second: claim, add, release | add to the shared slot       one slot for both
 //
-// Fails when `release` is Relaxed, and when the claim in `claim` is Relaxed: the second owner loads the counts
-// from before the first, and its store undoes them.
+// Fails when `release` is Relaxed, and when the claim in `claim` is Relaxed: the second owner loads the
+// counts from before the first, and its store undoes them.
 #[test]
 fn no_count_is_lost_when_a_slot_changes_its_owner() {
     let (handed_over, shared) = (Seen::default(), Seen::default());

@@ -13,8 +13,9 @@ use spot::Spot;
 // one thread takes the value and puts another   \
 // another does the same                          +--> each value is whole, and in one hand at a time
 //
-// Fails when the Release of `put` or the Acquire of `take_if` is Relaxed. The Acquire of `put` keeps loads before
-// later stores of another thread; loom knows no load that reads a later store, so no model fails without it.
+// Fails when the Release of `put` or the Acquire of `take_if` is Relaxed. The Acquire of `put` keeps loads
+// before later stores of another thread; loom knows no load that reads a later store, so no model fails
+// without it.
 #[test]
 fn a_value_is_taken_whole_and_once() {
     let (taken, missed) = (Seen::default(), Seen::default());

@@ -40,12 +40,14 @@ pub struct Found {
 /// ```
 ///
 /// # Errors
-/// If the directory of the regions cannot be read. A region that cannot be read is in the result, with the reason.
+/// If the directory of the regions cannot be read. A region that cannot be read is in the result, with the
+/// reason.
 pub fn find() -> Result<Vec<Found>, RecoverError> {
     find_in(&platform::directory())
 }
 
-/// The size in bytes of the file system that has the regions: on Linux `/dev/shm`. The regions of all processes share it.
+/// The size in bytes of the file system that has the regions: on Linux `/dev/shm`. The regions of all
+/// processes share it.
 ///
 /// # Errors
 /// If the directory of the regions does not exist.

@@ -5,9 +5,9 @@
 //! ```
 //!
 //! `before`: its session starts before its first event. `after`: after ten events. `two`: it starts a second
-//! session while the first one runs. `again`: it starts a second one after the first, with `second-` in front of
-//! the name of the file. `dropped`: it drops its session. `fork`: a forked child starts a session too. Each way
-//! prints the outcomes.
+//! session while the first one runs. `again`: it starts a second one after the first, with `second-` in front
+//! of the name of the file. `dropped`: it drops its session. `fork`: a forked child starts a session too.
+//! Each way prints the outcomes.
 
 #![allow(unsafe_code)] // fork
 

@@ -4,8 +4,8 @@
 //! crowd THREADS [OUTPUT]
 //! ```
 //!
-//! Prints `THREADS RECORDS LOST KIB`: threads that could be started, the summary's counts, and the anonymous memory of the process
-//! beside the threads' own stacks while all of them live and have recorded.
+//! Prints `THREADS RECORDS LOST KIB`: threads that could be started, the summary's counts, and the anonymous
+//! memory of the process beside the threads' own stacks while all of them live and have recorded.
 
 use std::sync::{Condvar, Mutex, RwLock};
 use std::time::Duration;

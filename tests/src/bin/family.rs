@@ -1,7 +1,9 @@
-//! A program that records, alone or with children, for the tests of the command `hairline`. It starts no session: the environment does.
+//! A program that records, alone or with children, for the tests of the command `hairline`. It starts no
+//! session: the environment does.
 //!
 //! ```text
-//! family parent CHILDREN KILLED   starts so many of itself one after the other, kills so many of them when they have recorded
+//! family parent CHILDREN KILLED   starts so many of itself one after the other, and kills so many of them
+//!                                 when they have recorded
 //! family child N [stay]           100 slices `step` on each of two threads; and stays until it is killed
 //! family busy THREADS [PAUSE]     slices without end, a hundred every PAUSE milliseconds
 //! family daemon                   starts one that stays, and leaves it; prints its number

@@ -4,11 +4,11 @@
 //! mortal output=FILE counters=FILE threads=4 pace=full|moderate buffer=BYTES chunk=BYTES compress=0|1 rotate=BYTES slow=0|1 end=never|abort|segv|exec|LIMIT
 //! ```
 //!
-//! Each thread records scopes `step` with its number of scopes so far, `n`, and its own number, `thread`. After each scope it
-//! stores that number plus one into its slot of the file of counters, which it has mapped: what it had committed when
-//! it was killed. `hidden=1`: a `/proc` with `hidepid=2` shows the process to root only. Slow: the writer
-//! thread runs at the lowest priority, so that it is hardly ever done with a write. A scope for which the
-//! ring has no room is not counted; it comes again.
+//! Each thread records scopes `step` with its number of scopes so far, `n`, and its own number, `thread`.
+//! After each scope it stores that number plus one into its slot of the file of counters, which it has
+//! mapped: what it had committed when it was killed. `hidden=1`: a `/proc` with `hidepid=2` shows the process
+//! to root only. Slow: the writer thread runs at the lowest priority, so that it is hardly ever done with a
+//! write. A scope for which the ring has no room is not counted; it comes again.
 
 #![allow(unsafe_code)] // mmap
 
@@ -26,7 +26,8 @@ use hairline_tests::mortal::{COUNTERS_LEN, SLOT};
 /// The counters, mapped.
 fn counters(path: &str) -> &'static [AtomicU64] {
     let file = File::options().read(true).write(true).open(path).expect("the counters");
-    // SAFETY: a new shared mapping of a file that is `COUNTERS_LEN` long and that nobody makes shorter; never unmapped.
+    // SAFETY: a new shared mapping of a file that is `COUNTERS_LEN` long and that nobody makes shorter; never
+    // unmapped.
     unsafe {
         let (prot, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED);
         let p = libc::mmap(std::ptr::null_mut(), COUNTERS_LEN, prot, flags, file.as_raw_fd(), 0);

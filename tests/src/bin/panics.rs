@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! panics hook FILE       a panic that is caught; before the session the program has set a hook of its own
-//! panics replaced FILE   the same, with a hook that is set after the session's start and calls the one before
+//! panics replaced FILE   the same, with a hook that is set after the start and calls the one before
 //! panics lost FILE       the same, with a hook that is set after the session's start and calls no other
 //! panics thread FILE     a panic that ends a thread, with a message made at run time
 //! panics argument FILE   a panic in the code of an argument, and one after it
@@ -12,8 +12,8 @@
 //! panics stuck FILE      panics while the output, a pipe, takes no bytes
 //! ```
 //!
-//! Without `HAIRLINE` in the environment the program starts a session with `record_panics`. It prints what its
-//! own hook is called with.
+//! Without `HAIRLINE` in the environment the program starts a session with `record_panics`. It prints what
+//! its own hook is called with.
 
 use std::panic::{self, AssertUnwindSafe, PanicHookInfo};
 use std::time::Instant;

@@ -1,4 +1,5 @@
-//! A program instrumented with the `tracing` crate alone, or with `log`, for the tests of what the environment switches on.
+//! A program instrumented with the `tracing` crate alone, or with `log`, for the tests of what the
+//! environment switches on.
 //!
 //! ```text
 //! spans_victim subscriber | layer  global | scoped | after-another
@@ -7,10 +8,11 @@
 //! spans_victim log
 //! ```
 //!
-//! Its first span is entered by eight threads at once. `scoped`: on one thread, which is all that has the subscriber.
-//! `after-another`: likewise, and the span's callsite was known to another subscriber before. `log`: a message, and 20,000 with
-//! a target of its own each. `levels`: a span and an event of each level, on threads; or a message of each level. `hang`: ten
-//! futures with two polls each, and one that never returns from its second poll.
+//! Its first span is entered by eight threads at once. `scoped`: on one thread, which is all that has the
+//! subscriber. `after-another`: likewise, and the span's callsite was known to another subscriber before.
+//! `log`: a message, and 20,000 with a target of its own each. `levels`: a span and an event of each level,
+//! on threads; or a message of each level. `hang`: ten futures with two polls each, and one that never
+//! returns from its second poll.
 
 use std::sync::Barrier;
 use std::task::{Context, Poll, Waker};

@@ -14,8 +14,9 @@
 //! ```
 //!
 //! A line of `known`: name, thread, begin and end (ns of `CLOCK_BOOTTIME`), ns in waiting calls in between
-//! (`-`: the work is not made of them), ns of processor time, ns runnable without a processor (`-`: the kernel does
-//! not tell), and the voluntary and involuntary switches from the thread's start to the last number, another time.
+//! (`-`: the work is not made of them), ns of processor time, ns runnable without a processor (`-`: the
+//! kernel does not tell), and the voluntary and involuntary switches from the thread's start to the last
+//! number, another time.
 
 #![allow(unsafe_code)] // clock_gettime, getrusage, sched_setaffinity, fork, setrlimit
 
@@ -51,7 +52,8 @@ fn switches() -> (i64, i64) {
 struct Account(Option<File>);
 
 impl Account {
-    /// Of the calling thread. Opened before it is read: the less time is between it and the clock, the better.
+    /// Of the calling thread. Opened before it is read: the less time is between it and the clock, the
+    /// better.
     fn open() -> Self {
         Self(File::open("/proc/thread-self/schedstat").ok())
     }
@@ -191,7 +193,8 @@ fn known(directory: &std::path::Path) {
     );
 }
 
-/// The turns of two threads on one processor. Each turn makes four records, of which a ring holds some 13,000.
+/// The turns of two threads on one processor. Each turn makes four records, of which a ring holds some
+/// 13,000.
 const TURNS: u32 = 20_000;
 
 /// Two threads of one processor wait for each other, turn by turn.

@@ -1,5 +1,5 @@
-//! A program whose threads compute and sleep inside slices, for the tests of `hairline record --sched --sample`.
-//! It starts no session.
+//! A program whose threads compute and sleep inside slices, for the tests of `hairline record --sched
+//! --sample`. It starts no session.
 //!
 //! ```text
 //! together [child]    two threads with 20 slices `turn` each, and the same in a child, before and after it

@@ -84,8 +84,8 @@ fn a_large_blob_as_long_as_any_other_record_is_passed_over() {
     }
 }
 
-// The importer reads 12 bits of the size. 4096 words are 0 to it, at which it gives up; 5000 are 904, and then it reads
-// the bytes of the blob as if they were records.
+// The importer reads 12 bits of the size. 4096 words are 0 to it, at which it gives up; 5000 are 904, and
+// then it reads the bytes of the blob as if they were records.
 #[test]
 fn a_larger_blob_fails_the_file_or_hides_what_follows() {
     for with_metadata in [false, true] {

@@ -30,7 +30,8 @@ fn count(out: &mut Vec<u8>, track: u64, timestamp: u64, value: CounterValue) {
     te::event(out, &te::Event { counter: Some(value), ..on_track(track, EventType::Counter, timestamp) });
 }
 
-// Two tracks under one, each with a slice. Which group they are in is `track_group_id`: the UI shows a group in a row.
+// Two tracks under one, each with a slice. Which group they are in is `track_group_id`: the UI shows a group
+// in a row.
 #[test]
 fn siblings_merge_by_name_by_key_or_not_at_all() {
     const SAME: &str = "in one group";

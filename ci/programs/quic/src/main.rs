@@ -4,7 +4,8 @@
 //! quic --with none|subscriber|layer [--streams N]
 //! ```
 //!
-//! quinn has spans of its own: `drive` for a connection, `recv`, `frame` and `send` for packets. Added to them:
+//! quinn has spans of its own: `drive` for a connection, `recv`, `frame` and `send` for packets. Added to
+//! them:
 //!
 //! ```text
 //! call, serve_stream    the client's and the server's part of one stream, both with its number

@@ -20,8 +20,8 @@ pub(super) fn heeded(signals: &[i32]) -> Vec<i32> {
     signals.iter().copied().filter(|signal| ignored >> (signal - 1) & 1 == 0).collect()
 }
 
-/// Calls `last` if a signal ends this process. What it is passed ends the process with that signal. Further calls have
-/// no effect: a handler costs a thread and two descriptors.
+/// Calls `last` if a signal ends this process. What it is passed ends the process with that signal. Further
+/// calls have no effect: a handler costs a thread and two descriptors.
 pub(crate) fn before_end(last: fn(&dyn Fn())) -> io::Result<()> {
     static IS_HEEDED: Mutex<bool> = Mutex::new(false);
     let mut is_heeded = IS_HEEDED.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,7 +1,7 @@
 //! Profiler records to stack samples.
 //!
-//! A process may have its samples twice: in the packets of blobs, with functions, and then in backtraces, which
-//! have no place for them. The packets count, and the backtraces are copies for a writer of FXT.
+//! A process may have its samples twice: in the packets of blobs, with functions, and then in backtraces,
+//! which have no place for them. The packets count, and the backtraces are copies for a writer of FXT.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 

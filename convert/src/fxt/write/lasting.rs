@@ -1,7 +1,7 @@
 //! Flows that last: their ends do not close them, as in JSON. Importers follow the points of such a flow in
-//! order of time. An arrow leads to each point from the latest begin or step, and a point before the begin has
-//! none. An FXT flow is over at its first end, so each further arrow becomes a flow with an id of its own,
-//! which begins at the same slice.
+//! order of time. An arrow leads to each point from the latest begin or step, and a point before the begin
+//! has none. An FXT flow is over at its first end, so each further arrow becomes a flow with an id of its
+//! own, which begins at the same slice.
 //!
 //! Traces have their threads in any order, so points wait here and are written in order of time. Importers
 //! sort the records, so a record can come late in the file. Only at equal times the order in the file counts:

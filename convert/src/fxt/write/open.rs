@@ -1,8 +1,8 @@
 //! The open slices of a thread. An end of FXT closes the innermost one, whatever its name. In other formats
 //! an end closes the innermost slice with its name and category, and the slices inside it.
 //!
-//! Which slices are open is known in the order of the file. Importers sort by time. So in a thread whose events
-//! are not in that order, an end may close another slice, as soon as names decide.
+//! Which slices are open is known in the order of the file. Importers sort by time. So in a thread whose
+//! events are not in that order, an end may close another slice, as soon as names decide.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 

@@ -100,7 +100,8 @@ impl<W: Write> JsonWriter<W> {
         self.write_ready(i64::MIN)
     }
 
-    /// An event at the same time would take over the flows of the events before it, so they are written first.
+    /// An event at the same time would take over the flows of the events before it, so they are written
+    /// first.
     fn write_points_before(&mut self, ts: i64, waiting: Vec<Point>) -> io::Result<()> {
         if waiting.iter().any(|point| point.time == ts) {
             self.write_ready(ts)?;

@@ -47,8 +47,8 @@ impl State {
         Some(Interned { sequence: index, time, track, kind, name, category, has_args })
     }
 
-    /// Returns the sequence and the track of an event, if the sequence is known and the event does not begin it
-    /// anew.
+    /// Returns the sequence and the track of an event, if the sequence is known and the event does not begin
+    /// it anew.
     #[inline(always)] // as `interned`
     pub(super) fn place(&mut self, event: &InternedEvent<'_>) -> Option<(usize, u32)> {
         let index = self.sequence(event.sequence)?;

@@ -35,7 +35,8 @@ const UNORDERED: &str = "flows that begin before the end of an earlier flow with
 const OVER: &str = "flow points after the end of their flow";
 
 impl FlowNames {
-    /// Adds an event of a flow. Returns the id, the name and the category for it, or `None` if its flow is over.
+    /// Adds an event of a flow. Returns the id, the name and the category for it, or `None` if its flow is
+    /// over.
     pub(super) fn point(
         &mut self,
         id: u64,

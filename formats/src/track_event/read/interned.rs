@@ -61,7 +61,8 @@ impl<'a> Iterator for InternedStrings<'a> {
     }
 }
 
-/// Reads an entry of InternedData's field `field`. Returns `None` for a field that [`Interned`] does not have.
+/// Reads an entry of InternedData's field `field`. Returns `None` for a field that [`Interned`] does not
+/// have.
 fn entry<'a>(field: u32, message: Fields<'a>) -> Result<Option<Interned<'a>>, DecodeError> {
     if field == interned_data::SOURCE_LOCATIONS {
         let (iid, at) = location(message, &mut 0)?;

@@ -15,7 +15,9 @@ use crate::track_event::{SequenceId, ShortRow, ShortRowEvent, TrackUuid};
 /// A packet with an event that has only these fields.
 ///
 /// ```
-/// use hairline_formats::track_event::{Event, EventType, InternedEvent, Name, PacketReader, SequenceId, event};
+/// use hairline_formats::track_event::{
+///     Event, EventType, InternedEvent, Name, PacketReader, SequenceId, event,
+/// };
 ///
 /// let mut trace = Vec::new();
 /// let begin = Event::new(SequenceId(1), EventType::SliceBegin, 1_000);

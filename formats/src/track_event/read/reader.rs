@@ -102,8 +102,8 @@ impl<R: Read> PacketReader<R> {
         Ok(Some((offset, Fields::new(body, offset + head as u64))))
     }
 
-    /// Returns the next packet's offset, its event and its size, if the packet is in memory, and has a slice or an
-    /// instant as Hairline writes them. It remains the next one until [`pass`](Self::pass).
+    /// Returns the next packet's offset, its event and its size, if the packet is in memory, and has a slice
+    /// or an instant as Hairline writes them. It remains the next one until [`pass`](Self::pass).
     #[inline]
     pub fn peek_interned(&mut self) -> Option<(u64, InternedEvent<'_>, usize)> {
         self.input.consume(std::mem::take(&mut self.current));
@@ -122,8 +122,8 @@ impl<R: Read> PacketReader<R> {
         (self.input.offset(), if self.ended { &[] } else { self.input.available() })
     }
 
-    /// Passes over the packet that [`peek_interned`](Self::peek_interned) returned with that size, or over whole
-    /// packets that [`buffered`](Self::buffered) returned.
+    /// Passes over the packet that [`peek_interned`](Self::peek_interned) returned with that size, or over
+    /// whole packets that [`buffered`](Self::buffered) returned.
     #[inline]
     pub fn pass(&mut self, size: usize) {
         self.current = size.min(self.input.available().len());

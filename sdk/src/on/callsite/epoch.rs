@@ -10,8 +10,8 @@ const TRACK_EVENT: u32 = 1;
 
 /// The number of a session in this process, or [`UNREGISTERED`](Self::UNREGISTERED).
 ///
-/// Atomics and leases hold an `Option<Epoch>` as a `u32`: 0 is `None`. A lease without a chunk has the epoch 0.
-/// An `Epoch` is never 0, so no event finds its own epoch there.
+/// Atomics and leases hold an `Option<Epoch>` as a `u32`: 0 is `None`. A lease without a chunk has the epoch
+/// 0. An `Epoch` is never 0, so no event finds its own epoch there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Epoch(NonZeroU32);
 

@@ -239,8 +239,8 @@ impl Callsite {
         self.carries_flow
     }
 
-    /// Whether a span of this callsite may get a life. It may, until [`ALL_AT_ONCE`] spans have closed without
-    /// one; from the first life on, it always may.
+    /// Whether a span of this callsite may get a life. It may, until [`ALL_AT_ONCE`] spans have closed
+    /// without one; from the first life on, it always may.
     #[cfg(feature = "subscriber")]
     #[inline]
     pub(crate) fn may_wait(&self) -> bool {
@@ -253,8 +253,8 @@ impl Callsite {
         self.waiting.store(WAITS, Ordering::Relaxed);
     }
 
-    /// A span of this callsite was closed without a life. Two threads may count one at a time: the number need
-    /// not be exact.
+    /// A span of this callsite was closed without a life. Two threads may count one at a time: the number
+    /// need not be exact.
     #[cfg(feature = "subscriber")]
     pub(crate) fn count_done_at_once(&self) {
         let count = self.waiting.load(Ordering::Relaxed);
@@ -377,14 +377,14 @@ impl Callsite {
         self.word.set(epoch.map_or(0, Epoch::get));
     }
 
-    /// Sets the duration in ns from which a slice is slow; 0 if none is. The caller holds the registry's lock,
-    /// and has set the constants.
+    /// Sets the duration in ns from which a slice is slow; 0 if none is. The caller holds the registry's
+    /// lock, and has set the constants.
     ///
-    /// The near "seen" bit of a callsite whose slices are timed is always clear. So the hot path leaves them to
-    /// the functions behind it, and other callsites pay nothing.
+    /// The near "seen" bit of a callsite whose slices are timed is always clear. So the hot path leaves them
+    /// to the functions behind it, and other callsites pay nothing.
     ///
-    /// Byte and mask of the bit change only at the start of a session, before the callsite's word has its epoch:
-    /// no event of that session reads one of them before the change and the other one after it.
+    /// Byte and mask of the bit change only at the start of a session, before the callsite's word has its
+    /// epoch: no event of that session reads one of them before the change and the other one after it.
     pub(crate) fn set_slow_after(&self, ns: u64) {
         self.slow_after.store(ns, Ordering::Relaxed);
         let (byte, mask) = near_bit(if ns == 0 { self.id() } else { NO_ID });

@@ -309,15 +309,15 @@ pub(crate) fn matches(category: &str, level: Level) -> bool {
     with(|registry| registry.active.as_ref().is_some_and(records))
 }
 
-/// Returns the most verbose level of `tracing` and `log` that the running session records, as a number. Without
-/// a session that of the last one.
+/// Returns the most verbose level of `tracing` and `log` that the running session records, as a number.
+/// Without a session that of the last one.
 #[cfg(feature = "log")]
 pub(crate) fn active_level() -> u8 {
     ACTIVE_LEVEL.load(Ordering::Relaxed)
 }
 
-/// Returns the categories of all registered callsites, sorted. No set and no sort of the standard library: each
-/// user would compile their code.
+/// Returns the categories of all registered callsites, sorted. No set and no sort of the standard library:
+/// each user would compile their code.
 pub(crate) fn categories() -> Vec<&'static str> {
     let mut sorted = Vec::new();
     for category in callsites().filter(|callsite| callsite.is_filtered()).flat_map(Callsite::categories) {

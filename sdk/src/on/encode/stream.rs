@@ -38,9 +38,9 @@ pub(crate) fn is_head(head: &[u8], uuid: u128) -> bool {
     head.windows(number.len()).any(|window| window == number)
 }
 
-/// Makes the head of a session's first file that of a further file of a rotated output, which is a trace of its own:
-/// with the number of the file in the lowest 32 bits of the UUID. No byte moves, because the UUID of a session has
-/// [`VARIANT`].
+/// Makes the head of a session's first file that of a further file of a rotated output, which is a trace of
+/// its own: with the number of the file in the lowest 32 bits of the UUID. No byte moves, because the UUID of
+/// a session has [`VARIANT`].
 pub(crate) fn set_part(head: &mut [u8], uuid: u128, part: u64) {
     let own = encoded(uuid);
     let new = encoded(uuid ^ u128::from(part & u64::from(u32::MAX)));
@@ -51,7 +51,8 @@ pub(crate) fn set_part(head: &mut [u8], uuid: u128, part: u64) {
     }
 }
 
-/// The highest bit of the lower half of a UUID: set in all of RFC 9562. So the half has ten bytes as a varint.
+/// The highest bit of the lower half of a UUID: set in all of RFC 9562. So the half has ten bytes as a
+/// varint.
 pub(crate) const VARIANT: u128 = 1 << 63;
 
 /// The bytes of a head that are different in each file of a rotated output.

@@ -94,15 +94,16 @@ pub trait Argument {
     note = "use a number, a `bool`, `&'a str`, or `<T as hairline::Argument>::Held<'a>` of another argument"
 )]
 pub trait Held {
-    /// Whether the value cannot be written into the chunk in place, since it has nested values or is interned.
+    /// Whether the value cannot be written into the chunk in place, since it has nested values or is
+    /// interned.
     const COLD_ONLY: bool = false;
 
     /// Returns the value. An argument with the value [`Value::Null`] is omitted.
     fn value(&self) -> Value<'_>;
 }
 
-/// The values of one event: pairs of a value and the pair of the rest, `(a, (b, ()))`. So there may be any number
-/// of values, and the compiler knows the type of each.
+/// The values of one event: pairs of a value and the pair of the rest, `(a, (b, ()))`. So there may be any
+/// number of values, and the compiler knows the type of each.
 pub trait Values {
     /// Whether one of the values is [`Held::COLD_ONLY`].
     const COLD_ONLY: bool;

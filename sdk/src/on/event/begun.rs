@@ -1,8 +1,8 @@
 //! The epoch in which a flow began: a state that the clones of the flow share.
 //!
 //! A flow that was never cloned keeps the state in itself. The first clone moves it to memory that all clones
-//! own. The flag [`SHARED`] marks the move: from then on nobody begins the flow in place. The epoch beside the
-//! flag only saves a look at the shared memory.
+//! own. The flag [`SHARED`] marks the move: from then on nobody begins the flow in place. The epoch beside
+//! the flag only saves a look at the shared memory.
 //!
 //! Exactly one event begins a flow in a trace: a read-modify-write of one atomic decides, in place or in the
 //! shared memory.
@@ -81,8 +81,8 @@ impl Begun {
         is_in(here, epoch).then_some(Known { stamp: (here >> 32) as u32 })
     }
 
-    /// Begins the flow in the trace of this epoch, at the time `now`, if no clone shares it. Returns `false` if
-    /// nothing was changed. Call it if the flow [is not known](Self::known_in) to have begun.
+    /// Begins the flow in the trace of this epoch, at the time `now`, if no clone shares it. Returns `false`
+    /// if nothing was changed. Call it if the flow [is not known](Self::known_in) to have begun.
     #[inline(always)]
     pub(crate) fn begin_alone(&self, epoch: u32, now: u64) -> bool {
         let here = self.here.load(Ordering::Relaxed);
@@ -96,8 +96,8 @@ impl Begun {
         self.here.compare_exchange(here, new, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
 
-    /// Returns `None` if the flow has not begun in the trace of this epoch. Otherwise, returns a time that all
-    /// further events of the flow must exceed; 0 if there is none to heed.
+    /// Returns `None` if the flow has not begun in the trace of this epoch. Otherwise, returns a time that
+    /// all further events of the flow must exceed; 0 if there is none to heed.
     pub(crate) fn time_in(&self, epoch: u32) -> Option<u64> {
         let here = self.here.load(Ordering::Relaxed);
         if is_in(here, epoch) {
@@ -119,8 +119,8 @@ impl Begun {
         }
     }
 
-    /// Begins the flow in the trace of this epoch, at the time `now`. Returns `false` if it had begun there, or
-    /// in another process.
+    /// Begins the flow in the trace of this epoch, at the time `now`. Returns `false` if it had begun there,
+    /// or in another process.
     pub(crate) fn begin(&self, epoch: u32, now: u64) -> bool {
         loop {
             let here = self.here.load(Ordering::Relaxed);
@@ -190,8 +190,8 @@ pub(crate) struct Known {
 }
 
 impl Known {
-    /// Whether the begin is surely before `now`. It may be even if not: once in 34 s for 1 ms, and in the same
-    /// 16 ns. Then [`Begun::time_in`] finds out.
+    /// Whether the begin is surely before `now`. It may be even if not: once in 34 s for 1 ms, and in the
+    /// same 16 ns. Then [`Begun::time_in`] finds out.
     #[inline(always)]
     pub(crate) fn is_before(self, now: u64) -> bool {
         let apart = ((now >> 3) as u32 & !1).wrapping_sub(self.stamp & !1);

@@ -100,8 +100,8 @@ impl<'a> Extras<'a> {
         self.track.is_none() && self.flows.as_slice().is_empty() && self.correlation.is_none()
     }
 
-    /// Returns the flows that have not begun in the trace of this epoch, and a time that the event must exceed
-    /// because of the others. Call it before the event's time is read.
+    /// Returns the flows that have not begun in the trace of this epoch, and a time that the event must
+    /// exceed because of the others. Call it before the event's time is read.
     pub(crate) fn new_flows(&self, epoch: Epoch) -> (NewFlows, u64) {
         let (mut new, mut after) = (NewFlows::default(), 0);
         for (n, (flow, _)) in self.last_uses() {
@@ -113,10 +113,10 @@ impl<'a> Extras<'a> {
         (new, after)
     }
 
-    /// Begins the flows of `new` that do not end here, at the time `now`. If an event of another thread has begun
-    /// one meanwhile, removes it from `new` and returns false: the event needs a later time. `own` are those
-    /// that this event has begun in an earlier call. The caller writes the event's record next: nothing may
-    /// prevent that.
+    /// Begins the flows of `new` that do not end here, at the time `now`. If an event of another thread has
+    /// begun one meanwhile, removes it from `new` and returns false: the event needs a later time. `own` are
+    /// those that this event has begun in an earlier call. The caller writes the event's record next: nothing
+    /// may prevent that.
     pub(crate) fn begin_flows(&self, epoch: Epoch, now: u64, new: &mut NewFlows, own: &mut NewFlows) -> bool {
         let mut are_all_begun = true;
         for (n, (flow, _)) in self.last_uses().filter(|(_, (_, ends))| !ends) {
@@ -133,8 +133,8 @@ impl<'a> Extras<'a> {
         are_all_begun
     }
 
-    /// Iterates over the flows that the event takes part in, each once. An end of a flow that has not begun is
-    /// omitted.
+    /// Iterates over the flows that the event takes part in, each once. An end of a flow that has not begun
+    /// is omitted.
     pub(crate) fn flows(&self, new: NewFlows) -> impl Iterator<Item = (&'a Flow, FlowUse)> {
         self.last_uses().filter_map(move |(n, (flow, ends))| match (new.0 & bit(n) != 0, ends) {
             (true, true) => None,

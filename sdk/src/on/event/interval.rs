@@ -177,8 +177,8 @@ impl Interval {
         self.is_lane_shared
     }
 
-    /// Returns the time after which its events come: that of its begin, or of the last child's end or the last
-    /// instant on its lane; 0 if there is none in the trace.
+    /// Returns the time after which its events come: that of its begin, or of the last child's end or the
+    /// last instant on its lane; 0 if there is none in the trace.
     pub(crate) fn last_time(&self) -> u64 {
         self.begun_at.max(self.nested.used_until.load(Ordering::Relaxed))
     }

@@ -11,8 +11,8 @@
 //! soon after the flow was made, and what is named late is an answer. A second begin would be an error of the
 //! trace; a missing one is an arrow that begins at the next event.
 //!
-//! A place is one word, and says all: no other memory depends on it, and so each access is Relaxed. Nothing is
-//! locked, so a child that is forked meanwhile goes on with the words as they are.
+//! A place is one word, and says all: no other memory depends on it, and so each access is Relaxed. Nothing
+//! is locked, so a child that is forked meanwhile goes on with the words as they are.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -61,8 +61,8 @@ impl Tree {
         Self(Spilling::new())
     }
 
-    /// Replaces the tree by a copy of a value and all values nested in it. Runs code of the program, which may
-    /// panic.
+    /// Replaces the tree by a copy of a value and all values nested in it. Runs code of the program, which
+    /// may panic.
     pub(crate) fn set(&mut self, value: &Value<'_>) {
         self.truncate(0);
         self.put(value, 0);

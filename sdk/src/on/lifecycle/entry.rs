@@ -46,8 +46,8 @@ pub(crate) fn first_hit(callsite: &'static Callsite) -> Option<Epoch> {
 }
 
 /// The longest wait of an event while another thread starts the session, which takes less than 1 ms. The wait
-/// has a limit, because the starting thread may need a resource of the waiting thread, such as the lock of the
-/// program's allocator.
+/// has a limit, because the starting thread may need a resource of the waiting thread, such as the lock of
+/// the program's allocator.
 const LONGEST_WAIT: Duration = Duration::from_secs(1);
 
 /// Time between two checks whether the session has started.

@@ -23,8 +23,8 @@
 //! * A thread may fork during an event (in a signal handler, in an allocator), and may hold some of these
 //!   locks itself. It takes the locks that are free, so that the event can continue in the child. The child
 //!   records nothing.
-//! * The order of the locks has no effect, since a wait with a limit cannot deadlock. It is always the same for
-//!   whoever reads this file.
+//! * The order of the locks has no effect, since a wait with a limit cannot deadlock. It is always the same
+//!   for whoever reads this file.
 //! * The fork does not take the locks of a session (`Shared`), because the child does not use its parent's
 //!   session.
 //! * A lock of a track or a span that a thread of the parent held at the fork is lost in the child. The child
@@ -39,7 +39,8 @@
 //! Child and parent share the ring's memory. The fork wiped the leases of the child's threads
 //! (`hairline_shm`'s pool), so no event of the child has a chunk. One other execution can be in the ring: if
 //! a signal handler forked during an event, that event continues in both processes when the handler returns.
-//! In the child it stores into private memory, which replaces the ring before `fork` returns to the signal handler.
+//! In the child it stores into private memory, which replaces the ring before `fork` returns to the signal
+//! handler.
 //!
 //! # Without handlers
 //!

@@ -1,7 +1,7 @@
 //! A program that starts a session of its own while `HAIRLINE` is set: its session is the environment's.
 //!
-//! The environment is set for one run, by the person who wants the trace. So its settings replace those of the
-//! program, which gets a handle to the same session.
+//! The environment is set for one run, by the person who wants the trace. So its settings replace those of
+//! the program, which gets a handle to the same session.
 
 use std::sync::Arc;
 

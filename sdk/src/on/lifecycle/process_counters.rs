@@ -99,8 +99,8 @@ pub(crate) fn install(config: &Config) {
     }
 }
 
-/// Samples, on the own thread of the session with this epoch. Returns the time until the next sample, `None` if
-/// the session does not record these counters.
+/// Samples, on the own thread of the session with this epoch. Returns the time until the next sample, `None`
+/// if the session does not record these counters.
 fn sample(epoch: u32, when: Sampled) -> Option<Duration> {
     let epoch = Epoch::from_raw(epoch)?;
     let shared = current::current(epoch)?;

@@ -151,15 +151,15 @@ impl SessionBuilder {
     ///
     /// If the variable `HAIRLINE` is set, this process has the environment's session, which this call starts
     /// if no event has started it. The call returns a handle of that session. The settings of this builder do
-    /// not apply then; a line on stderr names them. [`flush`](Session::flush), [`snapshot`](Session::snapshot)
-    /// and [`set_categories`](Session::set_categories) work on the environment's session,
-    /// [`stop`](Session::stop) or a drop ends it. A handle that is stopped later returns the same summary.
-    /// After the end of that session, a call starts the program's own. If the environment's session cannot
-    /// start, stderr has the reason, and this call starts the program's own.
+    /// not apply then; a line on stderr names them. [`flush`](Session::flush),
+    /// [`snapshot`](Session::snapshot) and [`set_categories`](Session::set_categories) work on the
+    /// environment's session, [`stop`](Session::stop) or a drop ends it. A handle that is stopped later
+    /// returns the same summary. After the end of that session, a call starts the program's own. If the
+    /// environment's session cannot start, stderr has the reason, and this call starts the program's own.
     ///
     /// # Errors
-    /// When a session of the program runs, when the output cannot be created, or when an option has an invalid
-    /// value. Nothing has changed then.
+    /// When a session of the program runs, when the output cannot be created, or when an option has an
+    /// invalid value. Nothing has changed then.
     pub fn start(self) -> Result<Session, Error> {
         let changed = self.changed();
         let config = self.into_config()?;

@@ -58,7 +58,8 @@ pub(crate) fn install(config: &Config) -> Result<(), Error> {
     Ok(())
 }
 
-/// Starts the `hairline-signal` thread, and handles the [`ENDING`](platform::ENDING) signals that the program does not handle.
+/// Starts the `hairline-signal` thread, and handles the [`ENDING`](platform::ENDING) signals that the program
+/// does not handle.
 fn handle_ending_signals() -> io::Result<()> {
     // SAFETY: nothing uses the waker yet. In a forked child, the handlers do not use it while `PID` is the
     // parent's.

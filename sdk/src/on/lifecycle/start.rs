@@ -12,8 +12,8 @@ use crate::on::session::start::Starting;
 /// Starts a session.
 ///
 /// # Errors
-/// When nothing can record on this platform, when a session runs already, when the settings contradict each other, or when a resource that they need
-/// cannot be created.
+/// When nothing can record on this platform, when a session runs already, when the settings contradict each
+/// other, or when a resource that they need cannot be created.
 pub(crate) fn start(config: Config) -> Result<Arc<Shared>, Error> {
     if !platform::CAN_RECORD {
         return Err(Error::Unsupported);

@@ -1,7 +1,8 @@
 //! The macros that record. Their twins that do nothing are in `off/macros.rs`.
 //!
 //! A macro with only a category and a name is complete here. [`sorting`] sorts arguments and options, and
-//! then [`recording`] expands each kind of event into a call of a function, those with arguments in [`calls`].
+//! then [`recording`] expands each kind of event into a call of a function, those with arguments in
+//! [`calls`].
 
 pub(crate) mod calls;
 mod recording;
@@ -26,9 +27,9 @@ mod sorting;
 /// # Arguments
 ///
 /// Arguments are evaluated only while the category is recorded. `key = value` takes integers, floats, bools,
-/// strings, pointers, options, and arrays, slices and maps of these ([`Argument`](crate::Argument)).
-/// `key = %value` formats with `Display`, and `key = ?value` with `Debug`. A variable alone is an argument with
-/// the variable's name.
+/// strings, pointers, options, and arrays, slices and maps of these ([`Argument`](crate::Argument)). `key =
+/// %value` formats with `Display`, and `key = ?value` with `Debug`. A variable alone is an argument with the
+/// variable's name.
 ///
 /// # Options
 ///
@@ -210,10 +211,10 @@ macro_rules! trace_end {
 /// Arguments and options are those of [`trace_scope!`](crate::trace_scope). `track:` is the parent of the
 /// interval's track, by default the process.
 ///
-/// With `track: &parent`, where `parent` is an [`Arc`](std::sync::Arc) of a guard, the interval becomes an owner
-/// of its parent, which ends when its last owner is dropped. So the interval is sure to end first, and is a
-/// slice below its parent, on the parent's own track. If it overlaps another interval there, it has a track of
-/// its own below the parent's.
+/// With `track: &parent`, where `parent` is an [`Arc`](std::sync::Arc) of a guard, the interval becomes an
+/// owner of its parent, which ends when its last owner is dropped. So the interval is sure to end first, and
+/// is a slice below its parent, on the parent's own track. If it overlaps another interval there, it has a
+/// track of its own below the parent's.
 ///
 /// ```
 /// use std::sync::Arc;

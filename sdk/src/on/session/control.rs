@@ -69,8 +69,8 @@ impl Shared {
         self.requests.wait_for_panic(number, PANIC_PATIENCE);
     }
 
-    /// Waits until the output has all that was recorded before the call, for [`PANIC_FLUSH_PATIENCE`] at most.
-    /// Does not wait if an earlier panic has waited in vain, and the output is still stuck.
+    /// Waits until the output has all that was recorded before the call, for [`PANIC_FLUSH_PATIENCE`] at
+    /// most. Does not wait if an earlier panic has waited in vain, and the output is still stuck.
     pub(crate) fn flush_for_panic(&self) {
         // The ring of a flight recorder is not drained.
         if !self.may_wait() || self.recorder().is_some() {

@@ -1,5 +1,5 @@
-//! Descriptors of the kernel's events, which a forked child closes: the kernel would otherwise go on recording
-//! for the child's whole life.
+//! Descriptors of the kernel's events, which a forked child closes: the kernel would otherwise go on
+//! recording for the child's whole life.
 
 #![allow(unsafe_code)] // shares a list without a lock
 
@@ -54,8 +54,8 @@ impl Descriptors {
         // memory is not freed here, because another thread may have held the allocator's lock at the fork.
         let Some(descriptors) = (unsafe { descriptors.as_ref() }) else { return };
         for descriptor in descriptors {
-            // It was open at the fork. The thread that owns it does not exist in this process, so no code uses
-            // or closes it here.
+            // It was open at the fork. The thread that owns it does not exist in this process, so no code
+            // uses or closes it here.
             platform::close(*descriptor);
         }
     }

@@ -76,8 +76,8 @@ impl Destination {
         }
     }
 
-    /// Writes the snapshot of a slow slice of the callsite, unless the last one is less than the interval ago.
-    /// The file has the name of the slice. Removes the oldest one if there are too many.
+    /// Writes the snapshot of a slow slice of the callsite, unless the last one is less than the interval
+    /// ago. The file has the name of the slice. Removes the oldest one if there are too many.
     pub(crate) fn write_for_slow(
         &mut self,
         shared: &Shared,

@@ -272,8 +272,8 @@ impl<'s> DrainThread<'s> {
         std::thread::park_timeout(sleep.min(longest).min(self.next_sample.unwrap_or(longest)));
     }
 
-    /// Recalls chunks from idle threads while less than half of the chunks are free. From there on each thread
-    /// that claims a chunk wakes the drain thread, so that it recalls while chunks are still free.
+    /// Recalls chunks from idle threads while less than half of the chunks are free. From there on each
+    /// thread that claims a chunk wakes the drain thread, so that it recalls while chunks are still free.
     fn recall(&mut self) -> NextPass {
         let region = self.shared.region();
         let free = region.free_chunks();

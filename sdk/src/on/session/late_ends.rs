@@ -117,7 +117,8 @@ impl Queue {
         queue
     }
 
-    /// Claims the next chunk. Returns whether a chunk was free. Makes no system call: the caller holds the lock.
+    /// Claims the next chunk. Returns whether a chunk was free. Makes no system call: the caller holds the
+    /// lock.
     fn claim(&mut self) -> bool {
         if let Some(chunk) = self.region.claim_allocated(self.next_chunk) {
             self.next_chunk.index += 1;

@@ -59,8 +59,8 @@ impl Requests {
         state.pending.flushes_requested
     }
 
-    /// Requests a flush, unless a thread has waited in vain for an earlier one that is still not done. Returns
-    /// its number, for [`wait_for_flush_for`](Self::wait_for_flush_for).
+    /// Requests a flush, unless a thread has waited in vain for an earlier one that is still not done.
+    /// Returns its number, for [`wait_for_flush_for`](Self::wait_for_flush_for).
     pub(crate) fn request_flush_unless_stuck(&self) -> Option<u64> {
         let mut state = self.state.lock();
         if state.pending.flushes_done < state.abandoned_flush {

@@ -108,8 +108,8 @@ impl Slot {
     /// Opens the events of the process's threads.
     ///
     /// # Errors
-    /// A sentence that says why the session records no switches, and what helps; or that it may not record those
-    /// of all threads.
+    /// A sentence that says why the session records no switches, and what helps; or that it may not record
+    /// those of all threads.
     pub(crate) fn open(&self) -> Result<(), String> {
         let own = Switches::of_this_process(clock::boottime, descriptors::may_open())
             .map_err(|e| format!("context switches are not recorded: {e}; {}", hairline_perf::advice(&e)))?;

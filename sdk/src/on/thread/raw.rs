@@ -7,7 +7,8 @@ use hairline_formats::{fxt, proto};
 use crate::on::base::buffer;
 
 /// A value at any address. A load or a store of it is one instruction in every build. `read_unaligned` and
-/// `write_unaligned` are the same in an optimised build, and calls that check their arguments in a debug build.
+/// `write_unaligned` are the same in an optimised build, and calls that check their arguments in a debug
+/// build.
 #[repr(C, packed)]
 struct Anywhere<T>(T);
 

@@ -9,8 +9,8 @@
 //! ```
 //!
 //! The position and the commit at the close show whether anything else was written: two more records are the
-//! begin and the end, and `changes` counts everything that is no event. `hairline_shm` decides whether a reader
-//! has the bytes.
+//! begin and the end, and `changes` counts everything that is no event. `hairline_shm` decides whether a
+//! reader has the bytes.
 
 use crate::on::base::clock;
 use crate::on::base::this_thread::{self, Hot, Position};
@@ -19,8 +19,8 @@ use crate::on::thread::cold;
 
 /// The longest slice that is taken back, in ns. The drop of a future that is done takes 10 to 50 ns. The rest
 /// is for a future that frees its memory, and for the first store into a page of the chunk. A longer drop is
-/// worth to be seen. A larger number would take more polls for drops: a program that enters a span by hand may
-/// close it right after a short poll. Without optimisation all of this takes ten times as long.
+/// worth to be seen. A larger number would take more polls for drops: a program that enters a span by hand
+/// may close it right after a short poll. Without optimisation all of this takes ten times as long.
 const LONGEST: u64 = if cfg!(debug_assertions) { 20_000 } else { 2_000 };
 
 /// The begin of a slice that may be taken back.
@@ -55,8 +55,8 @@ impl Begun {
         }
     }
 
-    /// Returns whether the slice, whose entry was left, is short and the last one of this thread, with nothing
-    /// inside of it.
+    /// Returns whether the slice, whose entry was left, is short and the last one of this thread, with
+    /// nothing inside of it.
     #[inline]
     pub(crate) fn is_short_and_empty(&self) -> bool {
         let hot = this_thread::hot();
@@ -67,14 +67,15 @@ impl Begun {
         is_last && lease.last().saturating_sub(self.time) <= LONGEST
     }
 
-    /// Takes the slice back, the last one of this thread, if no reader has it. `epoch` is that of its callsite.
+    /// Takes the slice back, the last one of this thread, if no reader has it. `epoch` is that of its
+    /// callsite.
     pub(crate) fn retract(&self, epoch: Epoch) {
         cold::retract(epoch, &self.position, this_thread::hot().lease().commit());
     }
 }
 
-/// Returns the time of a begin if the chunk or the strings have changed: the cold path has written it, and that
-/// took longer than a drop does.
+/// Returns the time of a begin if the chunk or the strings have changed: the cold path has written it, and
+/// that took longer than a drop does.
 #[cold]
 fn time_after_changes(hot: &Hot) -> u64 {
     clock::now(hot.multiplier.get(), hot.offset.get())

@@ -132,8 +132,8 @@ impl Room {
         self.changes
     }
 
-    /// Takes the records above `to` back: those of a slice without anything inside, whose end has released the
-    /// room that its begin reserved. Returns `false` if a reader has them.
+    /// Takes the records above `to` back: those of a slice without anything inside, whose end has released
+    /// the room that its begin reserved. Returns `false` if a reader has them.
     #[cfg(feature = "subscriber")]
     pub(crate) fn retract(&mut self, to: Commit) -> bool {
         self.ends_owed.is_none() && self.chunk.retract(to)

@@ -1,9 +1,9 @@
 //! Slices that are timed, because a slow one triggers a snapshot.
 //!
-//! Only callsites that a rule of the session matches, or that have the option `slow:`, are timed, and only in a
-//! flight recorder. Their slices leave the hot path twice: at the begin, since their near "seen" bit is always
-//! clear, and at the end, since no session has the number of [`RecordedIn::timed`]. So other slices pay
-//! nothing.
+//! Only callsites that a rule of the session matches, or that have the option `slow:`, are timed, and only in
+//! a flight recorder. Their slices leave the hot path twice: at the begin, since their near "seen" bit is
+//! always clear, and at the end, since no session has the number of [`RecordedIn::timed`]. So other slices
+//! pay nothing.
 //!
 //! A begin keeps only the low half of its time, its id, which comes again after 4.3 s. The whole times of the
 //! last begins are kept here, for each thread.
@@ -17,8 +17,8 @@ use crate::on::callsite::Callsite;
 use crate::on::session::trigger;
 use crate::on::thread::open_scope::OpenScope;
 
-/// Number of begins whose times a thread keeps. A slice with more timed slices in it has the length that its id
-/// tells: less than 4.3 s.
+/// Number of begins whose times a thread keeps. A slice with more timed slices in it has the length that its
+/// id tells: less than 4.3 s.
 const BEGINS: usize = 64;
 
 struct Begins {

@@ -1,8 +1,8 @@
 //! The memory for the leases of all threads.
 //!
 //! The memory is never freed, so the drain thread can read a lease at any moment, also after the end of its
-//! thread. On Linux a fork wipes it (`MADV_WIPEONFORK`): a forked child finds zeros, and a lease of zeros has no
-//! chunk. So a child never writes into a chunk of its parent, also if no fork handler ran (`clone(2)`,
+//! thread. On Linux a fork wipes it (`MADV_WIPEONFORK`): a forked child finds zeros, and a lease of zeros has
+//! no chunk. So a child never writes into a chunk of its parent, also if no fork handler ran (`clone(2)`,
 //! `_Fork`). The child can also detect the fork: a lease that a thread has claimed, and that is not claimed
 //! in memory, is one of the parent.
 //!

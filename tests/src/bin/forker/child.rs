@@ -14,7 +14,8 @@ use crate::run::BUFFER;
 use crate::steps::{number, record, record_bare, recorded, set_number};
 use crate::told::tell;
 
-/// All that a child of this kind does, until its end. `fork` makes a child of the child, of so many generations.
+/// All that a child of this kind does, until its end. `fork` makes a child of the child, of so many
+/// generations.
 pub(crate) fn live(
     parent: libc::pid_t,
     kind: Kind,

@@ -18,8 +18,8 @@
 //! | `returned` | the same, but the child goes on as the interrupted thread, maybe in the midst of an event |
 //! | `_handler` | of `_Fork()` in a signal handler, on a thread that records. As `_fork` |
 //!
-//! `forkers`: the threads that fork, the newest of the process. `depth`: the generations of a child: itself, its
-//! child, and that one's.
+//! `forkers`: the threads that fork, the newest of the process. `depth`: the generations of a child: itself,
+//! its child, and that one's.
 //!
 //! | mode | session |
 //! |---|---|

@@ -58,7 +58,8 @@ impl Fxt {
         self.header(7, 2 + words(name), (1 << 16) | (inline(name) << 24)).word(pid).padded(name)
     }
 
-    /// A kernel object of type 2: a thread, with one argument: its process's koid. `key` is the string "process".
+    /// A kernel object of type 2: a thread, with one argument: its process's koid. `key` is the string
+    /// "process".
     pub(super) fn thread_name(self, tid: u64, name: &str, key: u64, pid: u64) -> Self {
         const KOID: u64 = 8;
         self.header(7, 4 + words(name), (2 << 16) | (inline(name) << 24) | (1 << 40))

@@ -40,12 +40,12 @@ use crate::on::base::platform;
 pub(crate) use crate::on::base::platform::thread_time;
 use crate::options::ClockSource;
 
-/// The shortest time between the two samples of a session's start. A sample is good to some 2 ns, or to a long
-/// tick of up to 52 ns.
+/// The shortest time between the two samples of a session's start. A sample is good to some 2 ns, or to a
+/// long tick of up to 52 ns.
 const FIRST_BASE: Duration = Duration::from_micros(if HAS_LONG_TICKS { 250 } else { 100 });
 
-/// The rate of the session's start counts if the two clock reads take less than one part in this number of the
-/// time between them. So even if each sample is as wrong as it can be, time is within 1 us until
+/// The rate of the session's start counts if the two clock reads take less than one part in this number of
+/// the time between them. So even if each sample is as wrong as it can be, time is within 1 us until
 /// [`FIRST_REFINEMENT`].
 const CERTAINTY: u64 = 1000;
 

@@ -37,8 +37,8 @@ pub(crate) fn clocks() -> [(u32, u64); 6] {
     .map(|(id, clock)| (id, clock_time(clock)))
 }
 
-/// Whether the kernel trusts the processor's counter. A kernel that finds the TSC unstable switches to another
-/// clock source. The other sources in this list are derived from the counter.
+/// Whether the kernel trusts the processor's counter. A kernel that finds the TSC unstable switches to
+/// another clock source. The other sources in this list are derived from the counter.
 pub(crate) fn trusts_counter() -> bool {
     let source = fs::read_to_string("/sys/devices/system/clocksource/clocksource0/current_clocksource");
     let trusted = ["tsc", "kvm-clock", "hyperv_clocksource_tsc_page", "xen", "arch_sys_counter"];

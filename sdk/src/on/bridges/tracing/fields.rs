@@ -131,8 +131,8 @@ impl Visited {
         }
     }
 
-    /// Calls `with` with the values of all calls, those of the last call first. Of the values of one field only
-    /// the last one counts: a program may record a field at each step of a loop.
+    /// Calls `with` with the values of all calls, those of the last call first. Of the values of one field
+    /// only the last one counts: a program may record a field at each step of a loop.
     pub(crate) fn show_all(&self, with: impl FnOnce(&[(&str, Value<'_>)])) {
         let mut all = Few::<_>::new(("", Value::Null));
         let mut next = Some(self);

@@ -45,8 +45,8 @@ struct Stack {
     begun_at: Cell<usize>,
 }
 
-/// A place for an [`Entry`]. Each field is stored and loaded by itself, in one access of its size: a processor
-/// waits when it loads at once what was stored in parts a moment before.
+/// A place for an [`Entry`]. Each field is stored and loaded by itself, in one access of its size: a
+/// processor waits when it loads at once what was stored in parts a moment before.
 struct Place {
     span: Cell<u64>,
     callsite: Cell<Option<&'static Callsite>>,
@@ -97,8 +97,8 @@ thread_local! {
 fn stack<'t>() -> &'t Stack {
     // By a pointer, since the closure of `LocalKey::with` is compiled as a separate function.
     let stack = STACK.with(std::ptr::from_ref);
-    // SAFETY: `Stack` has no destructor, so it exists as long as its thread. It is neither Send nor Sync, so the
-    // reference cannot leave the thread.
+    // SAFETY: `Stack` has no destructor, so it exists as long as its thread. It is neither Send nor Sync, so
+    // the reference cannot leave the thread.
     unsafe { &*stack }
 }
 

@@ -203,8 +203,8 @@ impl Sequence for FxtSequence {
         Ok(0)
     }
 
-    /// Category and name go by their index. One without an index is left out, because the reserved room has no
-    /// place for its text. Only the name of the CPU time is inline.
+    /// Category and name go by their index. One without an index is left out, because the reserved room has
+    /// no place for its text. Only the name of the CPU time is inline.
     fn put_end(&self, out: &mut Vec<u8>, callsite: &'static Callsite, at: &Moment) {
         let cpu = at.cpu.map(|cpu| (fxt::StringRef::Inline("cpu_end_ns"), Value::U64(cpu)));
         let end = fxt::Event {

@@ -16,8 +16,8 @@ pub(crate) fn location_iid(callsite: &'static Callsite) -> u64 {
     u64::from(callsite.serial()) + 1
 }
 
-/// Returns the interned id of a callsite's [`tag`], the same on every sequence. No place has it: a process has
-/// fewer callsites.
+/// Returns the interned id of a callsite's [`tag`], the same on every sequence. No place has it: a process
+/// has fewer callsites.
 pub(crate) fn tag_iid(callsite: &'static Callsite) -> u64 {
     1 << 27 | location_iid(callsite)
 }

@@ -7,8 +7,8 @@ use crate::on::encode::scheduling::{Scheduling, shown};
 
 /// Writes names and states.
 ///
-/// The names are in a process tree: a thread that records has a track with a name, which importers show before
-/// it, whatever comes first. A second track of the thread would make a second thread of it.
+/// The names are in a process tree: a thread that records has a track with a name, which importers show
+/// before it, whatever comes first. A second track of the thread would make a second thread of it.
 pub(crate) fn put(out: &mut Vec<u8>, of: &Scheduling<'_>) {
     if !of.names.is_empty() {
         let threads: Vec<te::Thread<'_>> = of

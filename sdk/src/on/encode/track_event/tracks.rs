@@ -101,8 +101,8 @@ impl<F: FnMut(TrackUuid) -> bool> Descriptions<'_, F> {
         }
     }
 
-    /// Describes the lane of a parent interval. A lane that is not shared has the name that the begin on it has
-    /// described.
+    /// Describes the lane of a parent interval. A lane that is not shared has the name that the begin on it
+    /// has described.
     fn put_lane_of_parent(&mut self, scope: &Interval) {
         if let Some(lane) = scope.parent_interval_in(self.epoch).filter(|lane| lane.shares_lane)
             && (self.is_new)(lane.uuid)

@@ -30,8 +30,8 @@ impl OpenSlices {
         Self { few: FewSlices::new(), many: Mutex::new(Stack { depth: 0, words: Vec::new() }) }
     }
 
-    /// Records the begin of a slice in the session with this epoch, at its time if it is in the trace. Returns
-    /// false if its end must not end a slice: this thread may not wait for the lock.
+    /// Records the begin of a slice in the session with this epoch, at its time if it is in the trace.
+    /// Returns false if its end must not end a slice: this thread may not wait for the lock.
     #[inline]
     pub(crate) fn push(&self, epoch: Epoch, begun_at: Option<u64>) -> bool {
         self.few.push(epoch.get(), begun_at).is_ok() || self.push_locked(epoch, begun_at)
@@ -111,7 +111,8 @@ impl OpenSlices {
     }
 
     /// Locks the stack. With `IS_PUSH` it has room for one more slice, or for those in the word and one more.
-    /// `None` if this thread is inside an event that may hold the lock, or in a forked child that has lost it.
+    /// `None` if this thread is inside an event that may hold the lock, or in a forked child that has lost
+    /// it.
     fn lock<const IS_PUSH: bool>(&self) -> Option<(this_thread::Busy, MutexGuard<'_, Stack>)> {
         let busy = this_thread::enter()?;
         let stack = if IS_PUSH {
@@ -125,8 +126,8 @@ impl OpenSlices {
         Some((busy, stack))
     }
 
-    /// Finds the slices of the session with this epoch, which it begins if it is newer than that of the track.
-    /// `None` for an earlier session. Before a push, slices that fill the word are moved to the stack.
+    /// Finds the slices of the session with this epoch, which it begins if it is newer than that of the
+    /// track. `None` for an earlier session. Before a push, slices that fill the word are moved to the stack.
     fn find(&self, stack: &mut Stack, epoch: Epoch, is_push: bool) -> Option<Found> {
         let epoch = epoch.get();
         loop {

@@ -46,8 +46,8 @@ impl Slot {
     /// Opens the events of the process's threads, `frequency` samples in a second of CPU time.
     ///
     /// # Errors
-    /// A sentence that says why the session records no samples, and what helps; or that it may not record those of
-    /// all threads.
+    /// A sentence that says why the session records no samples, and what helps; or that it may not record
+    /// those of all threads.
     pub(crate) fn open(
         &self,
         frequency: u32,

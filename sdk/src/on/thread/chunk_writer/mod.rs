@@ -232,8 +232,8 @@ impl ChunkWriter {
         })
     }
 
-    /// Counts an event that was refused before it reached this chunk writer, for the "events lost" record. The
-    /// caller has counted it in the region.
+    /// Counts an event that was refused before it reached this chunk writer, for the "events lost" record.
+    /// The caller has counted it in the region.
     pub(crate) fn count_refused(&mut self) {
         self.refused += 1;
         self.found_full = true;
@@ -383,8 +383,8 @@ impl ChunkWriter {
         }
     }
 
-    /// Counts an event that could not be written: here for the "events lost" record, and in the region for the
-    /// trace's tail.
+    /// Counts an event that could not be written: here for the "events lost" record, and in the region for
+    /// the trace's tail.
     fn refuse(&mut self, hot: &Hot, reason: LossReason) {
         self.refused += 1;
         self.found_full |= reason == LossReason::BufferFull;
@@ -455,8 +455,8 @@ impl ChunkWriter {
         }
     }
 
-    /// Writes the record of the event, and begins its flows. Returns the time, and the number of arguments that
-    /// do not fit.
+    /// Writes the record of the event, and begins its flows. Returns the time, and the number of arguments
+    /// that do not fit.
     fn write_record(&mut self, hot: &Hot, event: &Event<'_>) -> Result<(u64, u64), NoRoom> {
         let is_own_slice = matches!(event.action, Action::Begin | Action::End) && event.track.is_none();
         let ((mut new, mut after), mut own) = (event.extras.new_flows(self.epoch()), NewFlows::default());
@@ -558,8 +558,8 @@ impl ChunkWriter {
         }
     }
 
-    /// Returns whether the begin with this `id` is not that of the innermost open slice. If the thread does not
-    /// know the innermost one any more (its chunk was recalled), returns false.
+    /// Returns whether the begin with this `id` is not that of the innermost open slice. If the thread does
+    /// not know the innermost one any more (its chunk was recalled), returns false.
     fn is_out_of_order(&self, id: u32) -> bool {
         self.room.innermost().is_some_and(|innermost| innermost != id)
     }

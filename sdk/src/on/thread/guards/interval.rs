@@ -85,8 +85,8 @@ impl AsyncScope {
         }
     }
 
-    /// Begins an interval, now or at the time `past`. In FXT it is a track, as in TrackEvent: its children can
-    /// nest below it.
+    /// Begins an interval, now or at the time `past`. In FXT it is a track, as in TrackEvent: its children
+    /// can nest below it.
     #[cfg(feature = "subscriber")]
     pub(crate) fn begin_at(
         callsite: &'static Callsite,

@@ -56,7 +56,8 @@ pub struct Scope {
     callsite: &'static Callsite,
     /// The begin, if it was recorded.
     open: Option<OpenScope>,
-    /// Present only if the begin was recorded, and taken by the drop: so a disabled scope has nothing to drop.
+    /// Present only if the begin was recorded, and taken by the drop: so a disabled scope has nothing to
+    /// drop.
     arguments: ManuallyDrop<Collected>,
     /// A scope ends on the thread that it began on.
     not_send: PhantomData<*const ()>,

@@ -34,7 +34,8 @@ pub struct TrackScope {
     recorded_in: Option<Epoch>,
     /// The time of its begin, in ns.
     begun_at: u64,
-    /// `None` also for a slice that is neither in the trace nor known to the track: its end would end another.
+    /// `None` also for a slice that is neither in the trace nor known to the track: its end would end
+    /// another.
     track: Option<Track>,
     /// Whether the track knows of the slice. In a forked child it may not.
     is_known: bool,
@@ -99,8 +100,8 @@ impl Drop for TrackScope {
     }
 }
 
-/// Begins a slice on a track, in the session with this epoch. Returns the epoch if the begin was recorded, and
-/// whether the track knows of the slice.
+/// Begins a slice on a track, in the session with this epoch. Returns the epoch if the begin was recorded,
+/// and whether the track knows of the slice.
 fn begin_on(
     callsite: &'static Callsite,
     epoch: Epoch,

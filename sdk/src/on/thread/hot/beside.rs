@@ -3,8 +3,8 @@
 use crate::on::base::this_thread::Hot;
 use crate::on::thread::raw::Raw;
 
-/// What a record has beside its event. Most sessions have nothing, `()`: a type of its own, so that their events do
-/// not look for it.
+/// What a record has beside its event. Most sessions have nothing, `()`: a type of its own, so that their
+/// events do not look for it.
 pub(crate) trait Beside: Copy {
     /// Returns the bytes that a begin reserves for its end, `usual` without a CPU time.
     fn end_size(self, hot: &Hot, usual: i32) -> i32;

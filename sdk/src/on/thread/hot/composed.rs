@@ -1,5 +1,5 @@
-//! Records that are composed as they are written: with a name made at run time, with nested arguments, and ends
-//! with arguments.
+//! Records that are composed as they are written: with a name made at run time, with nested arguments, and
+//! ends with arguments.
 //!
 //! The room is checked once, for the most bytes that the record may have. Then name and arguments are stored
 //! into the chunk, and the lengths in front of them last. Arguments that are read by code of the program come
@@ -80,8 +80,8 @@ fn is_short(name: &str) -> bool {
     (1..=MAX_NAME).contains(&name.len())
 }
 
-/// Writes the end of a recorded scope with arguments, if that is the innermost and not timed. Returns false if
-/// nothing was written.
+/// Writes the end of a recorded scope with arguments, if that is the innermost and not timed. Returns false
+/// if nothing was written.
 #[inline(never)]
 pub(crate) fn end(callsite: &'static Callsite, open: OpenScope, arguments: &Encoded) -> bool {
     let Some(arguments) = arguments.get() else { return false };
@@ -356,7 +356,8 @@ impl<A: Arguments> Record<'_, A> {
         Some(now)
     }
 
-    /// Returns the constant part of the message, and the length of its fields without a name that is replaced.
+    /// Returns the constant part of the message, and the length of its fields without a name that is
+    /// replaced.
     #[inline(always)]
     fn fields(&self) -> ([u64; 2], usize) {
         if self.what.is_end() {

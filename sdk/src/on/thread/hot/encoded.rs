@@ -37,8 +37,8 @@ impl Encoded {
         Self { out: Out { bytes: Buffer::new(), is_complete: true }, format, count: 0 }
     }
 
-    /// Returns the bytes and the number of FXT arguments. `None` if only the cold path can write them: they are
-    /// too long or too many, or one of them is interned.
+    /// Returns the bytes and the number of FXT arguments. `None` if only the cold path can write them: they
+    /// are too long or too many, or one of them is interned.
     #[inline(always)]
     pub(crate) fn get(&self) -> Option<(&[u8], u64)> {
         (self.out.is_complete && self.count <= fxt::MAX_ARGS)

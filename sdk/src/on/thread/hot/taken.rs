@@ -18,8 +18,9 @@ use crate::on::thread::room::NOTE_ID;
 /// varint of at most 3 bytes. The cold path then writes the event and copies the clock's newest parameters.
 pub(crate) const GAP: u64 = 1 << 21;
 
-/// Two events of a thread may be in one tick of the clock, and importers nest two instants that have one time.
-/// So the later event is 1 ns after the earlier. The times run ahead of the clock by at most this, in ns.
+/// Two events of a thread may be in one tick of the clock, and importers nest two instants that have one
+/// time. So the later event is 1 ns after the earlier. The times run ahead of the clock by at most this, in
+/// ns.
 const SAME_TICK: u64 = 128;
 
 /// The chunk writer, taken for one record.
@@ -32,8 +33,8 @@ pub(crate) struct Taken {
 /// Returns the lease's chunk. Call it before the epoch is compared.
 ///
 /// A signal handler may fork at any step, and the child goes on here with a lease whose memory the fork has
-/// wiped. If it finds the epoch, it has read the chunk before the fork, so the chunk is not null. An end reads
-/// the note of its begin there before it looks at anything else.
+/// wiped. If it finds the epoch, it has read the chunk before the fork, so the chunk is not null. An end
+/// reads the note of its begin there before it looks at anything else.
 #[inline(always)]
 fn chunk_before_epoch(lease: &Lease) -> *mut ChunkHeader {
     let chunk = lease.chunk();

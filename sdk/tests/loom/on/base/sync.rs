@@ -1,5 +1,5 @@
-//! As `sdk/src/on/base/sync.rs`, with loom's atomics. Those of integers come from the ring's models, which make
-//! loom try every order.
+//! As `sdk/src/on/base/sync.rs`, with loom's atomics. Those of integers come from the ring's models, which
+//! make loom try every order.
 
 #![allow(dead_code, unreachable_pub, unused_imports, unused_macros)] // no model uses all of them
 
