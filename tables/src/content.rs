@@ -20,11 +20,10 @@ impl Content {
     }
 
     fn word(&mut self, word: u64) {
-        // The finaliser of splitmix64: each bit of a word changes half of the bits.
-        let mut z = (self.0.rotate_left(23) ^ word).wrapping_add(0x9e37_79b9_7f4a_7c15);
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        self.0 = z ^ (z >> 31);
+        // Both halves of a product depend on all bits of the word. The sum keeps the state when the product is
+        // zero. One multiplication follows the other: they are what the hash costs.
+        let product = u128::from(self.0 ^ word) * 0x9e37_79b9_7f4a_7c15;
+        self.0 = (self.0.rotate_left(23)).wrapping_add(product as u64 ^ (product >> 64) as u64);
     }
 
     fn int(&mut self, value: i64) {

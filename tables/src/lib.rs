@@ -25,7 +25,7 @@
 //! #[derive(Default)]
 //! struct Durations(Vec<i64>);
 //! impl Sink for Durations {
-//!     fn batch(&mut self, batch: Batch) -> std::io::Result<()> {
+//!     fn batch(&mut self, batch: &mut Batch) -> std::io::Result<()> {
 //!         let column = batch.table.table().column("duration").unwrap();
 //!         if let Some(Data::Int(values)) = batch.columns[column].as_ref().map(|values| &values.data) {
 //!             self.0.extend(values);

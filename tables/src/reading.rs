@@ -107,7 +107,7 @@ pub(crate) fn read(
 impl Reading<'_> {
     fn all(&mut self, reader: &mut dyn TraceReader, slices: &mut Slices) -> Result<(), Error> {
         let (mut context, mut briefs) = (Context::new(), Vec::with_capacity(MOST_BRIEF));
-        let takes_briefs = self.takes_briefs();
+        let takes_briefs = self.wanted.takes_briefs();
         loop {
             if takes_briefs && (self.is_surveyed || self.summary.facts.uuid.is_some()) {
                 reader.briefs(BriefUse::Counting, &mut context, &mut briefs);
@@ -126,7 +126,7 @@ impl Reading<'_> {
             match reader.next(&mut context) {
                 // By reference, because an item is large.
                 Ok(Some(ref item)) => {
-                    if !self.is_surveyed && self.summary.facts.uuid.is_none() {
+                    if !(self.is_surveyed && takes_briefs) && self.summary.facts.uuid.is_none() {
                         self.content.item(item);
                     }
                     self.item(item, slices)?;
@@ -140,12 +140,6 @@ impl Reading<'_> {
             }
             self.settle_enough(slices)?;
         }
-    }
-
-    /// Whether nothing is wanted that events in brief do not say. Without a UUID, all is read to be hashed.
-    fn takes_briefs(&self) -> bool {
-        let others = [TableId::Instant, TableId::Counter, TableId::Flow, TableId::Arg, TableId::Trace];
-        others.iter().all(|table| !self.wanted.has_table(*table))
     }
 
     /// Numbers so many events. Returns the number of the first one; `None` if there are too many.

@@ -167,7 +167,14 @@ impl Rows {
         for building in &mut self.columns {
             columns.push(building.as_mut().map(|building| building.take(order.as_deref())));
         }
-        sink.batch(Batch { table: self.table, rows, columns })
+        let mut batch = Batch { table: self.table, rows, columns };
+        let result = sink.batch(&mut batch);
+        for (building, values) in self.columns.iter_mut().zip(batch.columns) {
+            if let (Some(building), Some(values)) = (building, values) {
+                building.use_again(values);
+            }
+        }
+        result
     }
 
     /// The order of the rows by the column that sorts them. `None` if they are in order.
@@ -195,7 +202,7 @@ impl Building {
     fn mark_one(&mut self, is_valid: bool) {
         if !self.has_null {
             self.has_null = true;
-            self.is_valid = vec![true; self.data.len()];
+            self.is_valid.resize(self.data.len(), true);
         }
         self.is_valid.push(is_valid);
     }
@@ -224,7 +231,7 @@ impl Building {
         self.by_key.clear();
         self.by_text.clear();
         let empty = match &self.data {
-            Data::Int(values) => Data::Int(Vec::with_capacity(values.len())),
+            Data::Int(_) => Data::Int(Vec::new()),
             Data::Float(_) => Data::Float(Vec::new()),
             Data::Bool(_) => Data::Bool(Vec::new()),
             Data::Text { .. } => Data::Text { codes: Vec::new(), texts: Dictionary::default() },
@@ -246,6 +253,27 @@ impl Building {
             }
         }
         values
+    }
+
+    /// Takes back the memory of values that are not needed any more: pages that the kernel need not clear.
+    fn use_again(&mut self, values: Values) {
+        let Values { mut data, mut is_valid } = values;
+        match &mut data {
+            Data::Int(values) => values.clear(),
+            Data::Float(values) => values.clear(),
+            Data::Bool(values) => values.clear(),
+            Data::Text { codes, texts } => {
+                codes.clear();
+                texts.bytes.clear();
+                texts.offsets.clear();
+                texts.offsets.push(0);
+            }
+        }
+        if std::mem::discriminant(&data) == std::mem::discriminant(&self.data) {
+            self.data = data;
+        }
+        is_valid.clear();
+        self.is_valid = is_valid;
     }
 }
 

@@ -25,17 +25,19 @@ pub trait Source {
 
 /// Receives the rows of a trace.
 pub trait Sink {
-    /// Takes a batch. Batches of different tables come in any order.
+    /// Takes a batch. Batches of different tables come in any order. The memory of columns that the sink does
+    /// not take out of it is used again for the next batch.
     ///
     /// # Errors
     /// An error ends the reading, and is returned from [`read`](crate::read).
-    fn batch(&mut self, batch: Batch) -> io::Result<()>;
+    fn batch(&mut self, batch: &mut Batch) -> io::Result<()>;
 }
 
 /// Keeps all batches: for traces whose tables fit in memory.
 impl Sink for Vec<Batch> {
-    fn batch(&mut self, batch: Batch) -> io::Result<()> {
-        self.push(batch);
+    fn batch(&mut self, batch: &mut Batch) -> io::Result<()> {
+        let columns = std::mem::take(&mut batch.columns);
+        self.push(Batch { columns, ..*batch });
         Ok(())
     }
 }

@@ -29,7 +29,7 @@ pub(crate) struct Survey {
     /// The number of the latest event, from 1.
     number: u32,
     has_uuid: bool,
-    /// The hash of all items, unless the trace has a UUID.
+    /// The hash of all items, unless the trace has a UUID, or the second reading sees all of them.
     pub(crate) content: Content,
 }
 
@@ -52,8 +52,8 @@ impl Survey {
         // As in the second reading: points, too, fill the window in which events are put in order.
         let shows_points = wanted.has_table(TableId::Instant);
         loop {
-            // Of a trace without a UUID, all is read: it becomes a part of the hash.
-            if survey.has_uuid {
+            // Of a trace without a UUID, all is read in one of the readings: it becomes a part of the hash.
+            if survey.has_uuid || !wanted.takes_briefs() {
                 reader.briefs(BriefUse::Counting, &mut context, &mut briefs);
             }
             if shows_points {
@@ -70,7 +70,7 @@ impl Survey {
                     if let Item::Trace(trace) = item {
                         survey.has_uuid |= trace.uuid.is_some();
                     }
-                    if !survey.has_uuid {
+                    if !survey.has_uuid && wanted.takes_briefs() {
                         survey.content.item(item);
                     }
                     survey.item(item, &slices, wanted);

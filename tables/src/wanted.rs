@@ -70,6 +70,12 @@ impl Wanted {
         self.columns[table as usize] != 0
     }
 
+    /// Whether nothing is wanted that events in brief do not say.
+    pub(crate) fn takes_briefs(&self) -> bool {
+        let others = [TableId::Instant, TableId::Counter, TableId::Flow, TableId::Arg, TableId::Trace];
+        others.iter().all(|table| !self.has_table(*table))
+    }
+
     pub(crate) fn has(&self, table: TableId, column: usize) -> bool {
         self.columns[table as usize] >> column & 1 == 1
     }

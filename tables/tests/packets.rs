@@ -25,7 +25,7 @@ impl Source for Packets {
 struct Nowhere;
 
 impl Sink for Nowhere {
-    fn batch(&mut self, _: Batch) -> io::Result<()> {
+    fn batch(&mut self, _: &mut Batch) -> io::Result<()> {
         Ok(())
     }
 }

@@ -26,7 +26,7 @@ impl Source for Json<'_> {
 struct Rows(BTreeMap<TableId, Vec<String>>);
 
 impl Sink for Rows {
-    fn batch(&mut self, batch: Batch) -> io::Result<()> {
+    fn batch(&mut self, batch: &mut Batch) -> io::Result<()> {
         assert_eq!(batch.columns.len(), batch.table.table().columns.len());
         let rows = self.0.entry(batch.table).or_default();
         for row in 0..batch.rows {
@@ -182,7 +182,7 @@ fn slices_far_from_the_order_of_time_are_sorted() {
 fn an_error_of_the_sink_ends_the_reading() {
     struct Full;
     impl Sink for Full {
-        fn batch(&mut self, _: Batch) -> io::Result<()> {
+        fn batch(&mut self, _: &mut Batch) -> io::Result<()> {
             Err(io::ErrorKind::StorageFull.into())
         }
     }

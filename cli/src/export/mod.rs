@@ -87,8 +87,8 @@ impl Source for Trace<'_> {
 }
 
 impl Sink for Files {
-    fn batch(&mut self, batch: Batch) -> std::io::Result<()> {
-        self.write(&batch)
+    fn batch(&mut self, batch: &mut Batch) -> std::io::Result<()> {
+        self.write(batch)
     }
 }
 
