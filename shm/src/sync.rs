@@ -89,7 +89,7 @@ pub(crate) fn wait_until<'g, T>(
 /// the points at which it [may be interrupted](interrupts::may_be_interrupted). That thread calls
 /// [`now_idle`](interrupts::now_idle) at its end.
 #[cfg(loom)]
-pub mod interrupts {
+pub(crate) mod interrupts {
     use std::cell::Cell;
 
     use super::{Ordering, fence};
@@ -159,6 +159,7 @@ pub mod interrupts {
 /// preceded by a relaxed read-modify-write of a cell beside the atomic. That orders no memory, but it
 /// conflicts with every other access, so loom tries all orders.
 #[cfg(loom)]
+#[allow(unreachable_pub)] // the models reach them through fields of the header
 mod explored {
     use loom::sync::atomic::AtomicUsize;
     pub(crate) use loom::sync::atomic::Ordering;
