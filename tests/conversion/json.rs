@@ -180,3 +180,21 @@ fn slices_on_tracks_become_intervals() {
         assert_eq!(original.table("counters").len(), converted.table("counters").len());
     }
 }
+
+/// A complete slice ends by itself, and closes what began inside it. The end that comes later, by its name,
+/// closes nothing; an end of FXT would close the slice around both.
+#[test]
+fn the_end_of_a_slice_that_a_complete_one_closed_closes_no_other() {
+    let original = br#"[
+{"name":"request","cat":"c","ts":20,"pid":1,"tid":2,"ph":"B"},
+{"name":"lock","cat":"c","ts":25,"pid":1,"tid":2,"ph":"X","dur":1},
+{"name":"work","cat":"c","ts":25,"pid":1,"tid":2,"ph":"B"},
+{"name":"work","cat":"c","ts":35,"pid":1,"tid":2,"ph":"E"},
+{"name":"request","cat":"c","ts":40,"pid":1,"tid":2,"ph":"E"}]"#;
+    let shown = |trace: &[u8]| Shown::with_complaints(trace).0.table("slices").to_vec();
+    for format in [TraceFormat::TrackEvent, TraceFormat::Fxt, TraceFormat::Json] {
+        let (converted, report) = convert(original, format);
+        assert!(report.is_empty(), "{report:?}");
+        assert_eq!(shown(&converted), shown(original), "{format:?}");
+    }
+}

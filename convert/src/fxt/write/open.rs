@@ -3,6 +3,9 @@
 //!
 //! Which slices are open is known in the order of the file. Importers sort by time. So in a thread whose
 //! events are not in that order, an end may close another slice, as soon as names decide.
+//!
+//! A complete slice ends by itself, and importers then close what began inside it and is still open. A later end
+//! of such a slice, by its name, closes nothing.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -17,6 +20,8 @@ pub(super) struct OpenSlices {
     labels: Vec<(u64, u64)>,
     /// The number of further open slices.
     more: usize,
+    /// The ends of complete slices, and how many slices were open at the begin of each.
+    complete: Vec<(i64, usize)>,
     latest: i64,
     is_unsorted: bool,
     has_labelled_ends: bool,
@@ -36,6 +41,7 @@ impl OpenSlices {
     pub(super) fn begin(&mut self, event: &Event<'_>) -> bool {
         let is_doubtful = self.has_labelled_ends && event.time < self.latest;
         self.pass(event.time);
+        self.end_complete(event.time);
         if self.labels.len() < MOST {
             self.labels.push(labels(event));
         } else {
@@ -44,8 +50,25 @@ impl OpenSlices {
         is_doubtful
     }
 
+    /// Adds a complete slice. What comes after later events of its thread is not kept.
+    pub(super) fn complete(&mut self, begin: i64, end: i64) {
+        self.end_complete(begin);
+        if begin >= self.latest && self.complete.len() < MOST && self.more == 0 {
+            self.complete.push((end, self.labels.len()));
+        }
+    }
+
+    /// Closes what is still open in complete slices that are over.
+    #[inline]
+    fn end_complete(&mut self, time: i64) {
+        while let Some((_, open)) = self.complete.pop_if(|(end, _)| *end <= time) {
+            self.labels.truncate(open);
+        }
+    }
+
     pub(super) fn end(&mut self, event: &Event<'_>) -> Ends {
         self.pass(event.time);
+        self.end_complete(event.time);
         let label = labels(event);
         self.has_labelled_ends |= label != (NONE, NONE);
         let matches = |open: &(u64, u64)| closes(label, *open);
@@ -54,18 +77,25 @@ impl OpenSlices {
             return if label == (NONE, NONE) { Ends::Records(1) } else { Ends::Doubtful };
         }
         if self.is_unsorted && self.has_labelled_ends {
-            self.labels.pop();
+            self.close(self.labels.len().saturating_sub(1));
             return Ends::Doubtful;
         }
         let Some(top) = self.labels.last() else { return Ends::Records(1) };
         if matches(top) {
-            self.labels.pop();
+            self.close(self.labels.len() - 1);
             return Ends::Records(1);
         }
         let Some(place) = self.labels.iter().rposition(matches) else { return Ends::Records(0) };
         let count = self.labels.len() - place;
-        self.labels.truncate(place);
+        self.close(place);
         Ends::Records(count)
+    }
+
+    /// Closes all but the first `open` slices, and the complete ones inside them.
+    #[inline]
+    fn close(&mut self, open: usize) {
+        self.labels.truncate(open);
+        while self.complete.pop_if(|(_, around)| *around > open).is_some() {}
     }
 
     /// As `begin`, if the slice needs nothing more. Otherwise returns `false` and changes nothing.
@@ -81,12 +111,13 @@ impl OpenSlices {
             return false;
         }
         self.latest = time;
+        self.end_complete(time);
         self.labels.push(label());
         true
     }
 
-    /// As `end`, if the event closes the innermost slice, whose label is known. Otherwise returns `false` and
-    /// changes nothing.
+    /// As `end`, if the event closes the innermost slice, whose label is known. Otherwise returns `false`, and has
+    /// closed no slice that is still open.
     #[inline]
     pub(super) fn end_innermost(&mut self, event: &Event<'_>) -> bool {
         self.end_label(event.time, labels(event))
@@ -95,11 +126,14 @@ impl OpenSlices {
     /// As `end_innermost`, for a label as that of `begin_label`.
     #[inline]
     pub(super) fn end_label(&mut self, time: i64, label: (u64, u64)) -> bool {
+        if self.latest <= time {
+            self.end_complete(time);
+        }
         let is_doubtful = self.is_unsorted || time < self.latest || self.more > 0;
         if is_doubtful || !self.labels.last().is_some_and(|open| closes(label, *open)) {
             return false;
         }
-        self.labels.pop();
+        self.close(self.labels.len() - 1);
         self.has_labelled_ends |= label != (NONE, NONE);
         self.latest = time;
         true

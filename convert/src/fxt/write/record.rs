@@ -44,6 +44,9 @@ impl<W: Write> FxtWriter<W> {
                 if !self.nesting.add(event.track, event.time, end.cast_signed()) {
                     return self.put_beside(event, time, end);
                 }
+                if let Some(open) = self.open_slices(event.track) {
+                    open.complete(event.time, end.cast_signed());
+                }
                 self.put(fxt::EventKind::DurationComplete, time, thread, event, Some(end));
                 self.put_waiting(event.track, time, thread);
             }
