@@ -7,6 +7,8 @@ use unicode_width::UnicodeWidthStr;
 
 /// Longer names are cut, because the numbers beside them are more important.
 const WIDEST: usize = 60;
+/// The limit for characters. Some have no width of their own.
+const LONGEST: usize = 4 * WIDEST;
 
 /// A table.
 pub(crate) struct Table {
@@ -59,13 +61,17 @@ impl Table {
 
 /// Prepares a text from a trace for a terminal: one line, no control characters, limited width.
 pub(crate) fn plain(text: &str) -> String {
-    let mut plain: String = text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
-    if plain.width() > WIDEST {
-        while plain.width() >= WIDEST {
-            plain.pop();
-        }
-        plain.push('\u{2026}');
+    let mut plain = String::new();
+    // Only the first characters are measured: a trace may have names of many megabytes.
+    let mut rest = text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c });
+    plain.extend(rest.by_ref().take(LONGEST));
+    if rest.next().is_none() && plain.width() <= WIDEST {
+        return plain;
     }
+    while plain.width() >= WIDEST {
+        plain.pop();
+    }
+    plain.push('\u{2026}');
     plain
 }
 
@@ -96,5 +102,7 @@ mod tests {
         assert_eq!(plain(&"x".repeat(100)).width(), WIDEST);
         // One cell on the terminal but many characters, or no cell at all.
         assert!(plain(&"\u{301}".repeat(100)).width() <= WIDEST);
+        assert!(plain(&"\u{301}".repeat(1000)).chars().count() <= LONGEST + 1);
+        assert_eq!(plain(&"x".repeat(1 << 22)).width(), WIDEST, "at once, though it is long");
     }
 }
