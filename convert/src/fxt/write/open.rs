@@ -4,8 +4,8 @@
 //! Which slices are open is known in the order of the file. Importers sort by time. So in a thread whose
 //! events are not in that order, an end may close another slice, as soon as names decide.
 //!
-//! A complete slice ends by itself, and importers then close what began inside it and is still open. A later end
-//! of such a slice, by its name, closes nothing.
+//! A complete slice ends by itself, and importers then close what began inside it and is still open. A later
+//! end of such a slice, by its name, closes nothing.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -116,8 +116,8 @@ impl OpenSlices {
         true
     }
 
-    /// As `end`, if the event closes the innermost slice, whose label is known. Otherwise returns `false`, and has
-    /// closed no slice that is still open.
+    /// As `end`, if the event closes the innermost slice, whose label is known. Otherwise returns `false`, and
+    /// has closed no slice that is still open.
     #[inline]
     pub(super) fn end_innermost(&mut self, event: &Event<'_>) -> bool {
         self.end_label(event.time, labels(event))
