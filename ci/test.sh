@@ -13,6 +13,9 @@ steps=(judge format lint test release off loom docs examples instructions cross 
 
 # Tests record millions of events: lightly optimised, with the debug assertions and overflow checks of a test build.
 export CARGO_PROFILE_TEST_OPT_LEVEL=${CARGO_PROFILE_TEST_OPT_LEVEL:-1}
+# A machine may have little disk: without the compiler's own caches and the types of variables, a third is needed.
+export CARGO_INCREMENTAL=0
+export CARGO_PROFILE_DEV_DEBUG=${CARGO_PROFILE_DEV_DEBUG:-line-tables-only}
 
 step_judge() {      # Perfetto's trace_processor, which the tests ask about every trace
   tests/oracle/setup.sh

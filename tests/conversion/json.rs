@@ -198,3 +198,21 @@ fn the_end_of_a_slice_that_a_complete_one_closed_closes_no_other() {
         assert_eq!(shown(&converted), shown(original), "{format:?}");
     }
 }
+
+/// A complete slice ends at the time of an end that closes nothing, and a begin inside it has no end. Importers
+/// leave that one open.
+#[test]
+fn an_end_at_the_end_of_a_complete_slice_closes_nothing_of_another_name() {
+    let original = br#"[
+{"name":"request","cat":"c","ts":10,"pid":1,"tid":2,"ph":"X","dur":50},
+{"name":"lock","cat":"c","ts":20,"pid":1,"tid":2,"ph":"B"},
+{"name":"work","cat":"c","ts":20,"pid":1,"tid":2,"ph":"B"},
+{"cat":"c","ts":40,"pid":1,"tid":2,"ph":"E"},
+{"name":"work","cat":"c","ts":60,"pid":1,"tid":2,"ph":"E"}]"#;
+    let shown = |trace: &[u8]| Shown::with_complaints(trace).0.table("slices").to_vec();
+    for format in [TraceFormat::TrackEvent, TraceFormat::Fxt, TraceFormat::Json] {
+        let (converted, report) = convert(original, format);
+        assert!(report.is_empty(), "{report:?}");
+        assert_eq!(shown(&converted), shown(original), "{format:?}");
+    }
+}

@@ -58,11 +58,15 @@ impl OpenSlices {
         }
     }
 
-    /// Closes what is still open in complete slices that are over.
+    /// Closes what is still open in complete slices that are over. At its very end, a complete slice with an
+    /// open one inside it is not over yet: the end of the inner one may come at the same time.
     #[inline]
     fn end_complete(&mut self, time: i64) {
-        while let Some((_, open)) = self.complete.pop_if(|(end, _)| *end <= time) {
-            self.labels.truncate(open);
+        let labels = &mut self.labels;
+        while let Some((_, open)) =
+            self.complete.pop_if(|(end, open)| *end < time || *end == time && labels.len() <= *open)
+        {
+            labels.truncate(open);
         }
     }
 
