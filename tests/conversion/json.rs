@@ -199,8 +199,8 @@ fn the_end_of_a_slice_that_a_complete_one_closed_closes_no_other() {
     }
 }
 
-/// A complete slice ends at the time of an end that closes nothing, and a begin inside it has no end. Importers
-/// leave that one open.
+/// A complete slice ends at the time of an end that closes nothing. A begin inside it has no end: importers
+/// leave it open.
 #[test]
 fn an_end_at_the_end_of_a_complete_slice_closes_nothing_of_another_name() {
     let original = br#"[
