@@ -4,11 +4,10 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use hairline_convert::{Error, TraceFormat, TraceReader, open, open_twice};
+use hairline_convert::{Error, TraceFormat, TraceReader, Unpacked, open, open_twice};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::format::FormatArgument;
-use crate::packed::Unpacked;
 use crate::platform;
 use crate::platform::facts::Identity;
 

@@ -18,7 +18,6 @@ mod merge;
 mod otlp;
 mod outcome;
 mod output;
-mod packed;
 mod platform;
 mod query;
 mod record;

@@ -39,6 +39,8 @@ mod json;
 mod model;
 mod nesting;
 mod open;
+#[cfg(feature = "unpack")]
+mod packed;
 mod readings;
 mod report;
 pub mod sampled;
@@ -65,6 +67,8 @@ pub use model::{
     Log, Loss, NoArguments, Texts, Trace, Track, TrackId, TrackKind,
 };
 pub use open::{create, open, open_twice};
+#[cfg(feature = "unpack")]
+pub use packed::Unpacked;
 pub use report::Report;
 pub use samples::{Sample, SampleKind, Stack, StackFrame, SymbolLine, Symbols};
 pub use scheduling::{Copied, RunState, Scheduling, StateChange};

@@ -1,4 +1,4 @@
-//! Compressed inputs. zstd, xz and zip are unpacked here; the trace's reader inflates gzip itself.
+//! Compressed inputs: zstd, xz and zip. The traces' readers inflate gzip themselves.
 
 mod frames;
 mod member;
@@ -44,9 +44,22 @@ impl Packing {
     }
 }
 
-/// An input that is unpacked if it is compressed.
-pub(crate) enum Unpacked {
-    /// Its first bytes are not read yet. The file, if it is a regular one, for formats that need to seek.
+/// An input that is unpacked if it is compressed with zstd, xz or zip. Any other one is read as it is. A
+/// decoder takes at most 128 MiB.
+///
+/// ```
+/// use std::io::Read;
+/// use hairline_convert::Unpacked;
+///
+/// let mut plain = String::new();
+/// Unpacked::new("a.json".to_owned(), Box::new(&b"[]"[..]), None).read_to_string(&mut plain)?;
+/// assert_eq!(plain, "[]");
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub struct Unpacked(State);
+
+enum State {
+    /// Its first bytes are not read yet.
     Unread {
         name: String,
         input: Box<dyn Read>,
@@ -56,20 +69,29 @@ pub(crate) enum Unpacked {
     Failed,
 }
 
+impl std::fmt::Debug for Unpacked {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Unpacked").finish_non_exhaustive()
+    }
+}
+
 impl Unpacked {
-    pub(crate) fn new(name: String, input: Box<dyn Read>, file: Option<File>) -> Self {
-        Self::Unread { name, input, file }
+    /// An input with a name for messages. `file` is the input as a regular file, if it is one: zip archives
+    /// are read from their end.
+    #[must_use]
+    pub fn new(name: String, input: Box<dyn Read>, file: Option<File>) -> Self {
+        Self(State::Unread { name, input, file })
     }
 
     /// The content. Opens it first, because that may wait for the writer of a pipe.
     fn content(&mut self) -> io::Result<&mut dyn Read> {
-        if let Self::Unread { .. } = self
-            && let Self::Unread { name, input, file } = std::mem::replace(self, Self::Failed)
+        if let State::Unread { .. } = self.0
+            && let State::Unread { name, input, file } = std::mem::replace(&mut self.0, State::Failed)
         {
-            *self = Self::Open(unpacked(&name, input, file)?);
+            self.0 = State::Open(unpacked(&name, input, file)?);
         }
-        match self {
-            Self::Open(content) => Ok(content),
+        match &mut self.0 {
+            State::Open(content) => Ok(content),
             _ => Err(io::Error::other("it cannot be unpacked")),
         }
     }
