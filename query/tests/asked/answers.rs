@@ -1,0 +1,183 @@
+//! What is answered, and in which form.
+
+use serde_json::json;
+
+use crate::{Folder, SMALL, stderr, stdout};
+
+/// All columns of all rows of each table, in an order that both ways of reading have.
+const TABLES: [(&str, &str); 10] = [
+    ("slice", "id"),
+    ("instant", "id"),
+    ("counter", "time, track, value"),
+    ("flow", "time, slice_out, slice_in"),
+    ("arg", "owner, key, value_type, int_value"),
+    ("thread", "id"),
+    ("process", "id"),
+    ("sched", "start, tid"),
+    ("sample", "time, tid"),
+    ("trace", "uuid"),
+];
+
+#[test]
+fn a_trace_and_its_export_have_the_same_rows() {
+    for name in ["a.pftrace", "a.fxt", "a.json"] {
+        let folder = Folder::new();
+        if name == "a.json" {
+            folder.write(name, SMALL);
+        } else {
+            folder.record(name);
+        }
+        folder.hairline(&["export", name, "-o", "tables"]);
+        let mut all = 0;
+        for (table, order) in TABLES {
+            let question = format!("select * from {table} order by {order}");
+            let rows = folder.rows(&[&question, name]);
+            assert_eq!(rows, folder.rows(&[&question, "tables"]), "{name}: {table}");
+            all += rows.len();
+        }
+        assert!(all > if name == "a.json" { 10 } else { 300 * 6 }, "{name}: {all}");
+        for view in ["slowest", "by_name", "critical"] {
+            // Rows of equal durations have no order.
+            let text = |input| {
+                let mut rows: Vec<_> =
+                    folder.rows(&["--view", view, input]).iter().map(ToString::to_string).collect();
+                rows.sort();
+                rows
+            };
+            let rows = text(name);
+            assert!(!rows.is_empty(), "{name}: {view}");
+            if view != "slowest" {
+                assert_eq!(rows, text("tables"), "{name}: {view}");
+            }
+        }
+    }
+}
+
+#[test]
+fn nesting_and_self_times_are_those_of_the_trace() {
+    let folder = Folder::new();
+    folder.write("a.json", SMALL);
+    let question = "select name, start, duration, self_time, depth, parent from slice order by start";
+    let expected = [
+        json!({"name": "outer", "start": 0, "duration": 10_000, "self_time": 6_000, "depth": 0, "parent": null}),
+        json!({"name": "inner", "start": 2_000, "duration": 3_000, "self_time": 3_000, "depth": 1, "parent": 1}),
+        json!({"name": "inner", "start": 6_000, "duration": 1_000, "self_time": 1_000, "depth": 1, "parent": 1}),
+        json!({"name": "open", "start": 20_000, "duration": null, "self_time": null, "depth": 0, "parent": null}),
+    ];
+    assert_eq!(folder.rows(&[question, "a.json"]), expected);
+    // A question that needs few columns, and one that needs none.
+    let question = "select sum(depth) as depths from slice where name = 'inner'";
+    assert_eq!(folder.rows(&[question, "a.json"]), [json!({"depths": 2})]);
+    assert_eq!(folder.rows(&["select count(*) as n from slice", "a.json"]), [json!({"n": 4})]);
+    assert_eq!(
+        folder.rows(&["select count(*) as n from slice where trace is null", "a.json"]),
+        [json!({"n": 0})]
+    );
+}
+
+#[test]
+fn percentiles_are_exact() {
+    let folder = Folder::new();
+    let events: Vec<String> = (1..=1000)
+        .map(|n| format!(r#"{{"name":"n{}","ph":"X","ts":{},"dur":{n},"pid":1,"tid":1}}"#, n % 2, n * 2000))
+        .collect();
+    folder.write("a.json", format!("[{}]", events.join(",")));
+    let question = "select name, slices, p50, p99, longest from by_name order by name";
+    let expected = [
+        json!({"name": "n0", "slices": 500, "p50": 501_000, "p99": 990_020, "longest": 1_000_000}),
+        json!({"name": "n1", "slices": 500, "p50": 500_000, "p99": 989_020, "longest": 999_000}),
+    ];
+    assert_eq!(folder.rows(&[question, "a.json"]), expected);
+}
+
+#[test]
+fn an_answer_is_a_table_or_csv_or_json() {
+    let folder = Folder::new();
+    folder.write("a.json", SMALL);
+    let question =
+        "select name, duration, depth > 0 as is_inner from slice where depth < 9 order by start, id";
+    let table = folder.run(&[question, "a.json"]);
+    let expected = "name   duration  is_inner\nouter     10000  false\ninner      3000  true\n\
+                    inner      1000  true\nopen             false\n";
+    assert_eq!(stdout(&table), expected);
+    let csv = folder.run(&["--csv", question, "a.json"]);
+    let expected =
+        "name,duration,is_inner\nouter,10000,false\ninner,3000,true\ninner,1000,true\nopen,,false\n";
+    assert_eq!(stdout(&csv), expected);
+    let none = folder.run(&["--csv", "select name from slice where depth = 7", "a.json"]);
+    assert_eq!(stdout(&none), "name\n", "the names are there without rows");
+    let none = folder.run(&["--json", "select name from slice where depth = 7", "a.json"]);
+    assert_eq!(stdout(&none), "[]\n");
+}
+
+#[test]
+fn a_table_ends_after_so_many_rows_and_says_so() {
+    let folder = Folder::new();
+    folder.write("a.json", SMALL);
+    let output = folder.run(&["--rows", "2", "select name from slice order by start", "a.json"]);
+    assert!(output.status.success());
+    assert_eq!(stdout(&output), "name\nouter\ninner\n");
+    let said = "hairline query: there are more than 2 rows: --csv and --json print all, --rows N more\n";
+    assert_eq!(stderr(&output), said);
+}
+
+#[test]
+fn a_question_comes_from_a_file_too_and_may_begin_with_a_comment() {
+    let folder = Folder::new();
+    folder.write("a.json", SMALL);
+    folder.write("q.sql", "-- how many\nselect count(*) as n from slice;\n");
+    for arguments in
+        [&["--file", "q.sql", "a.json"][..], &["-- how many\nselect count(*) as n from slice", "a.json"]]
+    {
+        assert_eq!(folder.rows(arguments), [json!({"n": 4})], "{arguments:?}");
+    }
+}
+
+#[test]
+fn explain_shows_the_plan_and_reads_no_trace() {
+    let folder = Folder::new();
+    folder.write("a.json", "no trace at all");
+    let output = folder.run(&["--explain", "select name from slice where duration > 5", "a.json"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let plan = stdout(&output);
+    assert!(plan.contains("logical_plan:\n") && plan.contains("TableScan: slice projection=["), "{plan}");
+}
+
+#[test]
+fn wrong_arguments_exit_with_2_and_wrong_questions_with_1() {
+    let folder = Folder::new();
+    folder.write("a.json", SMALL);
+    for (arguments, code, said) in [
+        (&["a.json"][..], 2, "a question is missing"),
+        (&["select 1"], 2, "name a trace, or a folder of `hairline export`"),
+        (&["--view", "slow", "a.json"], 2, "there is no such view; choose from slowest, by_name, critical"),
+        (&["--file", "none.sql", "a.json"], 2, "none.sql"),
+        (&["--csv", "--json", "select 1", "a.json"], 2, "cannot be used with"),
+        (&["select 1", "none.json"], 1, "none.json: No such file"),
+        (&["selct 1", "a.json"], 1, "selct"),
+        (&["select nme from slice", "a.json"], 1, "nme"),
+        (&["--json", "select 1 as a, 2 as a", "a.json"], 1, "name"),
+    ] {
+        let output = folder.run(arguments);
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {}", stderr(&output));
+        assert!(stderr(&output).contains(said), "{arguments:?}: {}", stderr(&output));
+        assert!(stdout(&output).is_empty(), "{arguments:?}: {}", stdout(&output));
+    }
+}
+
+#[test]
+fn a_reader_that_leaves_early_is_no_failure() {
+    use std::io::{BufRead, BufReader};
+    use std::process::Stdio;
+
+    let folder = Folder::new();
+    folder.record("a.fxt");
+    let question = "select a.name from slice a, slice b"; // 360,000 rows
+    let mut child =
+        folder.command(&["--csv", question, "a.fxt"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    let child = child.as_mut().expect("the program runs");
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().expect("a pipe")).read_line(&mut line).expect("a line");
+    assert_eq!(line, "name\n");
+    assert!(child.wait().expect("it ends").success());
+}
