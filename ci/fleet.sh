@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Makes a fleet of traces, exports it, and asks ten questions on four engines: equal rows, and true ones.
-# Not a part of ci/test.sh: it fetches engines. It needs Python with pip, and a Java runtime of version 17 for
-# Spark (apt-get install openjdk-17-jre-headless).
+# Builds and tests hairline-query. Makes a fleet of traces, exports it, and asks ten questions on four engines and with
+# `hairline query`, there also to the traces themselves: equal rows, and true ones.
+# Not a part of ci/test.sh: the engine's build takes half an hour of CPU time, and the others are fetched. It needs
+# Python with pip, and a Java runtime of version 17 for Spark (apt-get install openjdk-17-jre-headless).
 #
 #   ci/fleet.sh             10 and 40 traces of 10,000 slices
 #   ci/fleet.sh --full      10, 100 and 1,000 traces of 100,000 slices: 100 million
@@ -26,14 +27,17 @@ mkdir -p "$folder"
 cargo build --release --locked -p hairline-cli
 hairline=$target/release/hairline
 cargo build --release --locked --manifest-path query/fleet/Cargo.toml
+cargo build --release --locked --manifest-path query/Cargo.toml
+HAIRLINE=$hairline cargo test --release --locked --manifest-path query/Cargo.toml
 # A workspace of its own has a target directory of its own, unless one is set for all.
+export HAIRLINE_QUERY=${CARGO_TARGET_DIR:-$PWD/query/target}/release/hairline-query
 generator=${CARGO_TARGET_DIR:-$PWD/query/fleet/target}/release/hairline-fleet
 
 [ -d "$folder/python" ] || python3 -m venv "$folder/python"
 python=$folder/python/bin/python
 "$python" -m pip install --quiet --disable-pip-version-check \
   duckdb==2.0.0 chdb==4.4.0 datafusion==55.0.0 pyspark==4.3.0
-engines=(duckdb clickhouse datafusion)
+engines=(duckdb clickhouse datafusion hairline)
 if command -v java >/dev/null; then engines+=(spark); else echo "ci/fleet.sh: no Java: Spark is not asked"; fi
 
 now() { python3 -c 'import time; print(time.monotonic())'; }
@@ -45,8 +49,13 @@ make_fleet() { # SIZE DIR: a few traces at a time, because all of them take as m
   for ((from = 0; from < $1; from += 50)); do
     "$generator" --traces "$1" --slices "$slices" --from "$from" --only 50 "$2/traces"
     "$hairline" export "$2"/traces/*.pftrace -o "$2/tables" >/dev/null
-    rm "$2"/traces/*.pftrace
+    [ "$1" -le 10 ] || rm "$2"/traces/*.pftrace
   done
+}
+
+ask() { # ENGINE NAME: the questions to what NAME.sql makes
+  "$python" ci/fleet/ask.py "$1" "$place/$2.sql" query/questions "$place/answers/$2" \
+    --memory "$memory" 2>"$place/$2.log" || { tail -20 "$place/$2.log"; exit 1; }
 }
 
 for size in "${sizes[@]}"; do
@@ -56,10 +65,17 @@ for size in "${sizes[@]}"; do
   make_fleet "$size" "$place"
   echo "made and exported in $(python3 -c "print(round($(now) - $began, 1))") s: $(du -sh "$place/tables" | cut -f1)"
   for engine in "${engines[@]}"; do
-    "$hairline" query --views "$engine" "$place/tables" >"$place/$engine.sql"
-    "$python" ci/fleet/ask.py "$engine" "$place/$engine.sql" query/questions "$place/answers/$engine" \
-      --memory "$memory" 2>"$place/$engine.log" || { tail -20 "$place/$engine.log"; exit 1; }
+    if [ "$engine" = hairline ]; then
+      echo "$place/tables" >"$place/$engine.sql"
+    else
+      "$hairline" query --views "$engine" "$place/tables" >"$place/$engine.sql"
+    fi
+    ask "$engine" "$engine"
   done
+  if [ "$size" -le 10 ]; then
+    printf '%s\n' "$place"/traces/*.pftrace >"$place/traces.sql"
+    ask hairline traces
+  fi
   "$python" ci/fleet/compare.py rows "$place/answers" "$place"/traces/truth-*.json
   [ -n "$keep" ] || rm -r "$place/tables"
 done

@@ -4,13 +4,17 @@
     ask.py ENGINE STATEMENTS QUESTIONS OUT [--memory GIB]
 
 STATEMENTS is a file with what `hairline query --views ENGINE DIR` prints. Each file of the folder QUESTIONS
-is one question; OUT/NAME.csv gets its rows, OUT/seconds.json the times.
+is one question; OUT/NAME.csv gets its rows, OUT/seconds.json the times. The engine `hairline` is the program
+HAIRLINE_QUERY; its statements are the inputs, one in each line.
 """
 
 import argparse
 import csv
+import io
 import json
+import os
 import pathlib
+import subprocess
 import time
 
 
@@ -74,6 +78,21 @@ def datafusion(memory):
     return run, ask
 
 
+def hairline(memory):
+    inputs = []
+
+    def run(lines):
+        inputs.extend(lines.splitlines())
+
+    def ask(sql):
+        command = [os.environ["HAIRLINE_QUERY"], "--csv", "--memory", str(memory << 10), sql, *inputs]
+        output = subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout.decode()
+        names, *rows = csv.reader(io.StringIO(output))
+        return names, rows
+
+    return run, ask
+
+
 def cell(value):
     """A value as all engines' outputs show it."""
     if value is None:
@@ -85,7 +104,7 @@ def cell(value):
 
 def main():
     parser = argparse.ArgumentParser(usage=__doc__)
-    parser.add_argument("engine", choices=["duckdb", "clickhouse", "spark", "datafusion"])
+    parser.add_argument("engine", choices=["duckdb", "clickhouse", "spark", "datafusion", "hairline"])
     parser.add_argument("statements", type=pathlib.Path)
     parser.add_argument("questions", type=pathlib.Path)
     parser.add_argument("out", type=pathlib.Path)

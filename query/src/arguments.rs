@@ -57,6 +57,8 @@ const EXAMPLES: &str = "Examples:
   hairline query 'select name, count(*) from slice group by name' run.pftrace
   hairline query --view by_name run.pftrace
   hairline query --csv --file p99.sql fleet/
+  hairline query --views duckdb fleet/ > fleet.sql   the tables and views for another engine; also:
+                                                     clickhouse, datafusion, spark
   hairline query \"select key, text_value from arg where owner = 7 and of = 'slice'\" run.fxt";
 
 /// A trace format, named after its file extension.

@@ -16,7 +16,7 @@ use crate::text::{complain, failed, put, written};
 /// Asks questions in SQL about traces, and about folders that `hairline export` wrote.
 ///
 /// The program `hairline-query` answers them; it is found beside `hairline` or in PATH. All arguments are
-/// passed on to it. It is not published yet. Without it, this command says which other engine can ask the
+/// passed on to it. Without it, this command says how to install it, and which other engine can ask the
 /// folders.
 #[derive(Debug, clap::Args)]
 #[command(disable_help_flag = true, override_usage = "hairline query [OPTIONS] SQL TRACE|DIR...
@@ -35,7 +35,8 @@ const EXAMPLES: &str = "Examples:
                                                      datafusion, spark";
 
 /// Why the program is not there.
-const HOW: &str = "`hairline-query` is not installed: it is not published yet";
+const HOW: &str = "`hairline-query` is not installed: `cargo install hairline-query` builds it; \
+                   until it is published, `cargo install --path query` in a checkout of Hairline";
 
 /// Runs the command.
 pub(crate) fn run(arguments: &Arguments) -> ExitCode {
