@@ -12,7 +12,7 @@ use datafusion::arrow::error::ArrowError;
 use datafusion::arrow::record_batch::RecordBatch;
 use hairline_tables::{Batch, Data, Kind, TableId, Values};
 
-use crate::place::{self, Origin};
+use crate::place::{self, Origin, TEXT};
 
 /// The columns of a table. Those that say where a row comes from are the last ones.
 pub(crate) fn schema(table: TableId) -> SchemaRef {
@@ -29,10 +29,6 @@ fn own_fields(table: TableId) -> Vec<Field> {
     let columns = table.table().columns.iter();
     columns.map(|column| Field::new(column.name, data_type(column.kind), true)).collect()
 }
-
-/// The type of texts. Arrays of views are no faster here, and refer to much more memory than their rows need:
-/// sorts and joins then did not fit.
-pub(crate) const TEXT: DataType = DataType::Utf8;
 
 fn data_type(kind: Kind) -> DataType {
     match kind {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use datafusion::arrow::array::{Array, ArrayRef, BooleanArray, StringArray};
-use datafusion::arrow::datatypes::{Field, Schema};
+use datafusion::arrow::datatypes::{DataType, Field, Schema};
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::catalog::Session;
 use datafusion::common::{DFSchema, Result};
@@ -12,7 +12,9 @@ use datafusion::logical_expr::utils::conjunction;
 use hairline_tables::Place;
 use hairline_tables::sql::PARTITION;
 
-use crate::batches::TEXT;
+/// The type of texts. Arrays of views are no faster here, and refer to much more memory than their rows need:
+/// sorts and joins then did not fit.
+pub(crate) const TEXT: DataType = DataType::Utf8;
 
 /// The values of the columns `date`, `service` and `trace`, as texts: not encoded for a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
