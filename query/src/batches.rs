@@ -39,7 +39,8 @@ fn data_type(kind: Kind) -> DataType {
     }
 }
 
-/// The chosen columns of some rows of a batch. `origin` has the values of the columns after those of the table.
+/// The chosen columns of some rows of a batch. `origin` has the values of the columns after those of
+/// the table.
 ///
 /// The arrays are copies of these rows alone: the engine counts all that an array refers to as its memory.
 pub(crate) fn record_batch(

@@ -90,8 +90,8 @@ impl Inputs {
         Err("it has no tables of `hairline export`; name traces themselves".to_owned())
     }
 
-    /// Drops traces that are among the inputs before: in another file, or in a folder. Only a UUID proves that
-    /// two traces are the same.
+    /// Drops traces that are among the inputs before: in another file, or in a folder. Only a UUID proves
+    /// that two traces are the same.
     fn keep_each_once(&mut self) {
         let mut seen: HashMap<String, String> = HashMap::new();
         for files in self.files.values_mut() {

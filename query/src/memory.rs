@@ -6,8 +6,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use datafusion::common::{DataFusionError, Result};
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryLimit, MemoryPool, MemoryReservation};
 
-/// Memory that steps which can spill share evenly. A quarter is kept for the others: the engine's own pools let
-/// sorts take all, and a join of two sorted sides then has nothing for its rows.
+/// Memory that steps which can spill share evenly. A quarter is kept for the others: the engine's own pools
+/// let sorts take all, and a join of two sorted sides then has nothing for its rows.
 #[derive(Debug)]
 pub(crate) struct Shared {
     bytes: usize,
