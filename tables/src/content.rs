@@ -4,26 +4,55 @@
 //! part of the paths of an export. It is no defence against a trace that was made to have another one's hash,
 //! so equal hashes are no proof that two traces are the same.
 
-use hairline_convert::{Event, EventKind, FlowStep, Item, SampleKind, StateChange, Track, TrackKind};
+use hairline_convert::{
+    Event, EventKind, FlowStep, Item, SampleKind, StateChange, StringId, Text, Track, TrackKind,
+};
 use hairline_formats::Value;
 use hairline_formats::track_event::CounterValue;
 
 use crate::args;
 
 /// The hash so far.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Content(u64);
+#[derive(Debug, Default)]
+pub(crate) struct Content {
+    state: u64,
+    /// The hash of each text with a number, or 0. Names and categories occur in very many events.
+    texts: Vec<u64>,
+}
+
+/// The limit for numbers of texts whose hashes are kept.
+const MOST_TEXTS: u32 = 1 << 20;
+
+/// The hash after one more word.
+#[inline]
+fn mixed(state: u64, word: u64) -> u64 {
+    // Both halves of a product depend on all bits of the word. The sum keeps the state when the product is
+    // zero. One multiplication follows the other: they are what the hash costs.
+    let product = u128::from(state ^ word) * 0x9e37_79b9_7f4a_7c15;
+    state.rotate_left(23).wrapping_add(product as u64 ^ (product >> 64) as u64)
+}
+
+/// The hash of bytes.
+fn of_bytes(bytes: &[u8]) -> u64 {
+    let (words, rest) = bytes.as_chunks::<8>();
+    let length = mixed(1, bytes.len() as u64); // 1: the empty text, too, has a hash
+    let state = words.iter().fold(length, |state, word| mixed(state, u64::from_le_bytes(*word)));
+    if rest.is_empty() {
+        return state;
+    }
+    let mut last = [0; 8];
+    last[..rest.len()].copy_from_slice(rest);
+    mixed(state, u64::from_le_bytes(last))
+}
 
 impl Content {
-    pub(crate) fn value(self) -> u64 {
-        self.0
+    pub(crate) fn value(&self) -> u64 {
+        self.state
     }
 
+    #[inline]
     fn word(&mut self, word: u64) {
-        // Both halves of a product depend on all bits of the word. The sum keeps the state when the product is
-        // zero. One multiplication follows the other: they are what the hash costs.
-        let product = u128::from(self.0 ^ word) * 0x9e37_79b9_7f4a_7c15;
-        self.0 = (self.0.rotate_left(23)).wrapping_add(product as u64 ^ (product >> 64) as u64);
+        self.state = mixed(self.state, word);
     }
 
     fn int(&mut self, value: i64) {
@@ -31,18 +60,33 @@ impl Content {
     }
 
     fn bytes(&mut self, bytes: &[u8]) {
-        self.word(bytes.len() as u64);
-        let (words, rest) = bytes.as_chunks::<8>();
-        words.iter().for_each(|word| self.word(u64::from_le_bytes(*word)));
-        if !rest.is_empty() {
-            let mut last = [0; 8];
-            last[..rest.len()].copy_from_slice(rest);
-            self.word(u64::from_le_bytes(last));
-        }
+        self.word(of_bytes(bytes));
     }
 
     fn text(&mut self, text: &str) {
         self.bytes(text.as_bytes());
+    }
+
+    /// Adds a text that may have a number.
+    #[inline]
+    fn numbered(&mut self, text: Text<'_>) {
+        match text.id.and_then(|id| self.texts.get(id.0 as usize)) {
+            Some(&hash @ 1..) => self.word(hash),
+            _ => self.first(text),
+        }
+    }
+
+    #[inline(never)]
+    fn first(&mut self, text: Text<'_>) {
+        let hash = of_bytes(text.text.as_bytes());
+        if let Some(StringId(id)) = text.id.filter(|id| id.0 < MOST_TEXTS) {
+            let index = id as usize;
+            if self.texts.len() <= index {
+                self.texts.resize(index + 1, 0);
+            }
+            self.texts[index] = hash;
+        }
+        self.word(hash);
     }
 
     /// Adds an item.
@@ -81,39 +125,44 @@ impl Content {
     }
 
     fn event(&mut self, event: &Event<'_>) {
-        self.word(1);
+        // The kind of the event beside the number of its track; an item's kind is below them.
+        let (kind, track) = (|kind: u64| 1 | kind << 8, u64::from(event.track.0) << 32);
         self.int(event.time);
-        self.word(u64::from(event.track.0));
         match event.kind {
-            EventKind::Begin => self.word(1),
-            EventKind::End => self.word(2),
+            EventKind::Begin => self.word(kind(1) | track),
+            EventKind::End => self.word(kind(2) | track),
             EventKind::Complete { duration } => {
-                self.word(3);
+                self.word(kind(3) | track);
                 self.int(duration);
             }
-            EventKind::Instant => self.word(4),
-            EventKind::Counter(value) => self.counter(value),
+            EventKind::Instant => self.word(kind(4) | track),
+            EventKind::Counter(value) => {
+                self.word(kind(5) | track);
+                self.counter(value);
+            }
             EventKind::Flow { id, step, to_next, lasts } => {
                 let step = match step {
                     FlowStep::Begin => 0,
                     FlowStep::Step => 1,
                     FlowStep::End => 2,
                 };
-                self.word(16 + step + 4 * u64::from(to_next) + 8 * u64::from(lasts));
+                self.word(kind(16 + step + 4 * u64::from(to_next) + 8 * u64::from(lasts)) | track);
                 self.word(id);
             }
-            _ => self.word(0),
+            _ => self.word(kind(0) | track),
         }
-        self.text(event.name.text);
-        event.categories.each(&mut |category| self.text(category.text));
+        self.numbered(event.name);
+        event.categories.each(&mut |category| self.numbered(category));
         for (track, value) in event.extra_counters {
             self.word(u64::from(track.0));
             self.counter(*value);
         }
-        args::each(event, &mut |_, key, _, value| {
-            self.text(key);
-            self.argument(value);
-        });
+        if event.details.is_some() || !event.args.is_empty() {
+            args::each(event, &mut |_, text, id, value| {
+                self.numbered(Text { text, id });
+                self.argument(value);
+            });
+        }
         if event.details.is_some() {
             let details = event.details();
             details.flows.iter().chain(details.ending_flows).for_each(|flow| self.word(*flow));
@@ -134,7 +183,11 @@ impl Content {
             Value::I64(value) => self.int(value),
             Value::U64(value) | Value::Pointer(value) | Value::Koid(value) => self.word(value),
             Value::F64(value) => self.word(value.to_bits()),
-            Value::Str(text) | Value::Interned { text, .. } => self.text(text),
+            Value::Str(text) => self.text(text),
+            Value::Interned { iid, text } => {
+                let id = iid.checked_sub(1).and_then(|id| u32::try_from(id).ok()).map(StringId);
+                self.numbered(Text { text, id });
+            }
             Value::Blob(bytes) => self.bytes(bytes),
             Value::Null | Value::Dict(_) | Value::Array(_) => {}
         }

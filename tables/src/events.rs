@@ -1,6 +1,7 @@
 //! Events to rows of `slice`, `instant`, `counter`, `arg` and steps of `flow`.
 
 use std::io;
+use std::ops::Range;
 
 use hairline_convert::slices::{Keys, Slices};
 use hairline_convert::timeline::Timeline;
@@ -192,10 +193,12 @@ impl Reading<'_> {
         rows.opt_int(instant::parent, (parent != 0).then_some(i64::from(parent)));
         rows.keyed(instant::category, point.category.0, || keys.text(point.category));
         rows.keyed(instant::name, point.name.0, || keys.text(point.name));
-        rows.int(instant::track, i64::from(point.track.0));
-        let owner = self.owners.of(point.track);
-        self.owners.put_track_name(point.track, owner, rows, instant::track_name);
-        self.owners.put(owner, rows, &INSTANT_OWNER);
+        if !rows.repeats(point.track.0, &INSTANT_TRACK) {
+            rows.int(instant::track, i64::from(point.track.0));
+            let owner = self.owners.of(point.track);
+            self.owners.put_track_name(point.track, owner, rows, instant::track_name);
+            self.owners.put(owner, rows, &INSTANT_OWNER);
+        }
         rows.end_row(self.sink)
     }
 }
@@ -216,6 +219,11 @@ const SLICE_OWNER: OwnerColumns = owner_columns!(slice);
 const INSTANT_OWNER: OwnerColumns = owner_columns!(instant);
 const COUNTER_OWNER: OwnerColumns = owner_columns!(counter);
 
+// The columns that say the same in all rows of a track.
+const SLICE_TRACK: Range<usize> = slice::track..slice::process_name + 1;
+const INSTANT_TRACK: Range<usize> = instant::track..instant::process_name + 1;
+const COUNTER_TRACK: Range<usize> = counter::name..counter::process_name + 1;
+
 fn put_slice(done: &DoneSlice, rows: &mut Rows, keys: &Keys, owners: &Owners, timeline: Option<&Timeline>) {
     let DoneSlice { slice: it, depth, parent, is_open } = *done;
     let known = |value: i64| (!is_open).then_some(value);
@@ -227,10 +235,12 @@ fn put_slice(done: &DoneSlice, rows: &mut Rows, keys: &Keys, owners: &Owners, ti
     rows.opt_int(slice::parent, (parent != 0).then_some(i64::from(parent)));
     rows.keyed(slice::category, it.category.0, || keys.text(it.category));
     rows.keyed(slice::name, it.name.0, || keys.text(it.name));
-    rows.int(slice::track, i64::from(it.track.0));
-    let owner = owners.of(it.track);
-    owners.put_track_name(it.track, owner, rows, slice::track_name);
-    owners.put(owner, rows, &SLICE_OWNER);
+    if !rows.repeats(it.track.0, &SLICE_TRACK) {
+        rows.int(slice::track, i64::from(it.track.0));
+        let owner = owners.of(it.track);
+        owners.put_track_name(it.track, owner, rows, slice::track_name);
+        owners.put(owner, rows, &SLICE_OWNER);
+    }
     if rows.has(slice::running) || rows.has(slice::waiting) {
         let tid = owners.own_tid(it.track).filter(|_| !is_open);
         let known = timeline.zip(tid).filter(|(timeline, tid)| timeline.has(*tid));
@@ -256,6 +266,9 @@ fn put_counter(track: TrackId, time: i64, value: CounterValue, rows: &mut Rows, 
     let multiplier = about.map_or(1.0, |about| about.multiplier as f64);
     rows.int(counter::time, time);
     rows.opt_float(counter::value, Some(value * multiplier));
+    if rows.repeats(track.0, &COUNTER_TRACK) {
+        return;
+    }
     rows.keyed(counter::name, track.0, || owners.name(track.0));
     rows.keyed(counter::series, track.0, || about.map_or("", |about| &about.series));
     rows.keyed(counter::unit, track.0, || match about {

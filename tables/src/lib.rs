@@ -90,3 +90,15 @@ pub fn read(
 ) -> Result<Summary, Error> {
     reading::read(source, wanted, scratch, sink)
 }
+
+/// As [`read`], in one reading, which takes about half the time. For a caller that can throw rows away and
+/// ask again: only at the end of the trace is it known that the rows are those that two readings would show.
+/// [`Facts::content`] stays 0.
+///
+/// # Errors
+/// [`Error::NotAtOnce`] if two readings may show other rows: events are far from the order of time, names
+/// come late, there are complete slices, or other tables and columns are wanted than those of slices (without
+/// `running` and `waiting`), threads and processes.
+pub fn read_at_once(source: &mut dyn Source, wanted: &Wanted, sink: &mut dyn Sink) -> Result<Summary, Error> {
+    reading::read_at_once(source, wanted, sink)
+}

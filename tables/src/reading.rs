@@ -7,7 +7,7 @@ use std::io;
 use hairline_convert::sampled::Samples;
 use hairline_convert::slices::{Defect, Key, Keys, Slices};
 use hairline_convert::timeline::Timeline;
-use hairline_convert::{BriefUse, Context, Item, MOST_BRIEF, TraceReader};
+use hairline_convert::{BriefUse, Context, EventKind, Item, MOST_BRIEF, TraceReader, TrackId};
 
 use crate::content::Content;
 use crate::flows::Flows;
@@ -29,8 +29,12 @@ pub(crate) struct Reading<'a> {
     pub(crate) sink: &'a mut dyn Sink,
     pub(crate) tables: [Rows; TABLES.len()],
     pub(crate) owners: Owners,
+    /// Tracks with complete slices, as the first reading has found them.
+    intervals: Vec<TrackId>,
     /// Whether the first reading has found what is not in order.
     pub(crate) is_surveyed: bool,
+    /// Whether the rows are of no use if the trace has to be read twice.
+    at_once: bool,
     pub(crate) timeline: Timeline,
     samples: Samples,
     pub(crate) pairs: Pairs,
@@ -68,55 +72,92 @@ pub(crate) fn read(
     sink: &mut dyn Sink,
 ) -> Result<Summary, Error> {
     let survey = source.is_repeatable().then(|| Survey::read(source, wanted)).transpose()?;
-    let (is_surveyed, survey) = (survey.is_some(), survey.unwrap_or_default());
-    let mut slices = if survey.is_late { Slices::in_order(scratch) } else { Slices::new() };
-    slices.keys_mut().limit(MOST_NAMES);
-    survey.intervals.iter().for_each(|track| slices.expect_intervals(*track));
-    let mut reading = Reading {
-        wanted,
-        sink,
-        tables: TableId::ALL.map(|table| Rows::new(table, wanted)),
-        owners: survey.owners,
-        is_surveyed,
-        timeline: survey.timeline,
-        samples: survey.samples,
-        pairs: Pairs::default(),
-        flows: Flows::default(),
-        flow_points: HashMap::new(),
-        late_ends: HashMap::new(),
-        late_bytes: 0,
-        to_next: survey.to_next,
-        number: 0,
-        content: survey.content,
-        summary: Summary::default(),
-        undivided: 0,
-        renamed: 0,
-        passes: Vec::new(),
-    };
-    let mut reader = source.open().map_err(Error::Read)?;
-    reading.all(&mut *reader, &mut slices)?;
-    reading.summary.report = reader.report().clone();
-    reading.summary.bytes = reader.position();
-    slices.finish(&mut reading.pairs).map_err(Error::Scratch)?;
-    reading.settle(slices.keys_mut()).map_err(Error::Sink)?;
-    reading.summary.left_out.add_many(NAMES, slices.keys().left_out());
-    reading.finish().map_err(Error::Sink)?;
-    Ok(reading.summary)
+    let is_late = survey.as_ref().is_some_and(|survey| survey.is_late);
+    let slices = if is_late { Slices::in_order(scratch) } else { Slices::new() };
+    Reading::new(wanted, survey, false, sink).whole(source, slices)
 }
 
-impl Reading<'_> {
+/// See [`read_at_once`](crate::read_at_once).
+pub(crate) fn read_at_once(
+    source: &mut dyn Source,
+    wanted: &Wanted,
+    sink: &mut dyn Sink,
+) -> Result<Summary, Error> {
+    if !wanted.is_known_at_once() {
+        return Err(Error::NotAtOnce);
+    }
+    Reading::new(wanted, None, true, sink).whole(source, Slices::new())
+}
+
+impl<'a> Reading<'a> {
+    fn new(wanted: &'a Wanted, survey: Option<Survey>, at_once: bool, sink: &'a mut dyn Sink) -> Self {
+        let (is_surveyed, survey) = (survey.is_some(), survey.unwrap_or_default());
+        Self {
+            wanted,
+            sink,
+            tables: TableId::ALL.map(|table| Rows::new(table, wanted)),
+            owners: survey.owners,
+            intervals: survey.intervals,
+            is_surveyed,
+            at_once,
+            timeline: survey.timeline,
+            samples: survey.samples,
+            pairs: Pairs::default(),
+            flows: Flows::default(),
+            flow_points: HashMap::new(),
+            late_ends: HashMap::new(),
+            late_bytes: 0,
+            to_next: survey.to_next,
+            number: 0,
+            content: survey.content,
+            summary: Summary::default(),
+            undivided: 0,
+            renamed: 0,
+            passes: Vec::new(),
+        }
+    }
+
+    /// Reads the whole trace.
+    fn whole(mut self, source: &mut dyn Source, mut slices: Slices) -> Result<Summary, Error> {
+        slices.keys_mut().limit(MOST_NAMES);
+        self.intervals.iter().for_each(|track| slices.expect_intervals(*track));
+        let mut reader = source.open().map_err(Error::Read)?;
+        self.all(&mut *reader, &mut slices)?;
+        self.summary.report = reader.report().clone();
+        self.summary.bytes = reader.position();
+        slices.finish(&mut self.pairs).map_err(Error::Scratch)?;
+        self.check()?;
+        self.settle(slices.keys_mut()).map_err(Error::Sink)?;
+        self.summary.left_out.add_many(NAMES, slices.keys().left_out());
+        self.finish().map_err(Error::Sink)?;
+        Ok(self.summary)
+    }
+
+    /// Whether one reading is still enough.
+    fn check(&self) -> Result<(), Error> {
+        let changes = |(defect, _): &(Defect, _)| matches!(defect, Defect::Late | Defect::AfterInner);
+        let defects = self.pairs.defects.iter().zip(DEFECTS);
+        let is_late = defects.filter(|(_, what)| changes(what)).any(|(count, _)| *count > 0);
+        if self.at_once && (is_late || self.renamed > 0) { Err(Error::NotAtOnce) } else { Ok(()) }
+    }
+
     fn all(&mut self, reader: &mut dyn TraceReader, slices: &mut Slices) -> Result<(), Error> {
         let (mut context, mut briefs) = (Context::new(), Vec::with_capacity(MOST_BRIEF));
         let takes_briefs = self.wanted.takes_briefs();
+        let is_hashed = !self.at_once && !(self.is_surveyed && takes_briefs);
         loop {
-            if takes_briefs && (self.is_surveyed || self.summary.facts.uuid.is_some()) {
+            if takes_briefs && (!is_hashed || self.summary.facts.uuid.is_some()) {
                 reader.briefs(BriefUse::Counting, &mut context, &mut briefs);
                 let first = self.count(briefs.len()).ok_or(Error::TooManyEvents)?;
                 for brief in &briefs {
                     self.summary.facts.event(brief.time, brief.time);
                 }
                 if self.wanted.has_table(TableId::Slice) {
-                    slices.tagged_briefs(&briefs, first, &context.strings, &mut self.pairs);
+                    if self.wanted.has_numbers() {
+                        slices.tagged_briefs(&briefs, first, &context.strings, &mut self.pairs);
+                    } else {
+                        slices.briefs(&briefs, &context.strings, &mut self.pairs);
+                    }
                 }
                 self.settle_enough(slices)?;
                 if briefs.len() == MOST_BRIEF {
@@ -126,7 +167,7 @@ impl Reading<'_> {
             match reader.next(&mut context) {
                 // By reference, because an item is large.
                 Ok(Some(ref item)) => {
-                    if !(self.is_surveyed && takes_briefs) && self.summary.facts.uuid.is_none() {
+                    if is_hashed && self.summary.facts.uuid.is_none() {
                         self.content.item(item);
                     }
                     self.item(item, slices)?;
@@ -150,13 +191,21 @@ impl Reading<'_> {
     }
 
     fn settle_enough(&mut self, slices: &mut Slices) -> Result<(), Error> {
-        if self.pairs.is_enough() { self.settle(slices.keys_mut()).map_err(Error::Sink) } else { Ok(()) }
+        if !self.pairs.is_enough() {
+            return Ok(());
+        }
+        self.check()?;
+        self.settle(slices.keys_mut()).map_err(Error::Sink)
     }
 
     #[inline]
     fn item(&mut self, item: &Item<'_>, slices: &mut Slices) -> Result<(), Error> {
         match item {
             Item::Event(event) => {
+                let is_complete = matches!(event.kind, EventKind::Complete { .. });
+                if self.at_once && is_complete && !slices.has_intervals(event.track) {
+                    return Err(Error::NotAtOnce); // it may lie around slices that are rows already
+                }
                 let number = self.count(1).ok_or(Error::TooManyEvents)?;
                 return self.event(event, number, slices).map_err(Error::Sink);
             }
@@ -164,6 +213,7 @@ impl Reading<'_> {
                 slices.item(item, &mut self.pairs); // as in the first reading: is it a thread's?
                 if !self.is_surveyed {
                     self.settle(slices.keys_mut()).map_err(Error::Sink)?; // by the earlier description
+                    self.tables.iter_mut().for_each(Rows::end_repeats);
                     self.renamed += u64::from(self.number > 0 && self.owners.is_changed_by(track));
                     self.owners.set(track);
                 }
@@ -223,7 +273,7 @@ impl Reading<'_> {
             states::put_samples(&self.samples, owners, sample, *sink)?;
         }
         let facts = &mut self.summary.facts;
-        facts.content = if facts.uuid.is_none() { self.content.value() } else { 0 };
+        facts.content = if facts.uuid.is_none() && !self.at_once { self.content.value() } else { 0 };
         (facts.events, facts.executable) = (u64::from(self.number), owners.first_process_name());
         let left_out = &mut self.summary.left_out;
         for (count, (_, what)) in self.pairs.defects.iter().zip(DEFECTS) {

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::io;
+use std::ops::Range;
 
 use crate::batch::{Batch, Data, Dictionary, Values};
 use crate::schema::{Kind, TableId};
@@ -24,6 +25,12 @@ pub(crate) struct Rows {
     is_wanted: bool,
     columns: Vec<Option<Building>>,
     rows: usize,
+    /// The track of the last row, if the next row may repeat its columns.
+    track: Option<u32>,
+    /// The columns that say the same in all rows of a track.
+    of_track: Range<usize>,
+    /// The number of rows whose columns of the track are not there yet.
+    repeated: usize,
     /// The bytes of texts.
     text: usize,
     /// All rows so far.
@@ -58,7 +65,18 @@ impl Rows {
             wanted.has(table, index).then_some(building)
         });
         let (columns, is_wanted) = (columns.collect(), wanted.has_table(table));
-        Self { table, is_wanted, columns, rows: 0, text: 0, all: 0, cut: 0 }
+        Self {
+            table,
+            is_wanted,
+            columns,
+            rows: 0,
+            track: None,
+            of_track: 0..0,
+            repeated: 0,
+            text: 0,
+            all: 0,
+            cut: 0,
+        }
     }
 
     /// Whether the table is wanted.
@@ -147,6 +165,32 @@ impl Rows {
         }
     }
 
+    /// Whether this row is of the same track as the last one, so that these columns of it need not be added.
+    /// Many events of a track follow one another.
+    #[inline]
+    pub(crate) fn repeats(&mut self, track: u32, of_track: &Range<usize>) -> bool {
+        if self.track == Some(track) {
+            self.repeated += 1;
+            return true;
+        }
+        self.end_repeats();
+        self.track = Some(track);
+        self.of_track.clone_from(of_track);
+        false
+    }
+
+    /// Adds what was to be repeated. The next row has all columns.
+    pub(crate) fn end_repeats(&mut self) {
+        self.track = None;
+        let count = std::mem::take(&mut self.repeated);
+        if count > 0 {
+            self.columns[self.of_track.clone()]
+                .iter_mut()
+                .flatten()
+                .for_each(|building| building.repeat(count));
+        }
+    }
+
     /// Ends a row. Passes a full batch to `sink`.
     #[inline]
     pub(crate) fn end_row(&mut self, sink: &mut dyn Sink) -> io::Result<()> {
@@ -159,6 +203,7 @@ impl Rows {
         if self.rows == 0 {
             return Ok(());
         }
+        self.end_repeats();
         let rows = std::mem::take(&mut self.rows);
         self.all += rows as u64;
         self.text = 0;
@@ -205,6 +250,24 @@ impl Building {
             self.is_valid.resize(self.data.len(), true);
         }
         self.is_valid.push(is_valid);
+    }
+
+    /// Adds the last row again, so many times.
+    fn repeat(&mut self, count: usize) {
+        fn again<T: Copy>(values: &mut Vec<T>, count: usize) {
+            if let Some(last) = values.last().copied() {
+                values.resize(values.len() + count, last);
+            }
+        }
+        match &mut self.data {
+            Data::Int(values) => again(values, count),
+            Data::Float(values) => again(values, count),
+            Data::Bool(values) => again(values, count),
+            Data::Text { codes, .. } => again(codes, count),
+        }
+        if self.has_null {
+            again(&mut self.is_valid, count);
+        }
     }
 
     #[inline]

@@ -55,6 +55,8 @@ pub enum Error {
     Sink(io::Error),
     /// The trace has more than 4,294,967,295 events, which ids cannot number.
     TooManyEvents,
+    /// [`read_at_once`](crate::read_at_once) would show other rows than two readings.
+    NotAtOnce,
 }
 
 impl std::fmt::Display for Error {
@@ -64,6 +66,7 @@ impl std::fmt::Display for Error {
             Self::Scratch(e) => write!(f, "a temporary file for events that are not in order of time: {e}"),
             Self::Sink(e) => e.fmt(f),
             Self::TooManyEvents => f.write_str("more than 4,294,967,295 events: cut the trace into parts"),
+            Self::NotAtOnce => f.write_str("the trace has to be read twice"),
         }
     }
 }
@@ -73,7 +76,7 @@ impl std::error::Error for Error {
         match self {
             Self::Read(e) => Some(e),
             Self::Scratch(e) | Self::Sink(e) => Some(e),
-            Self::TooManyEvents => None,
+            Self::TooManyEvents | Self::NotAtOnce => None,
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::schema::{TABLES, TableId};
+use crate::schema::{TABLES, TableId, slice};
 
 /// Whether a category passes.
 type Filter = Box<dyn Fn(&str) -> bool + Send>;
@@ -74,6 +74,19 @@ impl Wanted {
     pub(crate) fn takes_briefs(&self) -> bool {
         let others = [TableId::Instant, TableId::Counter, TableId::Flow, TableId::Arg, TableId::Trace];
         others.iter().all(|table| !self.has_table(*table))
+    }
+
+    /// Whether one reading may show all that is wanted.
+    pub(crate) fn is_known_at_once(&self) -> bool {
+        let others = [TableId::Sched, TableId::Sample].iter().all(|table| !self.has_table(*table));
+        let is_divided =
+            [slice::running, slice::waiting].iter().any(|column| self.has(TableId::Slice, *column));
+        self.takes_briefs() && others && !is_divided
+    }
+
+    /// Whether a row of `slice` has numbers of events.
+    pub(crate) fn has_numbers(&self) -> bool {
+        self.has(TableId::Slice, slice::id) || self.has(TableId::Slice, slice::parent)
     }
 
     pub(crate) fn has(&self, table: TableId, column: usize) -> bool {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 
 use hairline_convert::{Error, TraceReader, open};
-use hairline_tables::{Batch, Data, Sink, Source, Summary, TableId, Wanted, read};
+use hairline_tables::{Batch, Data, Sink, Source, Summary, TableId, Wanted, read, read_at_once};
 
 struct Json<'j> {
     text: &'j str,
@@ -166,16 +166,52 @@ fn a_filter_keeps_what_belongs_to_its_slices() {
 /// Begins in reverse order of time, more than the builder of slices sorts by itself.
 #[test]
 fn slices_far_from_the_order_of_time_are_sorted() {
-    let events = (0..70_000).rev().map(|n| {
+    let text = pairs((0..70_000).rev());
+    let durations = rows(&text, TableId::Slice, &["duration"]);
+    assert_eq!(durations.len(), 70_000);
+    assert!(durations.iter().all(|duration| duration == "5000"));
+}
+
+/// Pairs of a begin and an end, 10 us apart.
+fn pairs(times: impl Iterator<Item = u32>) -> String {
+    let events = times.map(|n| {
         let (begin, end) = (10 * n, 10 * n + 5);
         format!(
             r#"{{"name":"a","ph":"B","ts":{begin},"pid":1,"tid":1}},{{"name":"a","ph":"E","ts":{end},"pid":1,"tid":1}}"#
         )
     });
-    let text = format!("[{}]", events.collect::<Vec<_>>().join(","));
-    let durations = rows(&text, TableId::Slice, &["duration"]);
-    assert_eq!(durations.len(), 70_000);
-    assert!(durations.iter().all(|duration| duration == "5000"));
+    format!("[{}]", events.collect::<Vec<_>>().join(","))
+}
+
+#[test]
+fn one_reading_shows_what_two_show_or_nothing() {
+    let at_once = |text: &str, wanted: &Wanted| {
+        let mut rows = Rows::default();
+        let summary = read_at_once(&mut Json { text, is_repeatable: true }, wanted, &mut rows)?;
+        Ok((rows, summary))
+    };
+    let columns = TableId::Slice.table().columns.iter().map(|column| column.name);
+    let known: Vec<_> = columns.filter(|name| !["running", "waiting"].contains(name)).collect();
+    let in_order = pairs(0..1000);
+    for columns in [&known[..], &["name", "duration"], &["track_name", "parent"], &[]] {
+        let wanted = Wanted::nothing().columns(TableId::Slice, columns).table(TableId::Thread);
+        let (rows, summary) = at_once(&in_order, &wanted).expect("in order");
+        let (both, two) = rows_of(&in_order, &wanted, true);
+        assert_eq!((rows.0, summary.rows), (both.0, two.rows), "{columns:?}");
+    }
+    let slices = Wanted::nothing().columns(TableId::Slice, &["start"]);
+    let named = r#",{"name":"process_name","ph":"M","pid":1,"tid":1,"args":{"name":"web"}}]"#;
+    let named_late = in_order.replace(']', named);
+    for (text, wanted) in [
+        (&*pairs((0..70_000).rev()), &slices),
+        (&named_late, &slices),
+        (TRACE, &slices),
+        (&in_order, &Wanted::nothing().table(TableId::Arg)),
+        (&in_order, &Wanted::nothing().columns(TableId::Slice, &["running"])),
+    ] {
+        let result: Result<(Rows, Summary), _> = at_once(text, wanted);
+        assert!(matches!(result, Err(hairline_tables::Error::NotAtOnce)), "{}", &text[..70]);
+    }
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! The Parquet files of a trace, one for each table.
 //!
 //! A file is written in the output folder under a name that engines pass over, and moved when all files are
-//! complete. Integers are delta-encoded, since times, ids and owners grow or repeat; texts have a dictionary;
-//! zstd compresses both.
+//! complete. Texts have a dictionary, and so have integers that repeat; others, as times and ids, are
+//! delta-encoded. zstd compresses all of them.
 
 use std::borrow::Cow;
 use std::fs::File;
@@ -21,7 +21,7 @@ use parquet::schema::types::{ColumnDescPtr, ColumnPath, Type};
 use tempfile::NamedTempFile;
 use zstd::bulk::Compressor;
 
-use crate::export::texts::Texts;
+use crate::export::coded::{Coded, Coding};
 use crate::incomplete::Removal;
 use crate::platform;
 
@@ -162,10 +162,15 @@ fn put(
     compressor: &mut Compressor<'_>,
 ) -> Result<(), ParquetError> {
     let valid = &values.is_valid;
-    if let Data::Text { codes, texts } = &values.data {
-        let codes = existing(codes, valid);
-        let texts = Texts { codes: &codes, texts, is_valid: valid };
-        let (bytes, about) = texts.chunk(column, compressor)?;
+    let coded = match &values.data {
+        Data::Text { codes, texts } => {
+            Some(Coded { codes: existing(codes, valid), values: Coding::Texts(texts), is_valid: valid })
+        }
+        Data::Int(all) => Coded::of_ints(&existing(all, valid), valid),
+        _ => None,
+    };
+    if let Some(coded) = coded {
+        let (bytes, about) = coded.chunk(column, compressor)?;
         return group.append_column(&bytes, about);
     }
     // Parquet stores only the values that exist, and for each row whether it has one.

@@ -1,8 +1,8 @@
 //! `hairline export`
 
+mod coded;
 mod file;
 mod places;
-mod texts;
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
