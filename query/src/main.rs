@@ -4,7 +4,7 @@
 //! arguments ── inputs ── session ── provider ──┬── trace ── batches     a trace, read by hairline-tables
 //!                 │         │                  └── folders              Parquet files, read by DataFusion
 //!                 │         └── output                                  a table, CSV, JSON
-//!                 └── memory, notes, place, spill, text
+//!                 └── memory, notes, place, readings, spill, text
 //! ```
 //!
 //! `hairline query` starts this program. It is a workspace of its own because of the engine's weight.
@@ -18,6 +18,7 @@ mod notes;
 mod output;
 mod place;
 mod provider;
+mod readings;
 mod session;
 mod spill;
 mod text;

@@ -26,6 +26,7 @@ use crate::folders::TableFile;
 use crate::inputs::Inputs;
 use crate::notes::Notes;
 use crate::place;
+use crate::readings::Readings;
 use crate::trace::{Trace, TraceRows};
 
 /// A table of all inputs.
@@ -37,10 +38,11 @@ pub(crate) struct Rows {
     files: Vec<TableFile>,
     lacking: Vec<String>,
     notes: Arc<Notes>,
+    readings: Arc<Readings>,
 }
 
 impl Rows {
-    pub(crate) fn new(table: TableId, inputs: &Inputs) -> Self {
+    pub(crate) fn new(table: TableId, inputs: &Inputs, readings: &Arc<Readings>) -> Self {
         Self {
             table,
             schema: batches::schema(table),
@@ -48,6 +50,7 @@ impl Rows {
             files: inputs.files.get(&table).cloned().unwrap_or_default(),
             lacking: inputs.lacking.get(&table).cloned().unwrap_or_default(),
             notes: Arc::clone(&inputs.notes),
+            readings: Arc::clone(readings),
         }
     }
 
@@ -75,7 +78,8 @@ impl Rows {
         let schema = Arc::new(self.schema.project(chosen)?);
         let parts = shares(traces, at_once).into_iter().map(|traces| {
             let (chosen, schema, notes) = (chosen.to_vec(), Arc::clone(&schema), Arc::clone(&self.notes));
-            Arc::new(TraceRows { traces, table: self.table, chosen, schema, notes })
+            let readings = Arc::clone(&self.readings);
+            Arc::new(TraceRows { traces, table: self.table, chosen, schema, notes, readings })
                 as Arc<dyn PartitionStream>
         });
         let parts = parts.collect();

@@ -18,6 +18,7 @@ use crate::inputs::Inputs;
 use crate::memory::Shared;
 use crate::output;
 use crate::provider::Rows;
+use crate::readings::Readings;
 
 /// How rows of two tables find each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,12 +36,15 @@ pub(crate) async fn answer(
     inputs: &Inputs,
     spill: &Path,
 ) -> Result<(), String> {
-    let mut joins = Joins::Hashed;
+    let (mut joins, mut at_once) = (Joins::Hashed, true);
     loop {
-        let context = context(arguments.memory, inputs, spill, joins).await.map_err(shown)?;
+        let readings = Arc::new(Readings::new(at_once));
+        let context = context(arguments.memory, inputs, spill, joins, &readings).await.map_err(shown)?;
         // Nothing is printed before the first rows are there, so that the question can be asked again.
         let begun = begin(&context, sql, arguments.explain).await;
         match begun {
+            Err(_) if readings.has_failed() => at_once = false,
+            Ok(_) if !readings.close() => at_once = false,
             Err(e) if is_memory(&e) && joins == Joins::Hashed => joins = Joins::Sorted,
             Err(e) => return Err(shown(e)),
             Ok(stream) => return output::print(stream, arguments.form()).await.map_err(shown),
@@ -68,6 +72,7 @@ async fn context(
     inputs: &Inputs,
     spill: &Path,
     joins: Joins,
+    readings: &Arc<Readings>,
 ) -> Result<SessionContext, DataFusionError> {
     let memory = memory as usize * (1 << 20);
     // Each partition needs memory of its own for each step.
@@ -88,7 +93,7 @@ async fn context(
         .build_arc()?;
     let context = SessionContext::new_with_config_rt(config, runtime);
     for table in TableId::ALL {
-        context.register_table(table.table().name, Arc::new(Rows::new(table, inputs)))?;
+        context.register_table(table.table().name, Arc::new(Rows::new(table, inputs, readings)))?;
     }
     for view in views::ALL {
         context.sql(&format!("create view {} as {}", view.name, view.query(Engine::DataFusion))).await?;

@@ -11,11 +11,12 @@ use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_plan::stream::RecordBatchReceiverStreamBuilder;
 use datafusion::physical_plan::streaming::PartitionStream;
 use hairline_convert::{TraceFormat, TraceReader, Unpacked, open_twice};
-use hairline_tables::{Batch, Error, Place, Sink, Source, Summary, TableId, Wanted, read};
+use hairline_tables::{Batch, Error, Place, Sink, Source, Summary, TableId, Wanted, read, read_at_once};
 
 use crate::batches::record_batch;
 use crate::notes::Notes;
 use crate::place::Origin;
+use crate::readings::Readings;
 
 /// A trace.
 #[derive(Debug)]
@@ -93,6 +94,19 @@ impl Source for &Trace {
     }
 }
 
+/// A trace that is read once: where its rows come from needs no more.
+struct Once<'t>(&'t Trace);
+
+impl Source for Once<'_> {
+    fn open(&mut self) -> Result<Box<dyn TraceReader + '_>, hairline_convert::Error> {
+        self.0.open()
+    }
+
+    fn is_repeatable(&self) -> bool {
+        false
+    }
+}
+
 struct Nothing;
 
 impl Sink for Nothing {
@@ -106,15 +120,12 @@ impl Trace {
         Self { name, content, format, origin: Mutex::default() }
     }
 
-    fn read(&self, wanted: &Wanted, sink: &mut dyn Sink) -> Result<Summary, Error> {
-        read(&mut { self }, wanted, tempfile::tempfile, sink)
-    }
-
     /// Where its rows come from. Reads the whole trace at the first call.
     pub(crate) fn origin(&self) -> Result<Origin, DataFusionError> {
         let mut known = self.origin.lock().unwrap_or_else(PoisonError::into_inner);
         if known.is_none() {
-            let summary = self.read(&Wanted::nothing(), &mut Nothing).map_err(|e| self.failed(&e))?;
+            let summary = read(&mut Once(self), &Wanted::nothing(), tempfile::tempfile, &mut Nothing);
+            let summary = summary.map_err(|e| self.failed(&e))?;
             *known = Some((&Place::of(&summary.facts, None)).into());
         }
         known.clone().ok_or_else(|| DataFusionError::Internal("no origin".to_owned()))
@@ -151,6 +162,7 @@ pub(crate) struct TraceRows {
     /// The schema of these columns.
     pub(crate) schema: SchemaRef,
     pub(crate) notes: Arc<Notes>,
+    pub(crate) readings: Arc<Readings>,
 }
 
 impl PartitionStream for TraceRows {
@@ -181,6 +193,7 @@ impl TraceRows {
             chosen: self.chosen.clone(),
             schema: Arc::clone(&self.schema),
             notes: Arc::clone(&self.notes),
+            readings: Arc::clone(&self.readings),
         }
     }
 
@@ -197,13 +210,31 @@ impl TraceRows {
         let names: Vec<&str> =
             self.chosen.iter().filter_map(|column| Some(columns.get(*column)?.name)).collect();
         let wanted = Wanted::nothing().columns(self.table, &names);
-        let mut sending = Sending { rows: self, origin, most, send, is_wanted: true };
-        match trace.read(&wanted, &mut sending) {
+        let mut sending = Sending { rows: self, origin, most, send, has_sent: false, is_wanted: true };
+        match self.read(trace, &wanted, &mut sending) {
             Ok(summary) => self.notes.summary(&trace.name, &summary),
             Err(Error::Sink(_)) if !sending.is_wanted => return Ok(false),
             Err(e) => return Err(trace.failed(&e)),
         }
         Ok(true)
+    }
+
+    /// Reads a trace, at once if that is possible.
+    fn read(&self, mut trace: &Trace, wanted: &Wanted, sending: &mut Sending<'_>) -> Result<Summary, Error> {
+        if self.readings.begin() {
+            match read_at_once(&mut trace, wanted, sending) {
+                Err(Error::NotAtOnce) if !sending.has_sent => self.readings.end(),
+                result => {
+                    match &result {
+                        Ok(_) => self.readings.end(),
+                        Err(Error::NotAtOnce) => self.readings.fail(),
+                        Err(_) => {}
+                    }
+                    return result;
+                }
+            }
+        }
+        read(&mut trace, wanted, tempfile::tempfile, sending)
     }
 }
 
@@ -213,6 +244,7 @@ struct Sending<'s> {
     /// The most rows of a batch for the engine.
     most: usize,
     send: &'s dyn Fn(datafusion::arrow::array::RecordBatch) -> bool,
+    has_sent: bool,
     is_wanted: bool,
 }
 
@@ -222,6 +254,7 @@ impl Sink for Sending<'_> {
         for first in (0..batch.rows).step_by(*most) {
             let range = first..batch.rows.min(first + *most);
             let part = record_batch(batch, range, &rows.chosen, &rows.schema, origin.as_ref());
+            self.has_sent = true;
             self.is_wanted = (self.send)(part.map_err(io::Error::other)?);
             if !self.is_wanted {
                 return Err(io::ErrorKind::BrokenPipe.into());

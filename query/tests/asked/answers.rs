@@ -181,3 +181,27 @@ fn a_reader_that_leaves_early_is_no_failure() {
     assert_eq!(line, "name\n");
     assert!(child.wait().expect("it ends").success());
 }
+
+/// Such a trace is read once if its events are in order, and the rows of that reading are printed only if so.
+#[test]
+fn events_far_from_the_order_of_time_are_in_their_slices() {
+    let folder = Folder::new();
+    // The inner slices come last, after more events than are put in order on the way.
+    let event = |name: &str, phase: &str, time: u64| {
+        format!(r#"{{"name":"{name}","ph":"{phase}","ts":{time},"pid":1,"tid":1}}"#)
+    };
+    let slice = |name: &str, begin: u64, end: u64| event(name, "B", begin) + "," + &event(name, "E", end);
+    let mut all: Vec<String> = (0..200_000).map(|n| slice("outer", 100 * n, 100 * n + 50)).collect();
+    all.push(slice("inner", 10, 20));
+    folder.write("late.json", format!("[{}]", all.join(",")));
+    let of = |sql: &str| folder.rows(&[sql, "late.json"]);
+    let sums = of("select name, count(*) as n, sum(self_time) as s from slice group by 1 order by 1");
+    assert_eq!(sums[0], serde_json::json!({"name": "inner", "n": 1, "s": 10_000}));
+    assert_eq!(
+        sums[1],
+        serde_json::json!({"name": "outer", "n": 200_000, "s": 200_000 * 50_000 - 10_000_u64})
+    );
+    // An answer whose first rows would be printed before the last event is read.
+    let inner = of("select name, depth from slice limit 2");
+    assert_eq!(inner[1], serde_json::json!({"name": "inner", "depth": 1}));
+}
