@@ -166,9 +166,10 @@ fn a_flight_recorder_writes_a_snapshot_at_a_signal() {
 
 #[test]
 fn a_library_with_its_own_copy_has_its_own_session_and_trace() {
+    // With the features of a test of the whole workspace, which has built it then.
     let built = Command::new(env!("CARGO"))
         .args(["build", "--quiet", "--locked", "--offline", "--profile", "test", "--example", "plugin"])
-        .args(["--message-format", "json", "--package", "hairline-tests"])
+        .args(["--message-format", "json", "--workspace", "--all-features"])
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .output()
         .expect("cargo");
