@@ -85,10 +85,10 @@ fn scopes_and_instants_say_where_they_are() {
 #[test]
 fn each_of_many_scopes_has_its_place_and_its_cpu_time() {
     const ROUNDS: usize = 50;
-    for format in FORMATS {
+    for (format, has_times) in FORMATS.into_iter().flat_map(|format| [(format, true), (format, false)]) {
         let trace = record_with(
             format,
-            |b| b.source_locations(true).thread_time(true),
+            |b| b.source_locations(true).thread_time(has_times),
             |_| {
                 for n in 0..ROUNDS {
                     trace_scope!("t", "outer");
@@ -101,13 +101,13 @@ fn each_of_many_scopes_has_its_place_and_its_cpu_time() {
             },
         );
         assert_eq!(trace.summary.lost.total(), 0, "{format:?}");
-        has_facts(&trace, ROUNDS, &["inner", "late", "outer"], &["instant", "told"]);
+        has_facts(&trace, ROUNDS, has_times, &["inner", "late", "outer"], &["instant", "told"]);
     }
 }
 
-/// All slices of these names, and all instants, have one place each in this file. The slices have CPU times
-/// too.
-fn has_facts(trace: &Trace, count: usize, slices: &[&str], instants: &[&str]) {
+/// All slices of these names, and all instants, have one place each in this file. If the session `has_times`,
+/// the slices have CPU times too.
+fn has_facts(trace: &Trace, count: usize, has_times: bool, slices: &[&str], instants: &[&str]) {
     let (places, times) = if trace.format == Format::TrackEvent {
         (
             "select s.name, count(distinct l.display_value) as lines, count(*) as n from slice s \
@@ -136,7 +136,8 @@ fn has_facts(trace: &Trace, count: usize, slices: &[&str], instants: &[&str]) {
     };
     let expected = lines(&located, &|name| format!("{name}\t1\t{count}"));
     assert_eq!(verdict.results[0].text(), expected, "{:?}", trace.format);
-    let expected = lines(slices, &|name| format!("{name}\t{count}\t{count}"));
+    let timed = if has_times { slices } else { &[] };
+    let expected = lines(timed, &|name| format!("{name}\t{count}\t{count}"));
     assert_eq!(verdict.results[1].text(), expected, "{:?}", trace.format);
 }
 
@@ -152,12 +153,12 @@ fn records_with_places_and_cpu_times_end_chunks_of_any_fill() {
         }
     }
     let text = "0123456789".repeat(6);
-    for format in FORMATS {
+    for (format, has_times) in FORMATS.into_iter().flat_map(|format| [(format, true), (format, false)]) {
         let small = |b: hairline::SessionBuilder| b.chunk_size(4096).buffer_size(1 << 20);
         let patient = Overflow::Block(Duration::from_secs(600));
         let trace = record_with(
             format,
-            |b| small(b).overflow(patient).source_locations(true).thread_time(true),
+            |b| small(b).overflow(patient).source_locations(true).thread_time(has_times),
             |_| {
                 for n in 0..ROUNDS {
                     trace_scope!("t", "outer");
@@ -170,7 +171,7 @@ fn records_with_places_and_cpu_times_end_chunks_of_any_fill() {
             },
         );
         assert_eq!(trace.summary.lost.total(), 0, "{format:?}");
-        has_facts(&trace, ROUNDS, &["inner", "nested", "outer"], &["instant"]);
+        has_facts(&trace, ROUNDS, has_times, &["inner", "nested", "outer"], &["instant"]);
         let lengths: usize = (0..ROUNDS).map(|n| n % 61).sum::<usize>() + ROUNDS / 8 * (1..=8).sum::<usize>();
         let rows = trace.rows(
             "select sum(length(a.string_value)), max(s.depth) from slice s join args a using (arg_set_id) \

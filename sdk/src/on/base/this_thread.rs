@@ -69,6 +69,9 @@ pub(crate) struct Hot {
     pub(crate) far_len: Cell<u32>,
     /// The "seen" bits of the callsites below [`NEAR_CALLSITES`]; the last byte stays 0.
     pub(crate) near: [Cell<u8>; NEAR_BYTES + 1],
+    /// The same bits in a session that records the places of events and nothing else beside them. Then those
+    /// above stay clear: only code that writes the place finds a callsite.
+    pub(crate) located: [Cell<u8>; NEAR_BYTES + 1],
     /// Tracks that this sequence has described, each in the slot given by its lowest bits; 0 is an empty
     /// slot. An FXT interval needs no description as an interval, and has [`AS_INTERVAL`] set.
     tracks: [Cell<u64>; NEAR_TRACKS],
@@ -104,6 +107,7 @@ pub(crate) struct Facts {
 
 impl Facts {
     pub(crate) const NONE: Self = Self { location: false, cpu_time: false };
+    const PLACES: Self = Self { location: true, cpu_time: false };
 }
 
 /// A position between two records of this thread's sequence.
@@ -145,6 +149,7 @@ impl Hot {
             end_size: Cell::new(0),
             detailed_end_epoch: Cell::new(0),
             near: [const { Cell::new(0) }; NEAR_BYTES + 1],
+            located: [const { Cell::new(0) }; NEAR_BYTES + 1],
             tracks: [const { Cell::new(0) }; NEAR_TRACKS],
             cold_position: Cell::new(Position::START),
         }
@@ -225,18 +230,24 @@ impl Hot {
         self.is_unusual.get()
     }
 
-    /// Records that this sequence has the callsite's strings.
-    pub(crate) fn set_seen(&self, id: u32) {
-        if id < NEAR_CALLSITES && !self.is_detailed() {
+    /// Records that this sequence has the callsite's strings. `has_place`: also that of its place in the
+    /// source, if the session records places, and the hot path can write it.
+    pub(crate) fn set_seen(&self, id: u32, has_place: bool) {
+        let bits = match self.facts.get() {
+            Facts::NONE => &self.near,
+            Facts::PLACES if has_place => &self.located,
+            _ => return,
+        };
+        if id < NEAR_CALLSITES {
             let (byte, mask) = near_bit(id);
-            let cell = &self.near[byte as usize];
+            let cell = &bits[byte as usize];
             cell.set(cell.get() | mask);
         }
     }
 
     /// Records that this sequence has no strings and no tracks.
     pub(crate) fn clear_seen(&self) {
-        self.near.iter().for_each(|cell| cell.set(0));
+        self.near.iter().chain(&self.located).for_each(|cell| cell.set(0));
         self.tracks.iter().for_each(|cell| cell.set(0));
     }
 

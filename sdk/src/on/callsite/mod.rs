@@ -118,6 +118,8 @@ pub struct Callsite {
     name_id: AtomicU32,
     /// The string id of its place in the source; 0 before a sequence of FXT needs it.
     location_id: AtomicU32,
+    /// Its place in the source as a field of a TrackEvent; 0 before a sequence of TrackEvent needs it.
+    location_field: AtomicU32,
     next: Link<Callsite>,
     /// The string ids of its categories, if they are not just [`category_id`](Self::category_id).
     categories: AtomicPtr<Box<[StringId]>>,
@@ -160,6 +162,7 @@ impl Callsite {
             category_id: AtomicU32::new(0),
             name_id: AtomicU32::new(0),
             location_id: AtomicU32::new(0),
+            location_field: AtomicU32::new(0),
             next: Link::end(),
             categories: AtomicPtr::new(std::ptr::null_mut()),
             category,
@@ -326,6 +329,18 @@ impl Callsite {
     /// Sets that id. Two threads may do so at once: the same text has the same id.
     pub(crate) fn set_location_id(&self, id: StringId) {
         self.location_id.store(id.0, Ordering::Relaxed);
+    }
+
+    /// Returns the bytes of its place in a TrackEvent; 0 before
+    /// [`set_location_field`](Self::set_location_field).
+    #[inline(always)]
+    pub(crate) fn location_field(&self) -> u32 {
+        self.location_field.load(Ordering::Relaxed) // a thread that reads it has set it before
+    }
+
+    /// Sets these bytes, which are always the same.
+    pub(crate) fn set_location_field(&self, field: u32) {
+        self.location_field.store(field, Ordering::Relaxed);
     }
 
     #[inline(always)]

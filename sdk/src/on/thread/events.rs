@@ -30,8 +30,56 @@ use crate::vocabulary::Level;
 /// Begins a scope. Returns the begin if it was recorded.
 #[inline(never)]
 pub(crate) fn begin(callsite: &'static Callsite) -> Option<OpenScope> {
-    let written = |epoch, now| Some(OpenScope::new(epoch, now));
-    hot::plain_or(this_thread::hot(), callsite, CallsiteKind::Scope, begin_packet, written, begin_slow)
+    hot::plain_or(this_thread::hot(), callsite, CallsiteKind::Scope, NEXT_OF_BEGIN, begun)
+}
+
+const NEXT_OF_BEGIN: hot::Next<Option<OpenScope>> = hot::Next {
+    packet: begin_packet,
+    unseen: begin_unseen,
+    located_packet: begin_located_packet,
+    far: begin_far,
+    slow: begin_slow,
+};
+
+#[inline(always)]
+fn begun(epoch: Epoch, now: u64) -> Option<OpenScope> {
+    Some(OpenScope::new(epoch, now))
+}
+
+#[inline(never)]
+fn begin_unseen(
+    hot: &'static Hot,
+    callsite: &'static Callsite,
+    room: i32,
+    taken: Taken,
+    epoch: Epoch,
+) -> Option<OpenScope> {
+    hot::plain_unseen(hot, callsite, CallsiteKind::Scope, (room, taken, epoch), NEXT_OF_BEGIN, begun)
+}
+
+#[inline(never)]
+fn begin_far(
+    hot: &'static Hot,
+    callsite: &'static Callsite,
+    room: i32,
+    taken: Taken,
+    epoch: Epoch,
+) -> Option<OpenScope> {
+    hot::plain_far(hot, callsite, CallsiteKind::Scope, (room, taken, epoch), NEXT_OF_BEGIN, begun)
+}
+
+#[inline(never)]
+fn begin_located_packet(
+    hot: &'static Hot,
+    callsite: &'static Callsite,
+    room: i32,
+    taken: Taken,
+    epoch: Epoch,
+) -> Option<OpenScope> {
+    match hot::located_packet(hot, callsite, CallsiteKind::Scope, room, taken) {
+        Some(now) => Some(OpenScope::new(epoch, now)),
+        None => begin_slow(callsite),
+    }
 }
 
 #[inline(never)]
@@ -39,8 +87,8 @@ fn begin_packet(
     hot: &'static Hot,
     callsite: &'static Callsite,
     room: i32,
-    epoch: Epoch,
     taken: Taken,
+    epoch: Epoch,
 ) -> Option<OpenScope> {
     match hot::plain_packet(hot, callsite, CallsiteKind::Scope, room, taken) {
         Some(now) => Some(OpenScope::new(epoch, now)),
@@ -214,18 +262,43 @@ fn end_slow(end: &End) {
 /// Records an instant.
 #[inline(never)]
 pub fn instant(callsite: &'static Callsite, _epoch: Epoch) {
-    hot::plain_or(
-        this_thread::hot(),
-        callsite,
-        CallsiteKind::Instant,
-        instant_packet,
-        |_, _| (),
-        instant_slow,
-    );
+    hot::plain_or(this_thread::hot(), callsite, CallsiteKind::Instant, NEXT_OF_INSTANT, |_, _| ());
+}
+
+const NEXT_OF_INSTANT: hot::Next<()> = hot::Next {
+    packet: instant_packet,
+    unseen: instant_unseen,
+    located_packet: instant_located_packet,
+    far: instant_far,
+    slow: instant_slow,
+};
+
+#[inline(never)]
+fn instant_unseen(hot: &'static Hot, callsite: &'static Callsite, room: i32, taken: Taken, epoch: Epoch) {
+    let kind = CallsiteKind::Instant;
+    hot::plain_unseen(hot, callsite, kind, (room, taken, epoch), NEXT_OF_INSTANT, |_, _| ());
 }
 
 #[inline(never)]
-fn instant_packet(hot: &'static Hot, callsite: &'static Callsite, room: i32, _epoch: Epoch, taken: Taken) {
+fn instant_far(hot: &'static Hot, callsite: &'static Callsite, room: i32, taken: Taken, epoch: Epoch) {
+    hot::plain_far(hot, callsite, CallsiteKind::Instant, (room, taken, epoch), NEXT_OF_INSTANT, |_, _| ());
+}
+
+#[inline(never)]
+fn instant_located_packet(
+    hot: &'static Hot,
+    callsite: &'static Callsite,
+    room: i32,
+    taken: Taken,
+    _epoch: Epoch,
+) {
+    if hot::located_packet(hot, callsite, CallsiteKind::Instant, room, taken).is_none() {
+        instant_slow(callsite);
+    }
+}
+
+#[inline(never)]
+fn instant_packet(hot: &'static Hot, callsite: &'static Callsite, room: i32, taken: Taken, _epoch: Epoch) {
     if hot::plain_packet(hot, callsite, CallsiteKind::Instant, room, taken).is_none() {
         instant_slow(callsite);
     }

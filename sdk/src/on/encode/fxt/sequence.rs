@@ -142,7 +142,8 @@ impl Sequence for FxtSequence {
         // The hot path would write a counter with a unit as a record, which has no place for the unit.
         if callsite.has_constants() && callsite.site().counter.is_plain() {
             self.state.seen_callsites.insert(callsite.serial());
-            hot.set_seen(callsite.serial());
+            let has_place = matches!(callsite.location_id().index(), Some(1..));
+            hot.set_seen(callsite.serial(), has_place);
         }
     }
 

@@ -1,6 +1,8 @@
 //! The places of callsites in the source.
 
+use hairline_formats::proto;
 use hairline_formats::track_event::SourceLocation;
+use hairline_formats::track_event::fields::track_event;
 
 use crate::on::callsite::{Callsite, registry};
 use crate::on::encode::cut;
@@ -14,6 +16,17 @@ pub(crate) fn location(callsite: &'static Callsite) -> SourceLocation<'static> {
 /// Returns the interned id of a callsite's place, the same on every sequence.
 pub(crate) fn location_iid(callsite: &'static Callsite) -> u64 {
     u64::from(callsite.serial()) + 1
+}
+
+/// Bytes of a [`location_field`].
+pub(crate) const LOCATION_LEN: usize = 4;
+
+/// Returns the place of a callsite as a field of its events: `90 02` and the interned id, a varint padded to
+/// two bytes. `None` if the id does not fit.
+pub(crate) fn location_field(callsite: &'static Callsite) -> Option<u32> {
+    const TAG: u32 = proto::tag(track_event::SOURCE_LOCATION_IID, proto::WireType::Varint);
+    let iid = u32::try_from(location_iid(callsite)).ok().filter(|iid| *iid < 1 << 14)?;
+    Some((TAG & 0x7f | 0x80 | TAG >> 7 << 8) | (iid & 0x7f | 0x80 | iid >> 7 << 8) << 16)
 }
 
 /// Returns the interned id of a callsite's [`tag`], the same on every sequence. No place has it: a process

@@ -13,7 +13,7 @@ use crate::on::callsite::{Callsite, Epoch};
 use crate::on::encode::begin::{Begin, Note};
 use crate::on::encode::no_room::NoRoom;
 use crate::on::encode::sequence::{Sequence, State, Tracks};
-use crate::on::encode::track_event::location::location_iid;
+use crate::on::encode::track_event::location::{location_field, location_iid};
 use crate::on::encode::track_event::packet::{Interning, Packet, cpu_time};
 use crate::on::encode::track_event::repeat::{BeginTime, RepeatedPackets};
 use crate::on::encode::track_event::tracks::{Descriptions, PlainIntervals, counter_track, put_thread};
@@ -152,7 +152,9 @@ impl Sequence for TrackEventSequence {
         self.state.written_callsites.insert(callsite.serial());
         if callsite.has_constants() {
             self.state.seen_callsites.insert(callsite.serial());
-            hot.set_seen(callsite.serial());
+            let field = location_field(callsite).filter(|_| self.state.detail.source_locations);
+            field.into_iter().for_each(|field| callsite.set_location_field(field));
+            hot.set_seen(callsite.serial(), field.is_some());
         }
     }
 

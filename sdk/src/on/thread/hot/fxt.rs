@@ -29,6 +29,7 @@ fn reserved_for_end(kind: CallsiteKind) -> i32 {
     if kind == CallsiteKind::Scope { END } else { 0 }
 }
 
+/// Writes a begin or an instant without arguments. Unless `WARM`, the callsite's strings are in the sequence.
 #[inline(always)]
 pub(crate) fn plain<const WARM: bool>(
     hot: &Hot,
@@ -37,7 +38,7 @@ pub(crate) fn plain<const WARM: bool>(
     taken: Taken,
 ) -> Option<u64> {
     let room = taken.room() - PLAIN - reserved_for_end(kind);
-    if room < 0 || !hot.has_seen::<WARM>(callsite) {
+    if room < 0 || WARM && !hot.has_seen::<true>(callsite) {
         return taken.put_back();
     }
     let commit = taken.last_commit();
@@ -48,6 +49,43 @@ pub(crate) fn plain<const WARM: bool>(
         taken.note_begin(commit, PLAIN as u32, room, now, false);
     }
     taken.commit(commit, now, PLAIN as u32, room);
+    Some(now)
+}
+
+/// As [`plain`], with the callsite's place in the source.
+#[inline(always)]
+pub(crate) fn located(
+    hot: &Hot,
+    callsite: &'static Callsite,
+    kind: CallsiteKind,
+    room: i32,
+    taken: Taken,
+) -> Option<u64> {
+    use fxt::layout::{argument, string_ref};
+    /// The name of the argument.
+    const SOURCE: [u8; 8] = *b"source\0\0";
+    const ARGUMENT: u64 = argument::TYPE.set(fxt::layout::ArgumentType::String as u64)
+        | argument::SIZE.set(2)
+        | argument::NAME.set(string_ref::INLINE.set(1) | string_ref::LENGTH.set(6));
+    const LEN: i32 = PLAIN + 16;
+    const MORE: u64 = fxt::layout::record::SIZE.set(2) + fxt::layout::event::ARGS.set(1);
+    let room = room - LEN - reserved_for_end(kind);
+    if room < 0 {
+        return taken.put_back();
+    }
+    let commit = taken.last_commit();
+    let Some((now, _)) = hot.tick::<false>(&taken) else { return taken.put_back() };
+    // SAFETY: room for LEN bytes.
+    let mut raw = unsafe { taken.raw(commit) };
+    fxt::PutWords::word(&mut raw, callsite.fxt_header() + MORE);
+    fxt::PutWords::word(&mut raw, now);
+    // The id has an index: `FxtSequence::set_strings_written`.
+    fxt::PutWords::word(&mut raw, ARGUMENT | argument::STRING.set(callsite.location_id().iid()));
+    fxt::PutWords::word(&mut raw, u64::from_le_bytes(SOURCE));
+    if kind == CallsiteKind::Scope {
+        taken.note_begin(commit, LEN as u32, room, now, false);
+    }
+    taken.commit(commit, now, LEN as u32, room);
     Some(now)
 }
 

@@ -86,24 +86,45 @@ pub(crate) fn plain<const WARM: bool>(
     now.map(|now| OpenScope::new(epoch, now))
 }
 
-/// As [`plain`]. In a session that writes TrackEvent, `packet` writes the record, in tail position: its
-/// stores need registers that would otherwise be saved for FXT too. If nothing was written, `slow` follows.
+/// A function that continues an event, in tail position: with the room of the lease, and with the epoch. All
+/// have the same arguments, which stay in their registers; an instant needs no epoch, which is the last one.
+pub(crate) type Continue<R> = fn(&'static Hot, &'static Callsite, i32, Taken, Epoch) -> R;
+
+/// The functions that continue an event of [`plain_or`]: their stores need registers that would otherwise be
+/// saved for all.
+#[derive(Clone, Copy)]
+pub(crate) struct Next<R> {
+    /// Writes the record in a session that writes TrackEvent.
+    pub(crate) packet: Continue<R>,
+    /// [`plain_unseen`].
+    pub(crate) unseen: Continue<R>,
+    /// Writes the record with the callsite's place in the source, in a session that writes TrackEvent.
+    pub(crate) located_packet: Continue<R>,
+    /// [`plain_far`].
+    pub(crate) far: Continue<R>,
+    /// Follows if nothing was written.
+    pub(crate) slow: fn(&'static Callsite) -> R,
+}
+
+/// As [`plain`].
 #[inline(always)]
 pub(crate) fn plain_or<R>(
     hot: &'static Hot,
     callsite: &'static Callsite,
     kind: CallsiteKind,
-    packet: fn(&'static Hot, &'static Callsite, i32, Epoch, Taken) -> R,
+    next: Next<R>,
     written: impl FnOnce(Epoch, u64) -> R,
-    slow: fn(&'static Callsite) -> R,
 ) -> R {
-    let Some((taken, epoch)) = hot.take_for(callsite) else { return slow(callsite) };
+    let Some((taken, epoch)) = hot.take_for(callsite) else { return (next.slow)(callsite) };
+    if !hot.has_seen::<false>(callsite) {
+        return (next.unseen)(hot, callsite, taken.room(), taken, epoch);
+    }
     if epoch.format() == Format::TrackEvent {
-        return packet(hot, callsite, taken.room(), epoch, taken);
+        return (next.packet)(hot, callsite, taken.room(), taken, epoch);
     }
     match fxt::plain::<false>(hot, callsite, kind, taken) {
         Some(now) => written(epoch, now),
-        None => slow(callsite),
+        None => (next.slow)(callsite),
     }
 }
 
@@ -118,6 +139,65 @@ pub(crate) fn plain_packet(
     taken: Taken,
 ) -> Option<u64> {
     packet::plain::<false>(hot, callsite, kind, room, taken)
+}
+
+/// As [`plain_or`], for a callsite whose near "seen" bit is clear: in a session that records places the record
+/// has that of the callsite. Another session, or a callsite that is none of the first, goes on in `far`.
+#[inline(always)]
+pub(crate) fn plain_unseen<R>(
+    hot: &'static Hot,
+    callsite: &'static Callsite,
+    kind: CallsiteKind,
+    (room, taken, epoch): (i32, Taken, Epoch),
+    next: Next<R>,
+    written: impl FnOnce(Epoch, u64) -> R,
+) -> R {
+    if !hot.has_seen_located(callsite) {
+        return (next.far)(hot, callsite, room, taken, epoch);
+    }
+    if epoch.format() == Format::TrackEvent {
+        return (next.located_packet)(hot, callsite, room, taken, epoch);
+    }
+    match fxt::located(hot, callsite, kind, room, taken) {
+        Some(now) => written(epoch, now),
+        None => (next.slow)(callsite),
+    }
+}
+
+/// As [`plain_or`], for a callsite beyond the first 1,024.
+#[inline(always)]
+pub(crate) fn plain_far<R>(
+    hot: &'static Hot,
+    callsite: &'static Callsite,
+    kind: CallsiteKind,
+    (room, taken, epoch): (i32, Taken, Epoch),
+    next: Next<R>,
+    written: impl FnOnce(Epoch, u64) -> R,
+) -> R {
+    // The path behind this one times a slice.
+    if !hot.has_seen_far(callsite.id()) || callsite.slow_after() != 0 {
+        let () = taken.put_back();
+        return (next.slow)(callsite);
+    }
+    if epoch.format() == Format::TrackEvent {
+        return (next.packet)(hot, callsite, room, taken, epoch);
+    }
+    match fxt::plain::<false>(hot, callsite, kind, taken) {
+        Some(now) => written(epoch, now),
+        None => (next.slow)(callsite),
+    }
+}
+
+/// Writes the record of [`plain_unseen`] as a packet. Returns `None` if nothing was written.
+#[inline(always)]
+pub(crate) fn located_packet(
+    hot: &'static Hot,
+    callsite: &'static Callsite,
+    kind: CallsiteKind,
+    room: i32,
+    taken: Taken,
+) -> Option<u64> {
+    packet::located(hot, callsite, kind, room, taken)
 }
 
 /// Writes the begin of a scope that a flow passes through. Returns its time, `None` if nothing was written.

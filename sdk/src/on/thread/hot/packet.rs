@@ -11,6 +11,7 @@ use hairline_formats::{Value, proto, track_event};
 
 use crate::on::base::this_thread::Hot;
 use crate::on::callsite::Key;
+use crate::on::encode::track_event::location::LOCATION_LEN;
 use crate::on::encode::track_event::message::{
     END_MESSAGE, END_MESSAGE_LEN, FIELDS_AT, LENGTH_AT, counter_value,
 };
@@ -44,6 +45,7 @@ pub(crate) fn time(delta: u64) -> u64 {
     three << 8 | 0x80_8040
 }
 
+/// Writes a begin or an instant without arguments. Unless `WARM`, the callsite's strings are in the sequence.
 #[inline(always)]
 pub(crate) fn plain<const WARM: bool>(
     hot: &Hot,
@@ -53,7 +55,7 @@ pub(crate) fn plain<const WARM: bool>(
     taken: Taken,
 ) -> Option<u64> {
     let reserved = reserved_for_end(kind);
-    if room < PLAIN + reserved || !hot.has_seen::<WARM>(callsite) {
+    if room < PLAIN + reserved || WARM && !hot.has_seen::<true>(callsite) {
         return taken.put_back();
     }
     let Some((now, delta)) = hot.tick::<WARM>(&taken) else { return taken.put_back() };
@@ -72,6 +74,42 @@ pub(crate) fn plain<const WARM: bool>(
     raw.word_of(hot.prefix.get() + ((message_len as u64) << 8), hot.prefix_len.get());
     compiler_fence(Ordering::SeqCst);
     raw.two_words_of(callsite.message_words(), message_len);
+    raw.word_of(time, TIME_LEN);
+    compiler_fence(Ordering::SeqCst);
+    taken.commit_and_reserve(now, len, reserved);
+    Some(now)
+}
+
+/// As [`plain`], with the callsite's place in the source.
+#[inline(always)]
+pub(crate) fn located(
+    hot: &Hot,
+    callsite: &'static Callsite,
+    kind: CallsiteKind,
+    room: i32,
+    taken: Taken,
+) -> Option<u64> {
+    let reserved = reserved_for_end(kind);
+    if room < PLAIN + LOCATION_LEN as i32 + reserved {
+        return taken.put_back();
+    }
+    let Some((now, delta)) = hot.tick::<false>(&taken) else { return taken.put_back() };
+    let commit = taken.last_commit();
+    // SAFETY: room for PLAIN and LOCATION_LEN bytes.
+    let mut raw = unsafe { taken.raw(commit) };
+    if kind == CallsiteKind::Scope {
+        taken.note_at_limit(raw.position(), commit, reserved, now);
+    }
+    let time = time(delta);
+    compiler_fence(Ordering::SeqCst);
+    let own_len = callsite.message_len();
+    let message_len = own_len + LOCATION_LEN;
+    let len = hot.packet_base.get() + message_len as u32;
+    raw.word_of(hot.prefix.get() + ((message_len as u64) << 8), hot.prefix_len.get());
+    compiler_fence(Ordering::SeqCst);
+    let [fields, more] = callsite.message_words();
+    raw.two_words_of([fields + ((LOCATION_LEN as u64) << (8 * LENGTH_AT)), more], own_len);
+    raw.word_of(u64::from(callsite.location_field()), LOCATION_LEN);
     raw.word_of(time, TIME_LEN);
     compiler_fence(Ordering::SeqCst);
     taken.commit_and_reserve(now, len, reserved);

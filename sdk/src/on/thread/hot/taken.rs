@@ -117,6 +117,14 @@ impl Hot {
         id < self.detailed_len.get() && unsafe { *self.far.get().add(id as usize / 64) } >> (id % 64) & 1 != 0
     }
 
+    /// As [`has_seen`](Self::has_seen), in a session that records places and nothing else beside an event.
+    #[inline(always)]
+    pub(crate) fn has_seen_located(&self, callsite: &'static Callsite) -> bool {
+        let (byte, mask) = callsite.near_bit();
+        // SAFETY: as in `has_seen`.
+        unsafe { self.located.get_unchecked(byte as usize) }.get() & mask != 0
+    }
+
     pub(crate) fn has_seen_far(&self, id: u32) -> bool {
         // SAFETY: `far` has `far_len` bits (cold path), and id is below.
         (NEAR_CALLSITES..self.far_len.get()).contains(&id)
