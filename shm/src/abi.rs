@@ -8,7 +8,7 @@
 //! 512        free bitmap                   (1 bit a chunk, 64-bit words; 1 = free)
 //! about_offset                             path of the output, then the head of its stream
 //! chunks_offset (multiple of 4096)
-//!            chunk 0   [ChunkHeader 64 bytes][payload ..........]
+//!            chunk 0   [ChunkHeader 64 bytes][payload ..........][events lost, 8 bytes]
 //!            chunk 1   ...                      chunk_size bytes each
 //! ```
 //!
@@ -68,13 +68,18 @@ use crate::sync::{AtomicU32, AtomicU64, Ordering};
 pub const MAGIC: [u8; 8] = *b"HAIRLINE";
 
 /// Grows with each layout that readers of the previous one cannot read.
-pub const ABI_VERSION: u32 = 4;
+pub const ABI_VERSION: u32 = 5;
 
 /// Bytes of [`RegionHeader`].
 pub const REGION_HEADER_SIZE: usize = 512;
 
 /// Bytes of [`ChunkHeader`], and the offset of the payload in a chunk.
 pub const CHUNK_HEADER_SIZE: usize = size_of::<ChunkHeader>();
+
+/// Bytes at the end of each chunk, behind the payload: how many events the owners of the chunk have lost to a
+/// full ring, a `u64`. Nothing resets the number: each owner adds to it, by a load and a store. So a thread
+/// that loses events writes nothing that other threads write.
+pub const CHUNK_LOST_SIZE: usize = 8;
 
 /// The least alignment of the first chunk, and of a region in memory. If the system's pages are larger, their
 /// size is the alignment.
@@ -171,7 +176,8 @@ pub struct RegionHeader {
     /// to try.
     pub(crate) next_oldest: AtomicU64,
     reserved2: [atomic::AtomicU64; 7],
-    /// The number of lost events for each [`LossReason`](crate::LossReason). On its own cache lines.
+    /// The number of lost events for each [`LossReason`](crate::LossReason). On its own cache lines. Until the
+    /// region is closed, those in the chunks ([`CHUNK_LOST_SIZE`]) belong to the first one too.
     pub(crate) lost: [AtomicU64; 16],
     /// The last batch that the output has completely (`ledger/`). On a cache line that only the drain writes.
     pub(crate) batches_done: AtomicU64,

@@ -119,8 +119,20 @@ impl Region {
 
     /// Whether some chunk was free at some moment of the call, or could be allocated. Always true in a region
     /// that overwrites.
+    #[inline(always)] // a thread whose ring is full asks this for each event
     pub fn has_free_chunk(&self) -> bool {
-        self.overwrites() || self.chunks_to_come() > 0 || self.free_bits().any(|bits| bits != 0)
+        if self.overwrites() || self.chunks_to_come() > 0 {
+            return true;
+        }
+        let chunks = self.allocated_chunks() as usize;
+        let (whole, bits) = (chunks / 64, self.bitmap_words());
+        for word in bits.iter().take(whole) {
+            if word.load(Ordering::Relaxed) != 0 {
+                return true;
+            }
+        }
+        let rest = (1_u64 << (chunks % 64)) - 1; // none if all words are whole
+        bits.get(whole).is_some_and(|word| word.load(Ordering::Relaxed) & rest != 0)
     }
 
     /// The number of free chunks at some moment of the call, with those that can still be allocated.

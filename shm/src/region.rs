@@ -9,8 +9,9 @@ use std::sync::Arc;
 use std::sync::atomic::{self, AtomicBool};
 
 use crate::abi::{
-    ABI_VERSION, CHUNK_HEADER_SIZE, CHUNK_SIZE_RANGE, ChunkHeader, MAGIC, MAX_PATH, MAX_PRELUDE, NO_FILE,
-    OVERFLOW_DROP, OVERFLOW_OVERWRITE, PAGE, REGION_ACTIVE, REGION_CLOSED, RegionHeader,
+    ABI_VERSION, CHUNK_HEADER_SIZE, CHUNK_LOST_SIZE, CHUNK_SIZE_RANGE, ChunkHeader, MAGIC, MAX_PATH,
+    MAX_PRELUDE, NO_FILE, OVERFLOW_DROP, OVERFLOW_OVERWRITE, PAGE, REGION_ACTIVE, REGION_CLOSED,
+    RegionHeader,
 };
 use crate::backing::{Backing, BackingChoice, Memory, alignment};
 use crate::error::RegionError;
@@ -311,6 +312,16 @@ impl Region {
         unsafe { self.at(self.bitmap_offset).cast::<AtomicU64>().add(word).as_ref() }
     }
 
+    /// All words of the bitmap.
+    #[inline]
+    pub(crate) fn bitmap_words(&self) -> &[AtomicU64] {
+        // SAFETY: `create` has reserved as many words there, 8-aligned. All bytes are valid for an atomic.
+        unsafe {
+            let words = self.memory.base().add(self.bitmap_offset).cast::<AtomicU64>();
+            std::slice::from_raw_parts(words.as_ptr(), (self.chunk_count as usize).div_ceil(64))
+        }
+    }
+
     pub(crate) fn header_ptr(&self, chunk: u32) -> NonNull<ChunkHeader> {
         assert!(chunk < self.chunk_count);
         self.at(self.chunks_offset + chunk as usize * self.chunk_size as usize).cast()
@@ -337,6 +348,7 @@ impl Region {
     }
 
     /// Whether threads overwrite the oldest chunk when no chunk is free.
+    #[inline]
     pub fn overwrites(&self) -> bool {
         self.overwrite
     }
@@ -358,7 +370,26 @@ impl Region {
 
     /// Payload bytes of a chunk.
     pub fn payload_len(&self) -> u32 {
-        self.chunk_size - small(CHUNK_HEADER_SIZE)
+        self.chunk_size - small(CHUNK_HEADER_SIZE + CHUNK_LOST_SIZE)
+    }
+
+    /// The number of events that the owners of the chunk have lost to a full ring. Not loom's atomic: nothing
+    /// depends on its order.
+    pub(crate) fn lost_of(&self, chunk: u32) -> &atomic::AtomicU64 {
+        let at = self.chunk_size as usize - CHUNK_LOST_SIZE;
+        // SAFETY: in the chunk, 8-aligned like its header, and an atomic, for which all bytes are valid. No
+        // payload reaches there.
+        unsafe { self.header_ptr(chunk).cast::<u8>().add(at).cast().as_ref() }
+    }
+
+    /// The number of events that the owners of all chunks have lost to a full ring. In a region that
+    /// overwrites, the ring is never full.
+    fn lost_by_owners(&self) -> u64 {
+        let chunks = if self.overwrite { 0 } else { self.allocated_chunks() };
+        (0..chunks)
+            // The memory of a chunk that was never claimed is not touched.
+            .filter(|chunk| self.chunk_header(*chunk).state.load(Ordering::Relaxed) != 0)
+            .fold(0, |sum, chunk| sum.saturating_add(self.lost_of(chunk).load(Ordering::Relaxed)))
     }
 
     /// The memory that the region uses.
@@ -404,12 +435,14 @@ impl Region {
 
     /// The number of chunks whose memory is allocated. Only these have a free bit that counts, and a header
     /// that may be read.
+    #[inline]
     pub fn allocated_chunks(&self) -> u32 {
         // Acquire pairs with the Release in `grow`: the allocation happens before the first use.
         self.allocated.load(Ordering::Acquire)
     }
 
     /// The number of chunks that are not allocated, but can be.
+    #[inline]
     pub(crate) fn chunks_to_come(&self) -> u32 {
         self.limit.load(Ordering::Relaxed).saturating_sub(self.allocated_chunks())
     }
@@ -455,7 +488,12 @@ impl Region {
 
     /// The number of events lost for `reason` so far.
     pub fn lost(&self, reason: LossReason) -> u64 {
-        self.header().lost[reason as usize].load(Ordering::Relaxed)
+        let header = self.header();
+        let counted = header.lost[reason as usize].load(Ordering::Relaxed);
+        if reason != LossReason::BufferFull || header.state.load(Ordering::Acquire) == REGION_CLOSED {
+            return counted;
+        }
+        counted.saturating_add(self.lost_by_owners()) // other processes can change the numbers
     }
 
     /// Marks the region as drained, removes its file and gives the memory of the chunks back to the system.
@@ -477,7 +515,10 @@ impl Region {
     /// [`Window`](crate::Window) runs.
     pub unsafe fn close(&self) {
         self.limit.fetch_min(self.allocated_chunks(), Ordering::Relaxed); // it grows no more
-        self.header().state.store(REGION_CLOSED, Ordering::Release);
+        if self.header().state.swap(REGION_CLOSED, Ordering::AcqRel) != REGION_CLOSED {
+            // The numbers in the chunks are gone with their memory.
+            self.count_lost(LossReason::BufferFull, self.lost_by_owners());
+        }
         self.memory.unlink();
         // SAFETY: slices of payloads exist only during a pass and during a window's take, which the contract
         // excludes. The other references into the chunks are to headers. Those are all atomics, and may

@@ -125,6 +125,27 @@ impl WriteChunk {
         self.region.payload_len()
     }
 
+    /// The number of events that the owners of this chunk have lost to a full ring, which
+    /// [`Region::lost`](crate::Region::lost) adds up. Only the owner of the chunk changes it, by a load and a
+    /// store.
+    ///
+    /// ```
+    /// use std::sync::atomic::Ordering;
+    ///
+    /// use hairline_shm::{ChunkInfo, LossReason, Region, RegionConfig};
+    ///
+    /// let region = Region::create(&RegionConfig::small())?;
+    /// let chunk = region.claim(ChunkInfo::default(), b"").unwrap();
+    /// region.count_lost(LossReason::BufferFull, 1);
+    /// chunk.lost().store(2, Ordering::Relaxed);
+    /// assert_eq!(region.lost(LossReason::BufferFull), 3);
+    /// # Ok::<(), hairline_shm::RegionError>(())
+    /// ```
+    #[must_use]
+    pub fn lost(&self) -> &core::sync::atomic::AtomicU64 {
+        self.region.lost_of(self.number)
+    }
+
     /// The number of the chunk in its region.
     #[must_use]
     pub fn number(&self) -> u32 {

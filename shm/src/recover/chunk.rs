@@ -4,10 +4,10 @@ use std::fs::File;
 use std::io;
 use std::mem::offset_of;
 
-use crate::abi::{CHUNK_HEADER_SIZE, ChunkHeader, Commit, FLAG_LAST, State, generation};
+use crate::abi::{CHUNK_HEADER_SIZE, CHUNK_LOST_SIZE, ChunkHeader, Commit, FLAG_LAST, State, generation};
 use crate::ledger::in_output;
 use crate::platform;
-use crate::recover::header::Facts;
+use crate::recover::header::{Facts, SessionState};
 use crate::runs::{self, Place};
 
 /// Which bytes of the chunks to read.
@@ -65,6 +65,18 @@ pub(super) fn chunk_offset(facts: &Facts, number: u32) -> u64 {
     facts.chunks_offset + u64::from(number) * u64::from(facts.chunk_size)
 }
 
+/// Reads how many events the owners of all chunks have lost to a full ring. A closed region has them in its
+/// header, and the ring of one that overwrites is never full.
+pub(super) fn lost_by_owners(file: &File, facts: &Facts) -> io::Result<u64> {
+    let is_counted = facts.state == SessionState::Active && !facts.overwrites();
+    let at = u64::from(facts.chunk_size) - CHUNK_LOST_SIZE as u64;
+    (0..if is_counted { facts.chunk_count } else { 0 }).try_fold(0, |sum: u64, number| {
+        let mut lost = [0; CHUNK_LOST_SIZE];
+        platform::read_exact_at(file, &mut lost, chunk_offset(facts, number) + at)?;
+        Ok(sum.saturating_add(u64::from_le_bytes(lost)))
+    })
+}
+
 /// The numbers in a chunk's header contradict each other.
 pub(super) struct Damaged;
 
@@ -118,7 +130,8 @@ impl Header {
             return Ok(None); // or claimed and not yet begun
         }
         let in_output = in_output(self.batch, self.taking, self.drained, facts.batches_done);
-        let payload = facts.chunk_size - CHUNK_HEADER_SIZE as u32; // a chunk has at least 4 KiB
+        // A chunk has at least 4 KiB.
+        let payload = facts.chunk_size - (CHUNK_HEADER_SIZE + CHUNK_LOST_SIZE) as u32;
         let is_sound = self.context_len <= in_output.bytes()
             && in_output.bytes() <= self.commit.bytes()
             && self.commit.bytes() <= payload

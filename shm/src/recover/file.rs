@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use crate::backing::Locked;
 use crate::platform;
 use crate::process::Life;
+#[cfg(feature = "recovery")]
+use crate::recover::chunk::lost_by_owners;
 use crate::recover::dead::DeadRegion;
 use crate::recover::error::RecoverError;
 #[cfg(feature = "recovery")]
@@ -109,7 +111,13 @@ impl RegionFile {
             return Err(RecoverError::File { path, source: io::ErrorKind::NotFound.into() });
         }
         // Read again: the process may have written after the first read and before its death.
-        let facts = facts_of(&file, &path)?;
+        #[cfg_attr(not(feature = "recovery"), allow(unused_mut))]
+        let mut facts = facts_of(&file, &path)?;
+        #[cfg(feature = "recovery")]
+        match lost_by_owners(&file, &facts) {
+            Ok(lost) => facts.add_lost_to_full_ring(lost),
+            Err(source) => return Err(RecoverError::File { path, source }),
+        }
         Ok(DeadRegion::new(file, path, facts))
     }
 }

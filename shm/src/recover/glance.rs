@@ -22,7 +22,7 @@ use std::path::Path;
 use crate::abi::{CHUNK_HEADER_SIZE, State};
 use crate::looks::copy_between_looks;
 use crate::platform;
-use crate::recover::chunk::{Damaged, Entry, Header, Part, chunk_offset, keep_whole_runs};
+use crate::recover::chunk::{Damaged, Entry, Header, Part, chunk_offset, keep_whole_runs, lost_by_owners};
 use crate::recover::error::RecoverError;
 use crate::recover::fragments::Fragment;
 use crate::recover::header::{Facts, SessionState, facts_of};
@@ -120,6 +120,8 @@ impl Glance {
             }
         }
         listed.sort_unstable_by_key(|(_, h)| std::cmp::Reverse((h.state == State::Writing, h.claim)));
+        let mut facts = facts;
+        facts.add_lost_to_full_ring(lost_by_owners(file, &facts)?);
         let mut look = Self { facts, bytes: Vec::new(), copies: Vec::new(), entries: Vec::new(), missed: 0 };
         let mut chunks_missed = 0;
         // The sequences that were seen; those that have ended, or whose newest chunk was copied.

@@ -96,6 +96,13 @@ impl Facts {
         self.lost[reason as usize]
     }
 
+    /// Adds events that were lost to a full ring.
+    #[cfg(feature = "recovery")]
+    pub(super) fn add_lost_to_full_ring(&mut self, lost: u64) {
+        let counted = &mut self.lost[LossReason::BufferFull as usize];
+        *counted = counted.saturating_add(lost);
+    }
+
     /// Whether the session overwrites its oldest chunks: a flight recorder, without an output until the first
     /// snapshot.
     #[must_use]

@@ -52,8 +52,8 @@ fn lies() -> Vec<(u64, Vec<u8>)> {
     let commits = [
         Commit::new(u32::MAX, 0),
         Commit::new(u32::MAX, u32::MAX),
-        Commit::new(4096, 1), // the payload has 4032 bytes
-        Commit::new(4033, 1),
+        Commit::new(4096, 1), // the payload has 4024 bytes
+        Commit::new(4025, 1),
         Commit::new(1, 0), // less than was drained
         Commit::new(0, 0),
     ];
@@ -86,7 +86,7 @@ fn the_drain_reads_nothing_outside_of_a_chunk_with_a_wrong_header() {
         }
         drop(chunk);
         drain.pass(&mut sink).unwrap();
-        let longest = 3 * b"contexta record".len() + 3 * b"another record".len() + 2 * 4032;
+        let longest = 3 * b"contexta record".len() + 3 * b"another record".len() + 2 * 4024;
         assert!(sink.bytes.len() <= longest, "{field} {bytes:?}: {} bytes", sink.bytes.len());
         let damaged = shared.region.lost(LossReason::Damaged);
         assert!(damaged <= 2, "{field} {bytes:?}: a chunk counts once, not {damaged} times");
@@ -176,7 +176,7 @@ fn a_chunk_with_more_records_than_bytes_is_damaged() {
     let mut sink = Sink::default();
     let mut chunk = claim(&shared.region, 7, 0, b"").unwrap();
     assert!(chunk.append(b"a record", 1));
-    shared.write(chunk.number(), COMMIT, &Commit::new(8, 4033).0.to_le_bytes());
+    shared.write(chunk.number(), COMMIT, &Commit::new(8, 4025).0.to_le_bytes());
     assert_eq!(drain.pass(&mut sink).unwrap().records, 0);
     assert_eq!(shared.region.lost(LossReason::Damaged), 1);
 }
@@ -194,7 +194,7 @@ fn each_sequence_has_its_own_number_whatever_the_header_says() {
 fn the_window_counts_a_damaged_chunk_once_and_has_the_others() {
     let lies = false_owners().into_iter().map(|(field, number)| (field, number.to_le_bytes().to_vec()));
     let lies = lies.chain([
-        (COMMIT, Commit::new(4033, 1).0.to_le_bytes().to_vec()),
+        (COMMIT, Commit::new(4025, 1).0.to_le_bytes().to_vec()),
         (COMMIT, Commit::new(0, 0).0.to_le_bytes().to_vec()),
         (DRAINED, Commit::new(4000, 0).0.to_le_bytes().to_vec()),
         (STATE, (8 | 4 | 1_u32).to_le_bytes().to_vec()), // pinned, but not by the window
@@ -227,7 +227,7 @@ fn the_window_reads_nothing_outside_of_a_chunk_with_a_wrong_header() {
         shared.write(chunk.number(), field, &bytes);
         window.take().unwrap();
         let len: usize = window.pieces().map(|piece| piece.bytes.len()).sum();
-        assert!(len <= 4032, "{field} {bytes:?}: {len} bytes");
+        assert!(len <= 4024, "{field} {bytes:?}: {len} bytes");
         window.clear();
         chunk.append(b"another record", 1);
         drop(chunk);
@@ -248,9 +248,9 @@ fn the_owner_writes_inside_of_its_chunk_whatever_the_header_says() {
         let mut written = Vec::new();
         chunk.copy_committed(&mut written);
         assert_eq!(written, b"onetwo");
-        assert!(!chunk.append(&[0; 4032 - 5], 1), "as much room as there was");
-        assert!(chunk.append(&[0; 4032 - 6], 1));
-        assert_eq!(chunk.noted::<4>(4032 - 3), None);
+        assert!(!chunk.append(&[0; 4024 - 5], 1), "as much room as there was");
+        assert!(chunk.append(&[0; 4024 - 6], 1));
+        assert_eq!(chunk.noted::<4>(4024 - 3), None);
     }
 }
 

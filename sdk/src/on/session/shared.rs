@@ -219,8 +219,15 @@ impl Shared {
 
     /// Counts an event that found no room in the ring, and wakes the drain thread.
     pub(crate) fn refuse_for_room(&self) {
-        self.chunks_for_ends.note_full();
         self.region.count_lost(LossReason::BufferFull, 1);
+        self.note_full();
+    }
+
+    /// Notes that the ring is full, and wakes the drain thread. The caller has counted the event that found
+    /// no room.
+    #[inline(always)]
+    pub(crate) fn note_full(&self) {
+        self.chunks_for_ends.note_full();
         self.drain.wake_unless_sent();
     }
 
@@ -254,6 +261,11 @@ impl Shared {
             && !self.drain.is_current_tid()
             && self.is_of_this_process();
         waits.then(|| Instant::now() + self.settings.patience)
+    }
+
+    /// Whether the session's policy is that threads wait for a chunk.
+    pub(crate) fn may_ever_wait(&self) -> bool {
+        !self.settings.patience.is_zero()
     }
 
     /// Returns whether an event of a thread without a chunk is dropped: no chunk is free, and the event does

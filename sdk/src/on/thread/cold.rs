@@ -125,29 +125,6 @@ pub(crate) fn event(epoch: Epoch, event: &Event<'_>) -> Option<Epoch> {
     begin(epoch, event).map(OpenScope::epoch)
 }
 
-/// Counts an event of the callsite as lost, if the ring had no room for an event of this thread before and
-/// still has none. Returns false if the event may find room, or is to be counted for another reason. A
-/// program whose ring is full comes here with each event, so nothing is done that the count does not need.
-#[inline]
-pub(crate) fn is_lost_again(callsite: &'static Callsite) -> bool {
-    let hot = this_thread::hot();
-    let epoch = hot.starved_epoch();
-    epoch != 0 && epoch == callsite.word() && lose_again(hot, epoch)
-}
-
-#[inline(never)]
-fn lose_again(hot: &'static Hot, epoch: u32) -> bool {
-    if hot.own_lease().is_busy() || this_thread::is_detached() {
-        return false;
-    }
-    let _busy = hot.busy();
-    let again = WRITER.try_with(|owner| {
-        let mut owner = owner.try_borrow_mut().ok()?;
-        Some(owner.0.as_mut()?.refuse_again(hot, epoch))
-    });
-    matches!(again, Ok(Some(true)))
-}
-
 /// As [`event`], for an event that may begin a slice on this thread's track.
 #[cold]
 #[inline(never)]

@@ -18,7 +18,7 @@ use crate::on::event::on_track::TrackRef;
 use crate::on::event::position::TrackAction;
 use crate::on::thread::hot::Taken;
 use crate::on::thread::open_scope::{End, OpenScope};
-use crate::on::thread::{cold, hot, slow};
+use crate::on::thread::{cold, hot, slow, starved};
 use crate::options::Format;
 use crate::site::CallsiteKind;
 use crate::vocabulary::Level;
@@ -103,11 +103,14 @@ fn begin_slow(callsite: &'static Callsite) -> Option<OpenScope> {
     if hot.is_unusual() { begin_unusual(callsite) } else { begin_warm(hot, callsite) }
 }
 
+// A program whose ring is full comes here with each event: the functions that need many registers are behind.
 #[inline(never)]
 fn begin_unusual(callsite: &'static Callsite) -> Option<OpenScope> {
-    if cold::is_lost_again(callsite) {
-        return None;
-    }
+    if starved::is_lost_again(callsite) { None } else { begin_detailed(callsite) }
+}
+
+#[inline(never)]
+fn begin_detailed(callsite: &'static Callsite) -> Option<OpenScope> {
     let (hot, epoch) = (this_thread::hot(), callsite.epoch()?);
     match hot::with_facts(hot, callsite, epoch, CallsiteKind::Scope, &()) {
         Some(now) => Some(slow::if_timed(callsite, OpenScope::new(epoch, now))),
@@ -115,7 +118,7 @@ fn begin_unusual(callsite: &'static Callsite) -> Option<OpenScope> {
     }
 }
 
-#[inline(always)]
+#[inline(never)]
 fn begin_warm(hot: &'static Hot, callsite: &'static Callsite) -> Option<OpenScope> {
     let begun = hot::plain::<true>(hot, callsite, CallsiteKind::Scope)
         .or_else(|| if_scope(callsite, bare(callsite, callsite.epoch()?)))?;
@@ -308,7 +311,7 @@ fn instant_packet(hot: &'static Hot, callsite: &'static Callsite, room: i32, tak
 #[inline(never)]
 fn instant_slow(callsite: &'static Callsite) {
     let hot = this_thread::hot();
-    if hot.is_unusual() && (cold::is_lost_again(callsite) || instant_with_facts(hot, callsite)) {
+    if hot.is_unusual() && (is_lost_again(callsite) || instant_with_facts(hot, callsite)) {
         return;
     }
     if hot::plain::<true>(hot, callsite, CallsiteKind::Instant).is_none()
@@ -344,6 +347,12 @@ pub(crate) fn counter<V: Values>(callsite: &'static Callsite, epoch: Epoch, valu
     }
 }
 
+/// [`starved::is_lost_again`], not inlined.
+#[inline(never)]
+fn is_lost_again(callsite: &'static Callsite) -> bool {
+    starved::is_lost_again(callsite)
+}
+
 #[cold]
 #[inline(never)]
 fn with_values_slow<V: Values>(
@@ -354,7 +363,7 @@ fn with_values_slow<V: Values>(
 ) -> Option<OpenScope> {
     let hot = this_thread::hot();
     if hot.is_unusual() {
-        if cold::is_lost_again(callsite) {
+        if is_lost_again(callsite) {
             return None;
         }
         if let Some(now) = hot::with_facts(hot, callsite, epoch, kind, values) {

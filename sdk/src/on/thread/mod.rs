@@ -19,3 +19,4 @@ pub(crate) mod room;
 #[cfg(feature = "subscriber")]
 pub(crate) mod slices;
 pub(crate) mod slow;
+pub(crate) mod starved;

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! chunk being written                                     spares (deep recursion only)
-//! [context | records ....... | free ...... | ends | 32 ]  [ends ......... ] [ends ......... ]
+//! [context | records ....... | free ...... | ends | 24 ]  [ends ......... ] [ends ......... ]
 //!                            ^ commit      ^ limit ^ capacity
 //! ```
 //!
@@ -17,7 +17,7 @@
 //!
 //! ```text
 //! [records ...... | free .... |<-limit   [note of the innermost] [..] [note of the outermost]]
-//!                              32 bytes that a store may reach into; each note is at the start of its slot
+//!                              24 bytes that a store may reach into; each note is at the start of its slot
 //! ```
 //!
 //! By the id, an end finds whether its slice is the innermost one. A thread that moves to another chunk takes
@@ -488,7 +488,7 @@ mod tests {
 
     #[test]
     fn every_recorded_begin_has_its_end_when_the_region_is_full() {
-        // 4096 - 64 - 32 = 4000 bytes a chunk: 125 begins with their ends, 250 records, a chunk.
+        // 4096 - 64 - 8 - 24 = 4000 bytes a chunk: 125 begins with their ends, 250 records, a chunk.
         for chunks in [4, 5, 9, 64] {
             let open = fill_and_unwind(chunks);
             // A chunk holds 125 begins; their ends need another half of a chunk.

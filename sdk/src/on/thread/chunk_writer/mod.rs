@@ -41,10 +41,8 @@ use crate::on::event::{Action, Event, Moment};
 use crate::on::session::shared::Shared;
 use crate::on::thread::hot::{FXT_END, TRACK_EVENT_END};
 use crate::on::thread::room::Room;
-
-/// A thread that has refused an event refuses the next one at once if its chunk has less room than this
-/// (bytes) and no chunk is free.
-const STARVED: i32 = 256;
+use crate::on::thread::starved;
+use crate::on::thread::starved::STARVED;
 
 /// Writes the chunks of one thread in one session.
 pub(crate) struct ChunkWriter {
@@ -244,6 +242,7 @@ impl ChunkWriter {
         self.sequence.set_packet_constants(hot);
         hot.clear_seen();
         hot.set_facts(self.facts());
+        starved::clear_refused();
         hot.end_size.set(self.room.end_size());
         hot.lease().set_last(0);
         let now = self.tick(hot).now;
@@ -314,6 +313,7 @@ impl ChunkWriter {
         }
         let is_new = lease.chunk().cast_const() != std::ptr::from_ref(chunk.header());
         lease.set_room(room);
+        starved::set_counts(&self.shared, chunk);
         // SAFETY: the rules of `Lease::set` are kept. 1: `Hot::take` compares the epoch while busy, and every
         // cold path calls `take_over`, busy, before it touches the room. 2: `take_over` marks the room as
         // recalled, and a recalled room does not touch its chunk. 3: a lease is its thread's own until the
@@ -323,25 +323,6 @@ impl ChunkWriter {
         if is_new {
             self.shared.chunk_taken(chunk.number());
         }
-    }
-
-    /// Counts an event of the session with this `epoch` as lost, if the ring was full at an event before and
-    /// still is. Returns whether that is so. The event itself is not needed. Call it with the thread marked
-    /// busy.
-    pub(crate) fn refuse_again(&mut self, hot: &Hot, epoch: u32) -> bool {
-        let lease = hot.lease();
-        // The lease's epoch shows that the chunk was not recalled: the lease's room is that of this chunk
-        // writer.
-        let is_starved = self.epoch().get() == epoch
-            && lease.epoch() == epoch
-            && self.refused > 0
-            && lease.room() < STARVED
-            && self.shared.has_no_chunk();
-        if is_starved {
-            self.count_refused();
-            self.shared.refuse_for_room();
-        }
-        is_starved
     }
 
     /// Writes an event. Returns whether it is recorded. If it is not, counts it by the reason of the loss.
@@ -485,11 +466,13 @@ impl ChunkWriter {
         if self.refused > 0 {
             let now = self.tick(hot).now;
             self.scratch.clear();
-            self.sequence.put_loss(&mut self.scratch, now, self.refused, self.found_full);
+            let refused = self.refused + starved::refused();
+            self.sequence.put_loss(&mut self.scratch, now, refused, self.found_full);
             self.room.append(&self.scratch, 0, None)?;
             self.sequence.set_loss_written();
             hot.clear_seen();
             (self.refused, self.found_full) = (0, false);
+            starved::clear_refused();
             hot.set_starved(0);
             hot.lease().set_last(now);
         }
