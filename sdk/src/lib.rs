@@ -158,13 +158,15 @@ pub mod __private {
     pub use crate::on::event::extras::Extras;
     pub use crate::on::event::text::Text;
     pub use crate::on::macros::calls::{
-        async_scope, counter, event_rich, instant_with, life, scope_named, scope_rich, scope_with,
-        track_begin, track_end, track_scope,
+        async_scope, counter, counter_on, event_rich, instant_with, life, scope_named, scope_rich,
+        scope_with, track_begin, track_end, track_scope,
     };
     pub use crate::on::session::trigger::trigger;
-    pub use crate::on::thread::events::instant;
+    pub use crate::on::thread::events::{counter_track, instant, instant_on};
     pub use crate::on::thread::guards::interval::AsyncScope;
-    pub use crate::on::thread::guards::on_track::{TrackScope, track_left_out, track_was_used};
+    pub use crate::on::thread::guards::on_track::{
+        TrackScope, track_begin_bare, track_end_bare, track_left_out, track_was_used,
+    };
     pub use crate::on::thread::guards::{Scope, log};
     pub use crate::site::{CallsiteKind, CounterOptions, Site, nanoseconds};
 }

@@ -176,8 +176,8 @@ pub struct RegionHeader {
     /// to try.
     pub(crate) next_oldest: AtomicU64,
     reserved2: [atomic::AtomicU64; 7],
-    /// The number of lost events for each [`LossReason`](crate::LossReason). On its own cache lines. Until the
-    /// region is closed, those in the chunks ([`CHUNK_LOST_SIZE`]) belong to the first one too.
+    /// The number of lost events for each [`LossReason`](crate::LossReason). On its own cache lines. Until
+    /// the region is closed, those in the chunks ([`CHUNK_LOST_SIZE`]) belong to the first one too.
     pub(crate) lost: [AtomicU64; 16],
     /// The last batch that the output has completely (`ledger/`). On a cache line that only the drain writes.
     pub(crate) batches_done: AtomicU64,

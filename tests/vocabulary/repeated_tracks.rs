@@ -4,7 +4,8 @@
 use std::sync::mpsc;
 
 use hairline::{
-    Format, OnTrack, Track, scope, trace_async, trace_begin, trace_end, trace_instant, trace_scope,
+    Format, OnTrack, Track, Unit, scope, trace_async, trace_begin, trace_counter, trace_end, trace_instant,
+    trace_scope,
 };
 use hairline_tests::recording::{FORMATS, record, record_with};
 
@@ -54,6 +55,70 @@ fn an_interval_is_the_same_the_first_time_and_the_last() {
             touching, "0",
             "{format:?}: an interval begins after the end of the one before it on its track"
         );
+    }
+}
+
+// track     [ slice · mark ]  ...        intervals beside it, and counters below the track and the process
+#[test]
+fn events_without_arguments_are_the_same_the_first_time_and_the_last() {
+    // Names of all lengths on both sides of the most bytes that are copied at once.
+    macro_rules! rounds {
+        ($track:expr, $($name:literal)+) => {$(
+            for n in 0..TIMES {
+                trace_begin!("t", concat!("slice", $name), track: $track);
+                trace_instant!("t", concat!("mark", $name), track: $track);
+                trace_end!($track);
+                drop(trace_async!("t", concat!("interval", $name)));
+                trace_counter!("t", concat!("bytes", $name), n, unit: Unit::Bytes);
+                trace_counter!("t", concat!("there", $name), n << 30, unit: "frames", track: $track);
+                trace_counter!("t", concat!("half", $name), n as f64 / 2.0, track: $track);
+            }
+        )+};
+    }
+    const NAMES: i64 = 6;
+    for format in FORMATS {
+        let trace = record(format, |_| {
+            let track = Track::new("queue");
+            rounds!(&track, "" " of 16 bytes ...." " of 32 bytes ....................."
+                " of 64 bytes ....................................................."
+                " of 80 bytes ....................................................................."
+                " of 128 bytes ....................................................................................................................");
+        });
+        assert_eq!(trace.summary.lost.total(), 0, "{format:?}");
+        let rows = trace.rows(
+            "select case when s.name glob 'slice*' then 'slice' when s.name glob 'mark*' then 'mark' else 'interval' end as kind, \
+               count(*), count(distinct s.name), sum(s.dur < 0), sum(s.category = 't'), min(s.depth), max(s.depth) \
+             from slice s group by kind order by kind",
+        );
+        let all = NAMES * TIMES;
+        assert_eq!(
+            rows,
+            format!(
+                "interval\t{all}\t{NAMES}\t0\t{all}\t0\t0\nmark\t{all}\t{NAMES}\t0\t{all}\t1\t1\n\
+                 slice\t{all}\t{NAMES}\t0\t{all}\t0\t0"
+            ),
+            "{format:?}"
+        );
+        let rows = trace.rows(
+            "select substr(t.name, 1, 5) as kind, count(*), count(distinct t.name), cast(sum(c.value) as int), \
+               count(distinct t.unit) \
+             from counter c join counter_track t on c.track_id = t.id \
+             where t.name glob 'bytes*' or t.name glob 'there*' or t.name glob 'half*' group by kind order by kind",
+        );
+        let sum = NAMES * TIMES * (TIMES - 1) / 2;
+        let half = rows.lines().filter(|row| row.starts_with("half")).count();
+        let sums: Vec<_> =
+            rows.lines().map(|row| row.split('\t').take(4).collect::<Vec<_>>().join(" ")).collect();
+        assert!(half > 0, "{format:?}: {rows}");
+        for (kind, sum) in [("bytes", sum), ("there", sum << 30)] {
+            assert!(sums.contains(&format!("{kind} {all} {NAMES} {sum}")), "{format:?} {kind}: {rows}");
+        }
+        // Each event of the track comes after the one before it.
+        let touching = trace.rows(
+            "select count(*) from (select ts, lag(ts) over (order by ts) as before from slice s join track t \
+             on s.track_id = t.id where t.name = 'queue') where before >= ts",
+        );
+        assert_eq!(touching, "0", "{format:?}");
     }
 }
 

@@ -100,6 +100,20 @@ pub fn varint_of_8(value: u64) -> u64 {
     spread_out(value) | CONTINUED >> 8
 }
 
+/// Returns the varint of a value below 2^56, padded to 8 bytes, the first in the lowest bits.
+///
+/// ```
+/// use hairline_formats::proto::varint_in_8;
+///
+/// assert_eq!(varint_in_8(150).to_le_bytes(), [0x96, 0x81, 0x80, 0x80, 0x80, 0x80, 0x80, 0x00]);
+/// ```
+#[inline]
+#[must_use]
+pub fn varint_in_8(value: u64) -> u64 {
+    debug_assert!(value >> 56 == 0);
+    spread_out(value) | CONTINUED >> 8
+}
+
 /// Returns the varint of a value below 2^56, the first byte in the lowest bits, and its size in bytes. The
 /// bytes above it are 0.
 ///

@@ -3,11 +3,13 @@
 use hairline_formats::track_event::TrackUuid;
 
 /// Returns the track uuid of `seed`: 56 bits whose varint is 8 bytes long.
+#[inline]
 pub(crate) fn track_uuid(seed: u64) -> TrackUuid {
     TrackUuid(mix(seed) >> 8 | 1 << 55)
 }
 
 /// Spreads `seed` over 64 bits, one to one: splitmix64's finaliser.
+#[inline]
 pub(crate) fn mix(seed: u64) -> u64 {
     let mut z = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

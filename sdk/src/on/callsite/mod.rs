@@ -121,6 +121,10 @@ pub struct Callsite {
     /// Its place in the source as a field of a TrackEvent; 0 before a sequence of TrackEvent needs it.
     location_field: AtomicU32,
     next: Link<Callsite>,
+    /// The constant part of its events in FXT blobs; null before a sequence of FXT needs it.
+    blob_part: AtomicPtr<BlobPart>,
+    /// For a counter: the uuid of its track below the process, and what its tracks elsewhere come from.
+    counter: [AtomicU64; 2],
     /// The string ids of its categories, if they are not just [`category_id`](Self::category_id).
     categories: AtomicPtr<Box<[StringId]>>,
     category: &'static str,
@@ -164,6 +168,8 @@ impl Callsite {
             location_id: AtomicU32::new(0),
             location_field: AtomicU32::new(0),
             next: Link::end(),
+            blob_part: AtomicPtr::new(std::ptr::null_mut()),
+            counter: [AtomicU64::new(0), AtomicU64::new(0)],
             categories: AtomicPtr::new(std::ptr::null_mut()),
             category,
             name,
@@ -266,8 +272,34 @@ impl Callsite {
         }
     }
 
+    #[inline(always)]
     pub(crate) fn kind(&self) -> CallsiteKind {
         self.kind
+    }
+
+    /// Returns the constant part of its events in FXT blobs; `None` before
+    /// [`make_blob_part`](Self::make_blob_part).
+    #[inline(always)]
+    pub(crate) fn blob_part(&self) -> Option<&'static BlobPart> {
+        // Acquire pairs with the Release of the call that has made it.
+        forever::get(self.blob_part.load(Ordering::Acquire))
+    }
+
+    /// Makes that part, once in the process.
+    pub(crate) fn make_blob_part(&self, make: impl FnOnce() -> BlobPart) {
+        forever::get_or_leak(&self.blob_part, || Box::new(make()));
+    }
+
+    /// Returns the uuid of a counter's track below the process.
+    #[inline(always)]
+    pub(crate) fn counter_uuid(&self) -> u64 {
+        self.counter[0].load(Ordering::Relaxed)
+    }
+
+    /// Returns the hash of a counter's name.
+    #[inline(always)]
+    pub(crate) fn counter_hash(&self) -> u64 {
+        self.counter[1].load(Ordering::Relaxed)
     }
 
     pub(crate) fn category(&self) -> &'static str {
@@ -442,6 +474,9 @@ impl Callsite {
             self.categories.store(Box::into_raw(category_list), Ordering::Release);
         }
         self.fxt_header.store(constants.header, Ordering::Relaxed);
+        for (place, word) in self.counter.iter().zip(constants.counter) {
+            place.store(word, Ordering::Relaxed);
+        }
         let Some(message) = &constants.message else { return };
         let mut padded = [0u8; LONGEST_MESSAGE];
         padded[..message.len()].copy_from_slice(message);
@@ -463,8 +498,23 @@ pub(crate) struct Constants {
     /// The string ids of its categories, if it has several.
     pub(crate) category_list: Option<Box<Box<[StringId]>>>,
     pub(crate) header: u64,
+    /// For a counter: the uuid of its track below the process, and the hash of its name.
+    pub(crate) counter: [u64; 2],
     /// The TrackEvent message; `None` if the hot path cannot write the records.
     pub(crate) message: Option<Vec<u8>>,
+}
+
+/// The constant part of a callsite's events in FXT blobs.
+#[derive(Debug)]
+pub(crate) struct BlobPart {
+    /// The bytes that are used.
+    pub(crate) len: usize,
+    pub(crate) bytes: [u8; BlobPart::LONGEST],
+}
+
+impl BlobPart {
+    /// With these, the longest prefix, a track and a time, a packet is below 128 bytes.
+    pub(crate) const LONGEST: usize = 96;
 }
 
 /// Returns the callsite behind a pointer of the list or of a span; `None` for a null pointer.

@@ -4,8 +4,8 @@
 use hairline_formats::fxt;
 
 use crate::on::callsite::{Callsite, Constants, StringId};
-use crate::on::encode::FXT_THREAD;
 use crate::on::encode::track_event::message;
+use crate::on::encode::{FXT_THREAD, cut};
 use crate::site::CallsiteKind;
 
 /// Composes the constants of a callsite. `intern` returns the id of a string.
@@ -25,7 +25,14 @@ pub(crate) fn constants(callsite: &'static Callsite, intern: fn(&'static str) ->
         && message.len() <= message::LONGEST
         && !callsite.site().counter.incremental
         && callsite.kind() != CallsiteKind::End;
+    let counter = match callsite.kind() {
+        CallsiteKind::Counter => {
+            [message::counter_uuid(callsite.name()).0, message::name_hash(cut(callsite.name()))]
+        }
+        _ => [0; 2],
+    };
     Constants {
+        counter,
         category,
         name,
         keys,

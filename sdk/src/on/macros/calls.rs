@@ -70,6 +70,8 @@ calls! {
     fn instant_with(Epoch) = events::instant_with;
     /// Records the value of a counter.
     fn counter(Epoch) = events::counter;
+    /// Records the value of a counter on a track, without other options.
+    fn counter_on(Epoch, track: events::CounterTrack<'_>) = events::counter_on;
     /// Records an instant or the value of a counter, with options.
     fn event_rich(Epoch, extras: &Extras<'_>) = events::event_rich;
     /// Begins a slice on a track, with a guard.

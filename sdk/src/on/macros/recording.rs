@@ -120,6 +120,14 @@ macro_rules! __hairline_instant_with {
             &$crate::__hairline_values!($(($value))*),
         )
     };
+    ($category:expr, $name:expr, [], [], [], [($track:expr)]) => {
+        $crate::__hairline_record!(
+            (Instant, $category, $name, [])
+            off: (),
+            on: $crate::__private::instant_on,
+            &$track,
+        )
+    };
     ($category:expr, $name:expr, $keys:tt, [$(($value:expr))*], [$($options:tt)*], [$(($track:expr))?]) => {
         $crate::__hairline_record!(
             (Instant, $category, $name, $keys)
@@ -137,6 +145,14 @@ macro_rules! __hairline_instant_with {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __hairline_begin_with {
+    ($category:expr, $name:expr, [], [], [], [($track:expr)]) => {
+        $crate::__hairline_record!(
+            (Scope, $category, $name, [])
+            off: $crate::__private::track_left_out(&$track),
+            on: $crate::__private::track_begin_bare,
+            &$track,
+        )
+    };
     ($category:expr, $name:expr, $keys:tt, [$(($value:expr))*], [$($options:tt)*], [($track:expr)]) => {
         $crate::__hairline_record!(
             (Scope, $category, $name, $keys)
@@ -160,6 +176,16 @@ macro_rules! __hairline_begin_with {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __hairline_end_with {
+    ($category:expr, $name:expr, [], [], [], [($track:expr)]) => {{
+        $crate::__hairline_statics!(End, $category, $name, []);
+        if $crate::__private::track_was_used(&$track) {
+            $crate::__private::track_end_bare(
+                &__HAIRLINE_CALLSITE,
+                __HAIRLINE_CALLSITE.registered_epoch(),
+                &$track,
+            );
+        }
+    }};
     ($category:expr, $name:expr, $keys:tt, [$(($value:expr))*], [], [($track:expr)]) => {{
         $crate::__hairline_statics!(End, $category, $name, $keys);
         if $crate::__private::track_was_used(&$track) {

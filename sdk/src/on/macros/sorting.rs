@@ -96,6 +96,15 @@ macro_rules! __hairline_counter {
             &$crate::__hairline_values!(($crate::__private::counter_value($value))),
         )
     };
+    (($category:expr, $name:expr, $value:expr) [$fixed:expr] [(track $track:expr)] $(,)?) => {
+        $crate::__hairline_record!(
+            (Counter, $category, $name, [("value")], $fixed)
+            off: (),
+            on: $crate::__private::counter_on,
+            &$crate::__hairline_values!(($crate::__private::counter_value($value))),
+            $crate::__private::counter_track(&$track),
+        )
+    };
     (($category:expr, $name:expr, $value:expr) [$fixed:expr] [$(($option:ident $extra:expr))+] $(,)?) => {
         $crate::__hairline_record!(
             (Counter, $category, $name, [("value")], $fixed)

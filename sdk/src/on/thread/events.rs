@@ -14,8 +14,9 @@ use crate::on::event::Event;
 use crate::on::event::argument::{Values, Visitor};
 use crate::on::event::extras::Extras;
 use crate::on::event::flow::Flow;
-use crate::on::event::on_track::TrackRef;
+use crate::on::event::on_track::{OnTrack, Sealed, TrackRef};
 use crate::on::event::position::TrackAction;
+use crate::on::event::track::Track;
 use crate::on::thread::hot::Taken;
 use crate::on::thread::open_scope::{End, OpenScope};
 use crate::on::thread::{cold, hot, slow, starved};
@@ -343,7 +344,15 @@ pub(crate) fn instant_with<V: Values>(callsite: &'static Callsite, epoch: Epoch,
 pub(crate) fn counter<V: Values>(callsite: &'static Callsite, epoch: Epoch, value: &V) {
     let kind = CallsiteKind::Counter;
     if hot::with_values::<false, _>(this_thread::hot(), callsite, epoch, kind, value).is_none() {
-        with_values_slow(callsite, epoch, kind, value);
+        counter_slow(callsite, epoch, value);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn counter_slow<V: Values>(callsite: &'static Callsite, epoch: Epoch, value: &V) {
+    if hot::counter_with_unit(this_thread::hot(), callsite, epoch, value).is_none() {
+        with_values_slow(callsite, epoch, CallsiteKind::Counter, value);
     }
 }
 
@@ -374,6 +383,68 @@ fn with_values_slow<V: Values>(
         Some(now) => Some(OpenScope::new(epoch, now)),
         None => rich(callsite, epoch, values, &Extras::new()),
     }
+}
+
+/// The track of a counter.
+#[derive(Clone, Copy, Debug)]
+pub struct CounterTrack<'a>(Option<TrackRef<'a>>);
+
+/// Returns the track of a counter.
+#[inline(always)]
+pub fn counter_track(track: &impl OnTrack) -> CounterTrack<'_> {
+    CounterTrack(Sealed::track_ref(track))
+}
+
+/// Records the value of a counter on a track, without other options.
+#[inline(never)]
+pub(crate) fn counter_on<V: Values>(
+    callsite: &'static Callsite,
+    epoch: Epoch,
+    value: &V,
+    CounterTrack(track): CounterTrack<'_>,
+) {
+    if let Some(TrackRef::Track(track)) = track {
+        let (hot, uuid) = (this_thread::hot(), Some(track.track_uuid()));
+        if hot::counter_on_track(hot, callsite, epoch, uuid, value).is_some() {
+            return;
+        }
+    }
+    counter_on_slow(callsite, epoch, value, track);
+}
+
+#[cold]
+#[inline(never)]
+fn counter_on_slow<V: Values>(
+    callsite: &'static Callsite,
+    epoch: Epoch,
+    value: &V,
+    track: Option<TrackRef<'_>>,
+) {
+    rich(callsite, epoch, value, &Extras { track, ..Extras::new() });
+}
+
+/// Records an instant on a track, without arguments and other options.
+#[inline(always)]
+pub fn instant_on(callsite: &'static Callsite, epoch: Epoch, track: &impl OnTrack) {
+    match Sealed::track_ref(track) {
+        Some(TrackRef::Track(track)) => instant_on_track(callsite, epoch, track),
+        _ => event_rich(callsite, epoch, &(), &Extras::new().track(track)),
+    }
+}
+
+#[inline(never)]
+fn instant_on_track(callsite: &'static Callsite, epoch: Epoch, track: &Track) {
+    let happens = TrackAction::Instant;
+    match hot::bare_on_track(this_thread::hot(), callsite, epoch, happens, track) {
+        Some(now) => track.open_slices().set_instant_time(epoch, now),
+        None => instant_on_track_slow(callsite, epoch, track),
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn instant_on_track_slow(callsite: &'static Callsite, epoch: Epoch, track: &Track) {
+    rich(callsite, epoch, &(), &Extras::new().own_track(track));
 }
 
 /// Returns the time of this thread's last event.

@@ -76,6 +76,25 @@ impl Raw {
         self.word_of(value, 1);
     }
 
+    /// Copies the first `len` of the bytes: 48 of them in any case, and all if it is more. So up to 48 bytes
+    /// beyond `len` are overwritten.
+    ///
+    /// # Safety
+    /// The bytes up to there must be of this record, or of the overhang.
+    #[inline(always)]
+    pub(crate) unsafe fn copy_of_96(&mut self, bytes: &[u8; 96], len: usize) {
+        debug_assert!(len <= 96);
+        let from = bytes.as_ptr().cast::<Anywhere<[u64; 6]>>();
+        // SAFETY: `bytes` has twice 48. Room by the contract.
+        unsafe {
+            *self.0.cast() = from.read();
+            if len > 48 {
+                *self.0.add(48).cast() = from.add(1).read();
+            }
+            self.0 = self.0.add(len);
+        }
+    }
+
     /// Copies `bytes`.
     #[inline(always)]
     pub(crate) fn copy(&mut self, bytes: &[u8]) {

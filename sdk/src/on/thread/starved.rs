@@ -81,8 +81,8 @@ fn lose_again(hot: &Hot, epoch: u32) -> bool {
     is_lost
 }
 
-/// Counts an event if no chunk is free. The thread is busy, and its lease has the epoch of the session that it
-/// has lost an event of.
+/// Counts an event if no chunk is free. The thread is busy, and its lease has the epoch of the session that
+/// it has lost an event of.
 #[inline(always)]
 fn count() -> bool {
     // By a pointer, since the closure of `LocalKey::with` is compiled as a separate function.

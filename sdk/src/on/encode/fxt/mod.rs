@@ -1,5 +1,6 @@
 //! Events as FXT records.
 
+mod blob_part;
 pub(crate) mod record;
 pub(crate) mod repeat;
 pub(crate) mod scheduling;

@@ -8,6 +8,7 @@ use crate::on::base::platform::process;
 use crate::on::base::this_thread::Hot;
 use crate::on::callsite::{Callsite, Epoch};
 use crate::on::encode::begin::{Begin, Note};
+use crate::on::encode::fxt::blob_part;
 use crate::on::encode::fxt::record::{Record, References, has_own_record, index_only};
 use crate::on::encode::fxt::repeat::{EndStrings, RepeatedRecords};
 use crate::on::encode::fxt::strings::Strings;
@@ -18,6 +19,7 @@ use crate::on::encode::track_event::tracks::{Descriptions, PlainIntervals};
 use crate::on::encode::{FXT_THREAD, MAX_NAME};
 use crate::on::event::owned_arguments::OwnedArguments;
 use crate::on::event::{Action, Event, Moment};
+use crate::site::CallsiteKind;
 
 /// One thread's sequence of FXT records.
 #[derive(Debug)]
@@ -176,6 +178,9 @@ impl Sequence for FxtSequence {
     ) -> Result<u64, NoRoom> {
         if has_own_record(event) {
             return self.put_record(out, event, at, References::Indexed, in_slice);
+        }
+        if matches!(event.callsite.kind(), CallsiteKind::Scope | CallsiteKind::Instant) {
+            blob_part::make(event.callsite);
         }
         self.put_blob(out, |state, out| Packet::self_contained(state, event, at).put(out, event));
         Ok(0)

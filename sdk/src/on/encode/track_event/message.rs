@@ -89,10 +89,18 @@ pub(crate) fn counter_uuid(name: &str) -> TrackUuid {
 
 /// Returns the track of the counter with this name on another track.
 pub(crate) fn counter_uuid_on(track_uuid: TrackUuid, name: &str) -> TrackUuid {
-    // FNV-1a over the name, mixed with the uuid of the track.
-    let hash =
-        name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |h, b| (h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3));
-    uuid::track_uuid(hash ^ track_uuid.0)
+    counter_uuid_of(track_uuid, name_hash(name))
+}
+
+/// Returns the track of the counter whose name has this hash, on another track.
+#[inline]
+pub(crate) fn counter_uuid_of(track_uuid: TrackUuid, name_hash: u64) -> TrackUuid {
+    uuid::track_uuid(name_hash ^ track_uuid.0)
+}
+
+/// Returns the hash of a counter's name: FNV-1a.
+pub(crate) fn name_hash(name: &str) -> u64 {
+    name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |h, b| (h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3))
 }
 
 /// Publishes the constant bytes of the packets of a sequence to the hot path: their prefix, and the whole

@@ -18,6 +18,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicPtr, AtomicU64};
 
+use hairline_formats::proto;
 use hairline_formats::track_event::TrackUuid;
 
 use crate::on::base::platform::process;
@@ -45,6 +46,8 @@ pub struct Track(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     uuid: TrackUuid,
+    /// The varint of the uuid, which always has 8 bytes.
+    varint: u64,
     depth: u32,
     kind: TrackKind,
     open_slices: OpenSlices,
@@ -143,14 +146,22 @@ impl Track {
         self.0.uuid.0
     }
 
+    #[inline]
     pub(crate) fn track_uuid(&self) -> TrackUuid {
         self.0.uuid
+    }
+
+    /// Returns the varint of the uuid.
+    #[inline]
+    pub(crate) fn uuid_varint(&self) -> u64 {
+        self.0.varint
     }
 
     pub(crate) fn kind(&self) -> &TrackKind {
         &self.0.kind
     }
 
+    #[inline]
     pub(crate) fn open_slices(&self) -> &OpenSlices {
         &self.0.open_slices
     }
@@ -172,7 +183,8 @@ impl Track {
     }
 
     fn make(uuid: TrackUuid, depth: u32, kind: TrackKind) -> Self {
-        Self(Arc::new(Inner { uuid, depth, kind, open_slices: OpenSlices::new() }))
+        let varint = proto::varint_of_8(uuid.0);
+        Self(Arc::new(Inner { uuid, varint, depth, kind, open_slices: OpenSlices::new() }))
     }
 
     /// Returns the track with other properties. A track that has clones or children may be in a trace

@@ -2,17 +2,19 @@
 
 use events::last_event;
 
+use crate::on::base::this_thread;
 use crate::on::callsite::{Callsite, Epoch, registry};
 use crate::on::event::Event;
 use crate::on::event::argument::{Argument, Values};
 use crate::on::event::extras::Extras;
 use crate::on::event::on_track::TrackRef;
+use crate::on::event::position::TrackAction;
 use crate::on::event::track::Track;
 use crate::on::thread::cold::TrackEnd;
 use crate::on::thread::end_arguments::EndArguments;
 use crate::on::thread::guards::end_on_track;
 use crate::on::thread::open_scope::OpenScope;
-use crate::on::thread::{cold, events, slow};
+use crate::on::thread::{cold, events, hot, slow};
 
 /// An interval on a [`Track`], from the macro to the drop of this guard, on any thread.
 ///
@@ -112,6 +114,53 @@ fn begin_on(
     let recorded_in = events::rich(callsite, epoch, values, extras).map(OpenScope::epoch);
     let is_known = track.open_slices().push(epoch, recorded_in.map(|_| last_event()));
     (recorded_in, is_known)
+}
+
+/// Begins a slice on a track, without arguments and other options. [`track_end`] ends it.
+#[inline(always)]
+pub fn track_begin_bare(callsite: &'static Callsite, epoch: Epoch, track: &impl AsRef<Track>) {
+    begin_bare(callsite, epoch, track.as_ref());
+}
+
+#[inline(never)]
+fn begin_bare(callsite: &'static Callsite, epoch: Epoch, track: &Track) {
+    match hot::bare_on_track(this_thread::hot(), callsite, epoch, TrackAction::Begin, track) {
+        Some(now) => {
+            track.open_slices().push(epoch, Some(now));
+        }
+        None => begin_bare_slow(callsite, epoch, track),
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn begin_bare_slow(callsite: &'static Callsite, epoch: Epoch, track: &Track) {
+    begin_on(callsite, epoch, track, &(), &Extras::new().own_track(track));
+}
+
+/// Ends the slice that was begun last on a track, without arguments.
+#[inline(always)]
+pub fn track_end_bare(callsite: &'static Callsite, epoch: Option<Epoch>, track: &impl AsRef<Track>) {
+    end_bare(callsite, epoch, track.as_ref());
+}
+
+#[inline(never)]
+fn end_bare(callsite: &'static Callsite, epoch: Option<Epoch>, track: &Track) {
+    let open = track.open_slices();
+    if let Some(epoch) = epoch.or_else(|| open.epoch())
+        && open.pop(epoch)
+    {
+        match hot::bare_on_track(this_thread::hot(), callsite, epoch, TrackAction::End, track) {
+            Some(now) => open.set_last_time(epoch, now),
+            None => end_bare_slow(callsite, epoch, track),
+        }
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn end_bare_slow(callsite: &'static Callsite, epoch: Epoch, track: &Track) {
+    end_on(track, callsite, epoch, None);
 }
 
 /// Begins a slice on a track. [`track_end`] ends it.

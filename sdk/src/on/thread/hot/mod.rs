@@ -50,17 +50,19 @@ mod fxt;
 mod packet;
 mod taken;
 
+use hairline_formats::proto;
 use hairline_formats::track_event::TrackUuid;
 use hairline_shm::Lease;
 
 use crate::on::base::this_thread::AS_INTERVAL;
 pub(crate) use crate::on::base::this_thread::Hot;
 use crate::on::callsite::{Callsite, Epoch};
-use crate::on::encode::cut;
 use crate::on::encode::track_event::message;
+use crate::on::encode::track_event::message::FIELDS_AT;
 use crate::on::event::argument::Values;
 use crate::on::event::flow::Flow;
 use crate::on::event::position::{InFxt, Position, TrackAction};
+use crate::on::event::track::Track;
 use crate::on::thread::hot::facts::EventFacts;
 pub(crate) use crate::on::thread::hot::fxt::END as FXT_END;
 pub(crate) use crate::on::thread::hot::packet::END as TRACK_EVENT_END;
@@ -141,8 +143,9 @@ pub(crate) fn plain_packet(
     packet::plain::<false>(hot, callsite, kind, room, taken)
 }
 
-/// As [`plain_or`], for a callsite whose near "seen" bit is clear: in a session that records places the record
-/// has that of the callsite. Another session, or a callsite that is none of the first, goes on in `far`.
+/// As [`plain_or`], for a callsite whose near "seen" bit is clear: in a session that records places the
+/// record has that of the callsite. Another session, or a callsite that is none of the first, goes on in
+/// `far`.
 #[inline(always)]
 pub(crate) fn plain_unseen<R>(
     hot: &'static Hot,
@@ -360,14 +363,49 @@ pub(crate) fn on_track<V: Values>(
     } else if !is_packet {
         fxt::in_interval(hot, callsite, happens, position, values, taken)
     } else if is_end {
-        packet::end_on_track(hot, position, taken)
+        let varint = proto::varint_of_8(position.uuid.0);
+        packet::end_on_track::<true>(hot, varint, position.after, taken).is_some()
     } else if values.count() == 0 && values.flow().is_none() {
-        packet::plain_on_track(hot, callsite, position, taken)
+        let varint = proto::varint_of_8(position.uuid.0);
+        packet::plain_on_track::<true>(hot, callsite, varint, position.after, taken).is_some()
     } else {
         let kind = CallsiteKind::Instant;
         packet::with_values::<true>(hot, callsite, kind, Some(position), (), values, taken).is_some()
     };
     is_written.then(|| lease.last())
+}
+
+/// As [`on_track`], for an event without arguments on a track that the program made.
+#[inline(always)]
+pub(crate) fn bare_on_track(
+    hot: &Hot,
+    callsite: &'static Callsite,
+    epoch: Epoch,
+    happens: TrackAction,
+    track: &Track,
+) -> Option<u64> {
+    let taken = hot.take(Lease::epoch, epoch)?;
+    // In FXT the track of a thread is never marked like that, nor is any track in a session that records
+    // facts beside each event.
+    let uuid = track.track_uuid();
+    if hot.track_cell(uuid).get() != uuid.0 {
+        return taken.put_back();
+    }
+    let (varint, after) = (track.uuid_varint(), track.open_slices().last_time(epoch));
+    let is_packet = epoch.format() == Format::TrackEvent;
+    if happens == TrackAction::End {
+        if is_packet {
+            packet::end_on_track::<false>(hot, varint, after, taken)
+        } else {
+            blob::end(hot, varint, after, taken)
+        }
+    } else if !is_packet {
+        blob::bare(hot, callsite, varint, after, taken)
+    } else if hot.has_seen::<false>(callsite) {
+        packet::plain_on_track::<false>(hot, callsite, varint, after, taken)
+    } else {
+        taken.put_back()
+    }
 }
 
 /// Writes the value of a counter on another track than that of its callsite or, in FXT, with a unit. `track`
@@ -392,8 +430,8 @@ pub(crate) fn counter_on_track<V: Values>(
         return None;
     }
     let uuid = match track {
-        None => message::counter_uuid(callsite.name()),
-        Some(track) => message::counter_uuid_on(track, cut(callsite.name())),
+        None => TrackUuid(callsite.counter_uuid()),
+        Some(track) => message::counter_uuid_of(track, callsite.counter_hash()),
     };
     let value = packet::value_of(values)?;
     let taken = hot.take(Lease::epoch, epoch)?;
@@ -403,6 +441,39 @@ pub(crate) fn counter_on_track<V: Values>(
     if is_packet {
         packet::counter_on_track(hot, callsite, uuid, value, taken)
     } else {
-        blob::counter(hot, uuid, value, taken)
+        let ([low, high], _) = packet::counter_message(callsite, uuid);
+        blob::counter(
+            hot,
+            [low >> (8 * FIELDS_AT) | high << (64 - 8 * FIELDS_AT), high >> (8 * FIELDS_AT)],
+            value,
+            taken,
+        )
     }
+}
+
+/// As [`counter_on_track`], for a counter of the process with a unit, in FXT.
+#[inline(always)]
+pub(crate) fn counter_with_unit<V: Values>(
+    hot: &Hot,
+    callsite: &'static Callsite,
+    epoch: Epoch,
+    values: &V,
+) -> Option<u64> {
+    let is_plain = || callsite.site().counter.is_plain();
+    if V::COLD_ONLY || epoch.format() == Format::TrackEvent || !callsite.has_constants() || is_plain() {
+        return None;
+    }
+    let value = packet::value_of(values)?;
+    let taken = hot.take(Lease::epoch, epoch)?;
+    let uuid = callsite.counter_uuid();
+    if hot.track_cell(TrackUuid(uuid)).get() != uuid {
+        return taken.put_back();
+    }
+    let [low, high] = callsite.message_words();
+    blob::counter(
+        hot,
+        [low >> (8 * FIELDS_AT) | high << (64 - 8 * FIELDS_AT), high >> (8 * FIELDS_AT)],
+        value,
+        taken,
+    )
 }

@@ -189,24 +189,37 @@ const TRACK_TAG: u64 =
 
 /// Writes the end of a slice on a track.
 #[inline(always)]
-pub(crate) fn end_on_track(hot: &Hot, position: Position, taken: Taken) -> bool {
-    on_track(hot, ([END_MESSAGE, 0], END_MESSAGE_LEN), position, taken)
+pub(crate) fn end_on_track<const WARM: bool>(
+    hot: &Hot,
+    uuid_varint: u64,
+    after: u64,
+    taken: Taken,
+) -> Option<u64> {
+    on_track::<WARM>(hot, ([END_MESSAGE, 0], END_MESSAGE_LEN), uuid_varint, after, taken)
 }
 
 /// Writes the begin of a slice or an instant on a track, without arguments.
 #[inline(always)]
-pub(crate) fn plain_on_track(
+pub(crate) fn plain_on_track<const WARM: bool>(
     hot: &Hot,
     callsite: &'static Callsite,
-    position: Position,
+    uuid_varint: u64,
+    after: u64,
     taken: Taken,
-) -> bool {
-    on_track(hot, callsite.message(), position, taken)
+) -> Option<u64> {
+    on_track::<WARM>(hot, callsite.message(), uuid_varint, after, taken)
 }
 
-/// Writes an event on a track that has only this constant message, of which so many bytes are used.
+/// Writes an event that has only this constant message, of which so many bytes are used, on the track whose
+/// uuid has this varint. Its time must exceed `after`. Returns the time, `None` if nothing was written.
 #[inline(always)]
-fn on_track(hot: &Hot, message: ([u64; 2], usize), position: Position, taken: Taken) -> bool {
+fn on_track<const WARM: bool>(
+    hot: &Hot,
+    message: ([u64; 2], usize),
+    uuid_varint: u64,
+    after: u64,
+    taken: Taken,
+) -> Option<u64> {
     let ([fields, more], own_len) = message;
     let message_len = own_len + TRACK;
     let len = hot.packet_base.get() + message_len as u32;
@@ -214,19 +227,20 @@ fn on_track(hot: &Hot, message: ([u64; 2], usize), position: Position, taken: Ta
     if room < 0 {
         return taken.put_back();
     }
-    let Some((now, delta)) = hot.tick::<true>(&taken) else { return taken.put_back() };
-    if now <= position.after {
+    let Some((now, delta)) = hot.tick::<WARM>(&taken) else { return taken.put_back() };
+    if now <= after {
         return taken.put_back();
     }
     // SAFETY: room for `len` bytes.
     let mut raw = unsafe { taken.raw(taken.last_commit()) };
     raw.word_of(hot.prefix.get() + ((message_len as u64) << 8), hot.prefix_len.get());
     raw.two_words_of([fields + ((TRACK as u64) << (8 * LENGTH_AT)), more], own_len);
-    put_track(&mut raw, position.uuid);
+    raw.word_of(TRACK_TAG, 1);
+    raw.word_of(uuid_varint, 8);
     raw.word_of(time(delta), TIME_LEN);
     let commit = taken.last_commit();
     taken.commit(commit, now, len, room);
-    true
+    Some(now)
 }
 
 #[inline(always)]
@@ -319,15 +333,18 @@ pub(crate) fn counter_on_track(
     value: CounterValue,
     taken: Taken,
 ) -> Option<u64> {
+    put_counter::<true>(hot, || counter_message(callsite, uuid), value, taken)
+}
+
+/// Returns the message of a counter with the uuid of another track.
+#[inline(always)]
+pub(crate) fn counter_message(callsite: &'static Callsite, uuid: TrackUuid) -> ([u64; 2], usize) {
     // The track is the last field: its tag, and the 8 bytes of its uuid.
     const UUID_AT: usize = FIELDS_AT + 2 + 1;
     let uuid = proto::varint_of_8(uuid.0);
-    let message = || {
-        let ([fields, _], len) = callsite.message();
-        debug_assert_eq!(len, UUID_AT + 8);
-        ([fields & !(0xff << (8 * UUID_AT)) | uuid << (8 * UUID_AT), uuid >> 8], len)
-    };
-    put_counter::<true>(hot, message, value, taken)
+    let ([fields, _], len) = callsite.message();
+    debug_assert_eq!(len, UUID_AT + 8);
+    ([fields & !(0xff << (8 * UUID_AT)) | uuid << (8 * UUID_AT), uuid >> 8], len)
 }
 
 /// Returns the value of a counter, `None` if it is no number.
