@@ -205,6 +205,15 @@ macro_rules! __hairline_end_with {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __hairline_async_with {
+    ($category:expr, $name:expr, [], [], [], [] $(, slow $slow:expr)?) => {{
+        $crate::__hairline_statics!(Scope, $category, $name, [] $(, slow $slow)?);
+        match __HAIRLINE_CALLSITE.registered_epoch() {
+            ::core::option::Option::None => $crate::__private::AsyncScope::none(&__HAIRLINE_CALLSITE),
+            ::core::option::Option::Some(epoch) => {
+                $crate::__private::AsyncScope::begin_bare(&__HAIRLINE_CALLSITE, epoch)
+            }
+        }
+    }};
     ($category:expr, $name:expr, $keys:tt, [$(($value:expr))*], [$($options:tt)*], [$(($track:expr))?]
      $(, slow $slow:expr)?) => {
         $crate::__hairline_record!(

@@ -5,13 +5,14 @@ use std::sync::Arc;
 use hairline_formats::Value;
 use hairline_formats::track_event::TrackUuid;
 
+use crate::on::base::platform::process;
 use crate::on::base::this_thread;
 use crate::on::callsite::{Callsite, Epoch};
 use crate::on::event::argument::{Argument, Values};
 use crate::on::event::extras::Extras;
 use crate::on::event::interval::{Interval, Lane, Lasting, Owner};
 use crate::on::event::on_track::{Sealed, TrackRef};
-use crate::on::event::position::{Position, TrackAction};
+use crate::on::event::position::{InFxt, Position, TrackAction};
 use crate::on::event::{Event, track};
 use crate::on::thread::cold::TrackEnd;
 use crate::on::thread::end_arguments::EndArguments;
@@ -64,6 +65,30 @@ impl AsyncScope {
         scope
     }
 
+    /// Begins an interval without arguments and options.
+    #[doc(hidden)]
+    #[inline] // as `begin`
+    pub fn begin_bare(callsite: &'static Callsite, epoch: Epoch) -> Self {
+        let mut scope = Self::none(callsite);
+        scope.begin_bare_now(epoch);
+        scope
+    }
+
+    #[inline(never)]
+    fn begin_bare_now(&mut self, epoch: Epoch) {
+        let interval = &mut self.interval;
+        interval.epoch = Some(epoch);
+        interval.is_lane_shared = true;
+        interval.lane = lanes::take(process::track_uuid(), interval.callsite);
+        let Lane { uuid, used_until } = interval.lane;
+        let position = Position { uuid, after: used_until, in_fxt: InFxt::Interval };
+        let (hot, callsite) = (this_thread::hot(), interval.callsite);
+        match hot::on_track(hot, callsite, epoch, TrackAction::Begin, position, &()) {
+            Some(time) => (interval.recorded_in, interval.begun_at) = (Some(epoch), time),
+            None => self.begin_cold(epoch, &[], &Extras::new(), None),
+        }
+    }
+
     #[inline(never)]
     fn begin_now(&mut self, epoch: Epoch, values: &impl Values, extras: &Extras<'_>) {
         self.place_now(epoch, extras);
@@ -103,6 +128,7 @@ impl AsyncScope {
         scope
     }
 
+    #[inline(never)]
     fn begin_cold(&mut self, epoch: Epoch, values: &[Value<'_>], extras: &Extras<'_>, past: Option<u64>) {
         let (track, after) = (Some(TrackRef::Async(&self.interval)), self.interval.lane.used_until);
         let event = Event { track, after, past, ..Event::new(self.interval.callsite, values, extras) };
