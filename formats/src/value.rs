@@ -158,6 +158,17 @@ impl Value<'_> {
 }
 
 impl Value<'_> {
+    /// Returns the number of bytes of a text or a blob; `None` for other values.
+    #[inline(always)]
+    #[must_use]
+    pub fn text_len(&self) -> Option<usize> {
+        match self {
+            Value::Str(text) | Value::Interned { text, .. } => Some(text.len()),
+            Value::Blob(bytes) => Some(bytes.len()),
+            _ => None,
+        }
+    }
+
     /// Whether the value is nested more than 32 levels deep. Writers cut off deeper levels.
     #[must_use]
     pub fn is_too_deep(&self) -> bool {

@@ -121,6 +121,79 @@ pub fn put_argument(out: &mut impl PutWords, name: StringRef<'_>, value: &Value<
     }
 }
 
+/// The name of an argument by its index, as the argument's header has it: a program composes it once.
+///
+/// ```
+/// use hairline_formats::Value;
+/// use hairline_formats::fxt::{IndexedName, StringRef, put_argument};
+///
+/// let (mut one, mut other) = (Vec::new(), Vec::new());
+/// for value in [Value::I64(-1), Value::U64(1 << 32), Value::Str("text"), Value::Str("")] {
+///     IndexedName::new(7).put(&mut one, &value);
+///     put_argument(&mut other, StringRef::Index(7), &value);
+/// }
+/// assert_eq!(one, other);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IndexedName(u32);
+
+impl IndexedName {
+    /// Returns the name with this index, at most [`MAX_STRING_INDEX`].
+    #[must_use]
+    pub const fn new(index: u16) -> Self {
+        Self(argument::NAME.set(string_ref::INDEX.set(index as u64)) as u32)
+    }
+
+    /// Returns the name as a number, for [`from_bits`](Self::from_bits).
+    #[must_use]
+    pub const fn bits(self) -> u32 {
+        self.0
+    }
+
+    /// Returns the name that had these [`bits`](Self::bits).
+    #[must_use]
+    pub const fn from_bits(bits: u32) -> Self {
+        Self(bits)
+    }
+
+    /// Writes an argument with this name. A text or a blob has at most [`MAX_STRING`] bytes. A null, a dict
+    /// and an array are omitted.
+    #[inline(always)]
+    pub fn put(self, out: &mut impl PutWords, value: &Value<'_>) {
+        let name = u64::from(self.0);
+        let header = |kind: ArgumentType, words: usize| {
+            argument::TYPE.set(kind as u64) + argument::SIZE.set(words as u64) + name
+        };
+        match *value {
+            Value::Null | Value::Dict(_) | Value::Array(_) => {}
+            Value::Str(text) if !text.is_empty() => {
+                debug_assert!(text.len() <= MAX_STRING, "a text to be cut");
+                let length = text.len() as u64 + string_ref::INLINE.set(1);
+                // The size is at most 4001, within its field.
+                let size = argument::SIZE.set(1) + (((text.len() as u64 + 7) & !7) << 1);
+                let kind = argument::TYPE.set(ArgumentType::String as u64);
+                out.word((length << 32) + name + size + kind);
+                out.stream(text.as_bytes());
+            }
+            Value::I64(v) if i32::try_from(v).is_ok() => {
+                out.word(header(ArgumentType::I32, 1) + argument::INTEGER.set(v.cast_unsigned()));
+            }
+            Value::U64(v) if u32::try_from(v).is_ok() => {
+                out.word(header(ArgumentType::U32, 1) + argument::INTEGER.set(v));
+            }
+            _ => {
+                let (kind, bits, tail) = shape(value);
+                out.word(header(kind, total(StringRef::Empty, tail)) + bits);
+                match tail {
+                    Tail::None => {}
+                    Tail::Word(word) => out.word(word),
+                    Tail::Stream(bytes) => out.stream(bytes),
+                }
+            }
+        }
+    }
+}
+
 /// Writes an argument whose name is in it. The name has 1 to [`MAX_STRING`] bytes. The value is a number, a
 /// boolean or a pointer.
 ///

@@ -43,7 +43,9 @@ mod refs;
 mod scheduling;
 mod tables;
 
-pub use argument::{ArgumentSlice, ArgumentValue, Arguments, argument_words, put_argument, put_number};
+pub use argument::{
+    ArgumentSlice, ArgumentValue, Arguments, IndexedName, argument_words, put_argument, put_number,
+};
 pub use blob::{blob, blob_header};
 pub use carry::{Carry, Patch};
 pub use event::{Event, EventRecord, event, event_header, event_record, event_words};

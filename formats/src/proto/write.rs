@@ -41,6 +41,12 @@ pub trait PutBytes {
     fn fixed64(&mut self, value: u64) {
         self.bytes(&value.to_le_bytes());
     }
+
+    /// Appends the lowest `len` bytes of a word, at most 8, little-endian.
+    #[inline]
+    fn word(&mut self, word: u64, len: usize) {
+        self.bytes(&word.to_le_bytes()[..len.min(8)]);
+    }
 }
 
 /// An output of messages whose length is known only after their content.

@@ -122,6 +122,120 @@ pub fn put_number(out: &mut impl PutBytes, name: &str, value: &Value<'_>) {
     put_value(out, value);
 }
 
+/// The constant part of the annotations with one interned name, `22 LEN 08 <name iid>`: a program composes it
+/// once for each name.
+///
+/// ```
+/// use hairline_formats::Value;
+/// use hairline_formats::track_event::{AnnotationHead, put_annotation};
+///
+/// let (mut short, mut any) = (Vec::new(), Vec::new()); // the bytes of a `TrackEvent`
+/// AnnotationHead::new(300).unwrap().put(&mut short, &Value::Str("text"));
+/// put_annotation(&mut any, 300, &Value::Str("text"));
+/// assert_eq!(short, any);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+// Its bytes, with the LEN of an annotation without a value. The last byte is their number.
+pub struct AnnotationHead(u64);
+
+impl AnnotationHead {
+    /// The most bytes of a head.
+    const LONGEST: usize = TAG + 1 + TAG + 4;
+
+    /// Returns the head of annotations with this name; `None` if the id is not below 2^28.
+    #[must_use]
+    pub const fn new(name_iid: u64) -> Option<Self> {
+        if name_iid >> 28 != 0 {
+            return None;
+        }
+        let len = varint_len(name_iid);
+        let (mut bytes, mut at) = (0, 0);
+        while at < len {
+            let more = if at + 1 < len { 0x80 } else { 0 };
+            bytes |= (name_iid >> (7 * at) & 0x7f | more) << (8 * at);
+            at += 1;
+        }
+        let fields = ANNOTATION as u64 | ((TAG + len) as u64) << 8 | (NAME_IID as u64) << 16 | bytes << 24;
+        Some(Self(fields | ((TAG + 1 + TAG + len) as u64) << 56))
+    }
+
+    /// Returns the head as a number, for [`from_bits`](Self::from_bits).
+    #[must_use]
+    pub const fn bits(self) -> u64 {
+        self.0
+    }
+
+    /// Returns the head that had these [`bits`](Self::bits).
+    #[must_use]
+    pub const fn from_bits(bits: u64) -> Self {
+        Self(bits)
+    }
+
+    /// Returns the most bytes of an annotation with this value, of any name. A text or a blob that is longer
+    /// than 2^14 bytes may take 4 more.
+    #[inline(always)]
+    #[must_use]
+    pub fn most(value: &Value<'_>) -> usize {
+        const TEXT: usize = AnnotationHead::LONGEST + 1 + TAG + 2; // both lengths with two bytes
+        match *value {
+            Value::Null | Value::Dict(_) | Value::Array(_) => 0,
+            Value::Str(text) => TEXT + text.len(),
+            Value::Blob(bytes) => TEXT + 2 * bytes.len(),
+            Value::Bool(_) => Self::LONGEST + TAG + 1,
+            Value::F64(_) => Self::LONGEST + TAG + 8,
+            _ => Self::LONGEST + TAG_OF_TWO + proto::MAX_VARINT,
+        }
+    }
+
+    /// Writes an annotation with this name, of less than 128 bytes. A null, a dict and an array are omitted.
+    #[inline(always)]
+    pub fn put(self, out: &mut impl PutBytes, value: &Value<'_>) {
+        match *value {
+            Value::Null | Value::Dict(_) | Value::Array(_) => {}
+            Value::Bool(v) => {
+                self.put_head(out, TAG + 1);
+                out.bytes(&[BOOL, u8::from(v)]);
+            }
+            Value::I64(v) => self.put_integer(out, INT, v.cast_unsigned()),
+            Value::U64(v) | Value::Koid(v) => self.put_integer(out, UINT, v),
+            Value::Pointer(v) => self.put_integer(out, POINTER, v),
+            Value::Str(text) => {
+                self.put_head(out, TAG + 1 + text.len());
+                out.word(u64::from(STRING) | (text.len() as u64) << 8, TAG + 1);
+                out.bytes(text.as_bytes());
+            }
+            Value::F64(_) | Value::Interned { .. } | Value::Blob(_) => {
+                self.put_head(out, value_len(value));
+                put_value(out, value);
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn put_head(self, out: &mut impl PutBytes, value_len: usize) {
+        debug_assert!((self.0 >> 8 & 0xff) as usize + value_len < 0x80, "a length of one byte");
+        out.word(self.0 + ((value_len as u64) << 8), (self.0 >> 56) as usize);
+    }
+
+    /// Nearly all integers have one or two bytes.
+    #[inline(always)]
+    fn put_integer(self, out: &mut impl PutBytes, tag: u8, value: u64) {
+        if value < 0x80 {
+            self.put_head(out, TAG + 1);
+            out.bytes(&[tag]);
+            out.word(value, 1);
+        } else if value < 1 << 14 {
+            self.put_head(out, TAG + 2);
+            out.bytes(&[tag]);
+            out.word((value + (value & !0x7f)) | 0x80, 2);
+        } else {
+            self.put_head(out, TAG + varint_len(value));
+            out.bytes(&[tag]);
+            out.varint(value);
+        }
+    }
+}
+
 /// Writes the value's field.
 #[inline(always)]
 fn put_value(out: &mut impl PutBytes, value: &Value<'_>) {

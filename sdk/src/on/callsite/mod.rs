@@ -24,6 +24,8 @@ mod word;
 
 use crate::site::{CallsiteKind, Site};
 use crate::vocabulary::Level;
+use hairline_formats::fxt::IndexedName;
+use hairline_formats::track_event::AnnotationHead;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 use crate::on::base::few::Few;
@@ -59,6 +61,10 @@ const NO_ID: u32 = u32::MAX;
 pub struct Key {
     name: &'static str,
     id: AtomicU32,
+    /// The bits of its [`IndexedName`].
+    indexed: AtomicU32,
+    /// The bits of its [`AnnotationHead`].
+    head: AtomicU64,
 }
 
 impl Key {
@@ -70,7 +76,7 @@ impl Key {
             [b'r', b'#', _, ..] => name.split_at(2).1,
             _ => name,
         };
-        Self { name, id: AtomicU32::new(0) }
+        Self { name, id: AtomicU32::new(0), indexed: AtomicU32::new(0), head: AtomicU64::new(0) }
     }
 
     pub(crate) fn name(&self) -> &'static str {
@@ -81,6 +87,19 @@ impl Key {
     #[inline(always)]
     pub(crate) fn id(&self) -> StringId {
         StringId(self.id.load(Ordering::Relaxed)) // ordered by the callsite's word
+    }
+
+    /// Returns the name of its FXT arguments, if the hot path can write the callsite's events.
+    #[inline(always)]
+    pub(crate) fn indexed(&self) -> IndexedName {
+        IndexedName::from_bits(self.indexed.load(Ordering::Relaxed))
+    }
+
+    /// Returns the constant part of its TrackEvent annotations, if the hot path can write the callsite's
+    /// events.
+    #[inline(always)]
+    pub(crate) fn head(&self) -> AnnotationHead {
+        AnnotationHead::from_bits(self.head.load(Ordering::Relaxed))
     }
 }
 
@@ -465,6 +484,9 @@ impl Callsite {
     pub(crate) fn set_constants(&self, serial: u32, constants: &mut Constants) {
         for (key, id) in self.keys.iter().zip(&constants.keys) {
             key.id.store(id.0, Ordering::Relaxed);
+            key.indexed.store(IndexedName::new(id.index().unwrap_or(0)).bits(), Ordering::Relaxed);
+            let head = AnnotationHead::new(id.iid()).map_or(0, AnnotationHead::bits);
+            key.head.store(head, Ordering::Relaxed);
         }
         self.serial.store(serial, Ordering::Relaxed);
         self.category_id.store(constants.category.0, Ordering::Relaxed);

@@ -144,24 +144,61 @@ pub(crate) fn begin_rich(
     recorded.filter(|_| extras.track.is_none()).map(|begun| slow::if_timed(callsite, begun))
 }
 
+/// Begins a scope with arguments. Returns the begin if it was recorded.
 #[inline(never)]
-pub(crate) fn begin_with<V: Values>(
+pub(crate) fn begin_with<V: Values>(callsite: &'static Callsite, values: &V) -> Option<OpenScope> {
+    let (fxt, packet) = (begin_with_in_fxt::<V>, begin_with_in_packet::<V>);
+    hot::with_short_values(this_thread::hot(), callsite, values, fxt, packet, begin_with_slow::<V>)
+}
+
+#[inline(never)]
+fn begin_with_in_fxt<V: Values>(
+    hot: &'static Hot,
+    callsite: &'static Callsite,
+    values: &V,
+    epoch: Epoch,
+    taken: Taken,
+) -> Option<OpenScope> {
+    match hot::short_values_in_fxt(hot, callsite, CallsiteKind::Scope, values, taken) {
+        Some(now) => Some(OpenScope::new(epoch, now)),
+        None => begin_with_slow(callsite, values),
+    }
+}
+
+#[inline(never)]
+fn begin_with_in_packet<V: Values>(
+    hot: &'static Hot,
+    callsite: &'static Callsite,
+    values: &V,
+    epoch: Epoch,
+    taken: Taken,
+) -> Option<OpenScope> {
+    match hot::short_values_in_packet(hot, callsite, CallsiteKind::Scope, values, taken) {
+        Some(now) => Some(OpenScope::new(epoch, now)),
+        None => begin_with_slow(callsite, values),
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn begin_with_slow<V: Values>(callsite: &'static Callsite, values: &V) -> Option<OpenScope> {
+    let begun = with_values_slow(callsite, callsite.epoch()?, CallsiteKind::Scope, values);
+    if_scope(callsite, begun).map(|begun| slow::if_timed(callsite, begun))
+}
+
+/// Begins a scope with nested arguments. Returns the begin if it was recorded.
+#[inline(never)]
+pub(crate) fn begin_with_nested<V: Values>(
     callsite: &'static Callsite,
     epoch: Epoch,
     values: &V,
 ) -> Option<OpenScope> {
-    if V::COLD_ONLY
-        && let Some(now) = hot::composed::event(callsite, epoch, values, None)
-    {
-        let begun = if_scope(callsite, Some(OpenScope::new(epoch, now)))?;
-        return Some(slow::if_timed(callsite, begun));
-    }
-    match hot::with_values::<false, _>(this_thread::hot(), callsite, epoch, CallsiteKind::Scope, values) {
-        Some(now) => Some(OpenScope::new(epoch, now)),
-        None => {
-            let begun = with_values_slow(callsite, epoch, CallsiteKind::Scope, values);
-            if_scope(callsite, begun).map(|begun| slow::if_timed(callsite, begun))
+    match hot::composed::event(callsite, epoch, values, None) {
+        Some(now) => {
+            let begun = if_scope(callsite, Some(OpenScope::new(epoch, now)))?;
+            Some(slow::if_timed(callsite, begun))
         }
+        None => begin_with_slow(callsite, values),
     }
 }
 
@@ -328,29 +365,104 @@ fn instant_with_facts(hot: &Hot, callsite: &'static Callsite) -> bool {
 }
 
 /// Records an instant with arguments.
-#[inline(never)]
+#[inline(always)]
 pub(crate) fn instant_with<V: Values>(callsite: &'static Callsite, epoch: Epoch, values: &V) {
-    let kind = CallsiteKind::Instant;
-    if V::COLD_ONLY && hot::composed::event(callsite, epoch, values, None).is_some() {
-        return;
-    }
-    if hot::with_values::<false, _>(this_thread::hot(), callsite, epoch, kind, values).is_none() {
-        with_values_slow(callsite, epoch, kind, values);
+    if V::COLD_ONLY {
+        instant_with_nested(callsite, epoch, values);
+    } else {
+        instant_with_plain(callsite, values);
     }
 }
 
-/// Records the value of a counter.
 #[inline(never)]
-pub(crate) fn counter<V: Values>(callsite: &'static Callsite, epoch: Epoch, value: &V) {
-    let kind = CallsiteKind::Counter;
-    if hot::with_values::<false, _>(this_thread::hot(), callsite, epoch, kind, value).is_none() {
-        counter_slow(callsite, epoch, value);
+fn instant_with_plain<V: Values>(callsite: &'static Callsite, values: &V) {
+    let (fxt, packet) = (instant_with_in_fxt::<V>, instant_with_in_packet::<V>);
+    hot::with_short_values(this_thread::hot(), callsite, values, fxt, packet, instant_with_slow::<V>);
+}
+
+#[inline(never)]
+fn instant_with_in_fxt<V: Values>(
+    hot: &'static Hot,
+    callsite: &'static Callsite,
+    values: &V,
+    _epoch: Epoch,
+    taken: Taken,
+) {
+    if hot::short_values_in_fxt(hot, callsite, CallsiteKind::Instant, values, taken).is_none() {
+        instant_with_slow(callsite, values);
+    }
+}
+
+#[inline(never)]
+fn instant_with_in_packet<V: Values>(
+    hot: &'static Hot,
+    callsite: &'static Callsite,
+    values: &V,
+    _epoch: Epoch,
+    taken: Taken,
+) {
+    if hot::short_values_in_packet(hot, callsite, CallsiteKind::Instant, values, taken).is_none() {
+        instant_with_slow(callsite, values);
     }
 }
 
 #[cold]
 #[inline(never)]
-fn counter_slow<V: Values>(callsite: &'static Callsite, epoch: Epoch, value: &V) {
+fn instant_with_slow<V: Values>(callsite: &'static Callsite, values: &V) {
+    if let Some(epoch) = callsite.epoch() {
+        with_values_slow(callsite, epoch, CallsiteKind::Instant, values);
+    }
+}
+
+#[inline(never)]
+fn instant_with_nested<V: Values>(callsite: &'static Callsite, epoch: Epoch, values: &V) {
+    if hot::composed::event(callsite, epoch, values, None).is_none() {
+        instant_with_slow(callsite, values);
+    }
+}
+
+/// Records the value of a counter.
+#[inline(always)]
+pub(crate) fn counter<V: Values>(callsite: &'static Callsite, _epoch: Epoch, value: &V) {
+    counter_of(callsite, value);
+}
+
+#[inline(never)]
+fn counter_of<V: Values>(callsite: &'static Callsite, value: &V) {
+    let (fxt, packet) = (counter_in_fxt::<V>, counter_in_packet::<V>);
+    hot::with_short_values(this_thread::hot(), callsite, value, fxt, packet, counter_slow::<V>);
+}
+
+#[inline(never)]
+fn counter_in_fxt<V: Values>(
+    hot: &'static Hot,
+    callsite: &'static Callsite,
+    value: &V,
+    _epoch: Epoch,
+    taken: Taken,
+) {
+    if hot::short_values_in_fxt(hot, callsite, CallsiteKind::Counter, value, taken).is_none() {
+        counter_slow(callsite, value);
+    }
+}
+
+#[inline(never)]
+fn counter_in_packet<V: Values>(
+    hot: &'static Hot,
+    callsite: &'static Callsite,
+    value: &V,
+    _epoch: Epoch,
+    taken: Taken,
+) {
+    if hot::short_values_in_packet(hot, callsite, CallsiteKind::Counter, value, taken).is_none() {
+        counter_slow(callsite, value);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn counter_slow<V: Values>(callsite: &'static Callsite, value: &V) {
+    let Some(epoch) = callsite.epoch() else { return };
     if hot::counter_with_unit(this_thread::hot(), callsite, epoch, value).is_none() {
         with_values_slow(callsite, epoch, CallsiteKind::Counter, value);
     }
@@ -362,8 +474,7 @@ fn is_lost_again(callsite: &'static Callsite) -> bool {
     starved::is_lost_again(callsite)
 }
 
-#[cold]
-#[inline(never)]
+#[inline(always)]
 fn with_values_slow<V: Values>(
     callsite: &'static Callsite,
     epoch: Epoch,

@@ -15,6 +15,32 @@ struct Anywhere<T>(T);
 /// A write position.
 pub(crate) struct Raw(*mut u8);
 
+/// Returns the pointer. The compiler keeps it in a register, and does not know where it comes from. Otherwise
+/// it computes the place again at each use, from parts that take more registers; and it keeps in registers
+/// what it loaded through an earlier copy of the pointer.
+#[inline(always)]
+pub(crate) fn settled<T>(pointer: *mut T) -> *mut T {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    {
+        let mut pointer = pointer;
+        #[allow(clippy::pointers_in_nomem_asm_block)] // it accesses nothing
+        // SAFETY: no instruction; the result is the same pointer.
+        unsafe {
+            std::arch::asm!("/* {0} */", inout(reg) pointer, options(pure, nomem, nostack, preserves_flags));
+        }
+        pointer
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    pointer
+}
+
+/// As [`settled`], for a reference.
+#[inline(always)]
+pub(crate) fn settled_ref<T>(reference: &T) -> &T {
+    // SAFETY: the same pointer.
+    unsafe { &*settled(std::ptr::from_ref(reference).cast_mut()) }
+}
+
 impl Raw {
     /// Starts writing at `at`.
     ///
@@ -63,17 +89,9 @@ impl Raw {
             let (bytes, len) = varint28(value as u32);
             self.word_of(u64::from(bytes), len);
         } else {
-            self.long_varint(value);
+            // SAFETY: room by the contract of `at`.
+            *self = unsafe { long_varint(self.0, value) };
         }
-    }
-
-    #[inline(never)]
-    fn long_varint(&mut self, mut value: u64) {
-        while value >= 0x80 {
-            self.word_of(value & 0x7f | 0x80, 1);
-            value >>= 7;
-        }
-        self.word_of(value, 1);
     }
 
     /// Copies the first `len` of the bytes: 48 of them in any case, and all if it is more. So up to 48 bytes
@@ -179,6 +197,11 @@ impl proto::PutBytes for Short<'_> {
     fn fixed64(&mut self, value: u64) {
         self.0.word_of(value, 8);
     }
+
+    #[inline(always)]
+    fn word(&mut self, word: u64, len: usize) {
+        self.0.word_of(word, len);
+    }
 }
 
 /// Messages whose content has less than 128 bytes.
@@ -192,6 +215,108 @@ impl proto::PutMessages for Short<'_> {
         write(self);
         // SAFETY: the length's byte follows the tag.
         unsafe { Raw::set_length(content, 1, self.0.distance(content)) };
+    }
+}
+
+/// The same position. Nothing that is written through it makes a call: a function of the hot path would save
+/// registers for that.
+pub(crate) struct Leaf<'r>(pub(crate) &'r mut Raw);
+
+impl Leaf<'_> {
+    /// The most bytes that are copied at once.
+    pub(crate) const LONGEST: usize = 128;
+
+    /// Copies `bytes`. The usual lengths are two stores that overlap.
+    #[inline(always)]
+    fn copy(&mut self, bytes: &[u8]) {
+        #[inline(always)]
+        unsafe fn one<T>(from: *const u8, to: *mut u8, at: usize) {
+            // SAFETY: by the contract of `at` there is room at `to`. The loads stay inside `bytes`.
+            unsafe {
+                let value = from.add(at).cast::<Anywhere<T>>().read();
+                to.add(at).cast::<Anywhere<T>>().write(value);
+            }
+        }
+        #[inline(always)]
+        unsafe fn ends<T>(from: *const u8, to: *mut u8, len: usize) {
+            // SAFETY: as above; there are at least as many bytes as `T` has.
+            unsafe {
+                one::<T>(from, to, 0);
+                one::<T>(from, to, len - size_of::<T>());
+            }
+        }
+        let (from, to, len) = (bytes.as_ptr(), self.0.0, bytes.len());
+        debug_assert!(len <= Self::LONGEST);
+        // SAFETY: room for `len` bytes by the contract of `at`, and no store exceeds them.
+        unsafe {
+            if matches!(len, 8..=16) {
+                ends::<u64>(from, to, len);
+            } else if len > 16 {
+                if len <= 32 {
+                    ends::<[u64; 2]>(from, to, len);
+                } else if len <= 64 {
+                    ends::<[u64; 4]>(from, to, len);
+                } else {
+                    ends::<[u64; 8]>(from, to, len);
+                }
+            } else if len >= 4 {
+                ends::<u32>(from, to, len);
+            } else if len >= 2 {
+                ends::<u16>(from, to, len);
+            } else if len == 1 {
+                one::<u8>(from, to, 0);
+            }
+            self.0.0 = to.add(len);
+        }
+    }
+}
+
+impl proto::PutBytes for Leaf<'_> {
+    #[inline(always)]
+    fn bytes(&mut self, bytes: &[u8]) {
+        self.copy(bytes);
+    }
+
+    #[inline(always)]
+    fn varint(&mut self, value: u64) {
+        let mut rest = value;
+        while rest >= 0x80 {
+            self.0.word_of(rest | 0x80, 1);
+            rest >>= 7;
+        }
+        self.0.word_of(rest, 1);
+    }
+
+    #[inline(always)]
+    fn fixed64(&mut self, value: u64) {
+        self.0.word_of(value, 8);
+    }
+
+    #[inline(always)]
+    fn word(&mut self, word: u64, len: usize) {
+        self.0.word_of(word, len);
+    }
+}
+
+impl fxt::PutWords for Leaf<'_> {
+    #[inline(always)]
+    fn word(&mut self, w: u64) {
+        self.0.word_of(w, 8);
+    }
+
+    #[inline(always)]
+    fn stream(&mut self, bytes: &[u8]) {
+        let padded = (bytes.len() + 7) & !7; // fewer instructions than `next_multiple_of`
+        if padded == 0 {
+            return;
+        }
+        // SAFETY: room for `padded` bytes by the contract of `at`.
+        unsafe {
+            *self.0.0.add(padded - 8).cast() = Anywhere(0_u64);
+            let end = self.0.0.add(padded);
+            self.copy(bytes);
+            self.0.0 = end;
+        }
     }
 }
 
@@ -221,6 +346,22 @@ impl Raw {
             self.0 = self.0.add(padded);
         }
     }
+}
+
+/// Writes a varint at `at`, and returns the place after it. By value: a position that is passed by reference
+/// would be in memory from its first store on.
+///
+/// # Safety
+/// Room for the varint and the overhang.
+#[inline(never)]
+unsafe fn long_varint(at: *mut u8, mut value: u64) -> Raw {
+    let mut raw = Raw(at);
+    while value >= 0x80 {
+        raw.word_of(value & 0x7f | 0x80, 1);
+        value >>= 7;
+    }
+    raw.word_of(value, 1);
+    raw
 }
 
 /// Returns the varint of a value below 2^28, in the low bytes, and its length.
@@ -277,6 +418,11 @@ impl proto::PutBytes for Raw {
     fn fixed64(&mut self, value: u64) {
         self.word_of(value, 8);
     }
+
+    #[inline(always)]
+    fn word(&mut self, word: u64, len: usize) {
+        self.word_of(word, len);
+    }
 }
 
 #[cfg(test)]
@@ -305,6 +451,31 @@ mod tests {
             let value = groups.fold(0, |value, (at, byte)| value | usize::from(byte & 0x7f) << (7 * at));
             assert_eq!((value, room[2] & 0x80, room[0], room[3]), (len, 0, 0xaa, 0xaa), "{len:#x}");
             assert!(bytes == 1 || room[1] & 0x80 != 0);
+        }
+    }
+
+    #[test]
+    fn what_a_leaf_writes_equals_the_plain_encoding_for_every_length() {
+        use proto::PutBytes;
+        let lengths = 0..=Leaf::LONGEST;
+        let numbers = (0..64).flat_map(|bit| [1_u64 << bit, (1 << bit) - 1, u64::MAX >> bit]);
+        for (len, number) in lengths.cycle().zip(numbers.cycle()).take(3 * 64 * 129) {
+            let text: Vec<u8> = (0..len as u8).map(|at| at | 0x80).collect();
+            let mut plain = Vec::new();
+            plain.varint(number);
+            plain.bytes(&text);
+            plain.resize(plain.len().next_multiple_of(8), 0);
+            fxt::PutWords::stream(&mut plain, &text);
+            let mut room = [0xaa_u8; 2 * Leaf::LONGEST + 32 + OVERHANG];
+            // SAFETY: room for both texts and more, and the overhang.
+            let mut raw = unsafe { Raw::at(room.as_mut_ptr()) };
+            Leaf(&mut raw).varint(number);
+            Leaf(&mut raw).bytes(&text);
+            let padding = raw.distance(room.as_mut_ptr()).wrapping_neg() % 8;
+            PutBytes::word(&mut Leaf(&mut raw), 0, padding);
+            fxt::PutWords::stream(&mut Leaf(&mut raw), &text);
+            let written = raw.distance(room.as_mut_ptr());
+            assert_eq!(&room[..written], plain, "{len} {number:#x}");
         }
     }
 

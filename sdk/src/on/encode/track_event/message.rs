@@ -6,6 +6,9 @@
 //! (LEN filled in)     | (L filled in if annotations follow)       |             |
 //! ```
 //!
+//! In a short packet with annotations, the time comes before the message:
+//! `0a LEN  50 SEQUENCE  40 DELTA  68 02 5a L ..`.
+//!
 //! A counter's message is `68 02 5a L  48 04  58 TRACK`, followed by its value (field 30 or 44). Track uuids
 //! have 56 bits with the top bit set. So their varint always has 8 bytes, and a counter's message has 15.
 

@@ -86,8 +86,13 @@ impl Scope {
     /// Begins a scope with arguments.
     #[doc(hidden)]
     #[inline(always)]
-    pub fn begin_with(callsite: &'static Callsite, epoch: Epoch, values: &impl Values) -> Self {
-        Self::new(callsite, events::begin_with(callsite, epoch, values))
+    pub fn begin_with<V: Values>(callsite: &'static Callsite, epoch: Epoch, values: &V) -> Self {
+        let open = if V::COLD_ONLY {
+            events::begin_with_nested(callsite, epoch, values)
+        } else {
+            events::begin_with(callsite, values)
+        };
+        Self::new(callsite, open)
     }
 
     /// Begins a scope with options.

@@ -1,4 +1,8 @@
-//! FXT records on the hot path: whole words, sizes known beforehand.
+//! FXT records on the hot path: whole words.
+
+#![allow(unsafe_code)] // stores into the chunk
+
+use std::sync::atomic::{Ordering, compiler_fence};
 
 use hairline_formats::{Value, fxt};
 use hairline_shm::Commit;
@@ -12,7 +16,7 @@ use crate::on::thread::hot::beside::Beside;
 use crate::on::thread::hot::taken::Taken;
 use crate::on::thread::hot::{Callsite, Values};
 use crate::on::thread::open_scope::End;
-use crate::on::thread::raw::Raw;
+use crate::on::thread::raw::{Leaf, Raw, settled, settled_ref};
 use crate::site::CallsiteKind;
 
 /// Bytes of a record without arguments: header and time.
@@ -158,6 +162,92 @@ unsafe fn put_plain(taken: &Taken, commit: Commit, header: u64, now: u64) {
     let mut raw = unsafe { taken.raw(commit) };
     fxt::PutWords::word(&mut raw, header);
     fxt::PutWords::word(&mut raw, now);
+}
+
+/// Writes an event with short arguments on its thread's track. Its size is stored after what it counts.
+#[inline(always)]
+pub(crate) fn with_short_values(
+    hot: &Hot,
+    callsite: &'static Callsite,
+    kind: CallsiteKind,
+    values: &impl Values,
+    taken: Taken,
+) -> Option<u64> {
+    let payload = if kind == CallsiteKind::Counter { 8 } else { 0 };
+    let mut most = Most { bytes: PLAIN as usize + payload, longest: 0 };
+    values.each(0, &mut most);
+    let reserved = reserved_for_end(kind);
+    let are_many = values.count() > fxt::MAX_ARGS || callsite.keys().len() != values.count();
+    if are_many || most.longest > Leaf::LONGEST || taken.room() < most.bytes as i32 + reserved {
+        return taken.put_back();
+    }
+    let Some((now, _)) = hot.tick::<false>(&taken) else { return taken.put_back() };
+    taken.lease.set_last(now);
+    let commit = taken.last_commit();
+    // SAFETY: room for `most` bytes.
+    let start = settled(unsafe { taken.raw(commit) }.position());
+    if kind == CallsiteKind::Scope {
+        taken.note_at_limit::<false>(start, commit, reserved, now);
+    }
+    // As in `plain` of a packet: each step after the other.
+    compiler_fence(Ordering::SeqCst);
+    // SAFETY: room for `most` bytes.
+    let mut raw = unsafe { Raw::at(start.add(8)) };
+    fxt::PutWords::word(&mut raw, now);
+    compiler_fence(Ordering::SeqCst);
+    let mut put = PutShort { raw, keys: callsite.keys(), count: 0 };
+    settled_ref(values).each(0, &mut put);
+    let PutShort { mut raw, count, .. } = put;
+    if kind == CallsiteKind::Counter {
+        fxt::PutWords::word(&mut raw, COUNTER_ID);
+    }
+    let bytes = raw.distance(start);
+    let header = callsite.fxt_header()
+        + ((bytes as u64 - PLAIN as u64) << 1) // the size in words, from bit 4 on
+        + fxt::layout::event::ARGS.set(count);
+    // SAFETY: the first word of the record.
+    unsafe { Raw::at(start) }.word_of(header, 8);
+    compiler_fence(Ordering::SeqCst);
+    Some(taken.commit_timed(bytes as u32, reserved))
+}
+
+/// Adds the most bytes that the arguments may have.
+struct Most {
+    bytes: usize,
+    /// The length of the longest text.
+    longest: usize,
+}
+
+impl Visitor<'_> for Most {
+    #[inline(always)]
+    fn visit(&mut self, _: usize, value: Value<'_>) {
+        self.bytes += 16;
+        if let Some(len) = value.text_len() {
+            self.longest = self.longest.max(len);
+            self.bytes += len;
+        }
+    }
+}
+
+/// Writes short arguments.
+struct PutShort {
+    raw: Raw,
+    keys: &'static [Key],
+    /// Their number.
+    count: u64,
+}
+
+impl Visitor<'_> for PutShort {
+    #[inline(always)]
+    fn visit(&mut self, at: usize, value: Value<'_>) {
+        if value == Value::Null {
+            return;
+        }
+        // SAFETY: an event has as many values as its callsite has keys: `with_short_values` compares.
+        let key = unsafe { self.keys.get_unchecked(at) };
+        key.indexed().put(&mut Leaf(&mut self.raw), &value);
+        self.count += 1;
+    }
 }
 
 #[inline(always)]

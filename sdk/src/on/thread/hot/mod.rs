@@ -299,6 +299,60 @@ pub(crate) fn with_values<const WARM: bool, V: Values>(
     }
 }
 
+/// As [`with_values`], for few and short values. `fxt` or `packet` writes the record, in tail position, so
+/// that neither saves registers for the other. If nothing is written, `slow` follows.
+#[inline(always)]
+pub(crate) fn with_short_values<V: Values, R>(
+    hot: &'static Hot,
+    callsite: &'static Callsite,
+    values: &V,
+    fxt: fn(&'static Hot, &'static Callsite, &V, Epoch, Taken) -> R,
+    packet: fn(&'static Hot, &'static Callsite, &V, Epoch, Taken) -> R,
+    slow: fn(&'static Callsite, &V) -> R,
+) -> R {
+    if V::COLD_ONLY {
+        return slow(callsite, values);
+    }
+    let Some((taken, epoch)) = hot.take_for(callsite) else { return slow(callsite, values) };
+    if !hot.has_seen::<false>(callsite) {
+        taken.put_back::<()>();
+        return slow(callsite, values);
+    }
+    if epoch.format() == Format::Fxt {
+        fxt(hot, callsite, values, epoch, taken)
+    } else {
+        packet(hot, callsite, values, epoch, taken)
+    }
+}
+
+/// Writes the record of [`with_short_values`] in FXT.
+#[inline(always)]
+pub(crate) fn short_values_in_fxt(
+    hot: &Hot,
+    callsite: &'static Callsite,
+    kind: CallsiteKind,
+    values: &impl Values,
+    taken: Taken,
+) -> Option<u64> {
+    fxt::with_short_values(hot, callsite, kind, values, taken)
+}
+
+/// Writes the record of [`with_short_values`] as a packet.
+#[inline(always)]
+pub(crate) fn short_values_in_packet(
+    hot: &Hot,
+    callsite: &'static Callsite,
+    kind: CallsiteKind,
+    values: &impl Values,
+    taken: Taken,
+) -> Option<u64> {
+    if kind == CallsiteKind::Counter {
+        packet::counter::<false>(hot, callsite, values, taken)
+    } else {
+        packet::with_short_values(hot, callsite, kind, values, taken)
+    }
+}
+
 /// As [`with_values`], in a session that records facts beside each event. Returns `None` at once in another
 /// one.
 #[inline(never)]

@@ -6,7 +6,7 @@
 use std::sync::atomic::{Ordering, compiler_fence};
 
 use hairline_formats::proto::varint_len;
-use hairline_formats::track_event::{CounterValue, TrackUuid};
+use hairline_formats::track_event::{AnnotationHead, CounterValue, TrackUuid};
 use hairline_formats::{Value, proto, track_event};
 
 use crate::on::base::this_thread::Hot;
@@ -20,7 +20,7 @@ use crate::on::event::position::Position;
 use crate::on::thread::hot::beside::Beside;
 use crate::on::thread::hot::taken::Taken;
 use crate::on::thread::hot::{Callsite, Values};
-use crate::on::thread::raw::Raw;
+use crate::on::thread::raw::{Leaf, Raw, settled, settled_ref};
 use crate::site::CallsiteKind;
 
 /// Bytes reserved for the end of a scope: prefix (8), message (6), tag and the longest varint (11).
@@ -63,7 +63,7 @@ pub(crate) fn plain<const WARM: bool>(
     // SAFETY: room for PLAIN bytes.
     let mut raw = unsafe { taken.raw(commit) };
     if kind == CallsiteKind::Scope {
-        taken.note_at_limit(raw.position(), commit, reserved, now);
+        taken.note_at_limit::<true>(raw.position(), commit, reserved, now);
     }
     // Each step after the other, and commit and room loaded again: the compiler would load everything first,
     // and save registers for it.
@@ -249,8 +249,56 @@ pub(crate) fn put_track(raw: &mut Raw, uuid: TrackUuid) {
     raw.word_of(proto::varint_of_8(uuid.0), 8);
 }
 
+/// Writes an event with arguments on its thread's track: a packet that is sure to be shorter than 128 bytes.
+/// Each of its lengths has one byte, and is stored after what it counts. The time comes before the event.
+#[inline(always)]
+pub(crate) fn with_short_values(
+    hot: &Hot,
+    callsite: &'static Callsite,
+    kind: CallsiteKind,
+    values: &impl Values,
+    taken: Taken,
+) -> Option<u64> {
+    let mut most = Most(PLAIN as usize);
+    values.each(0, &mut most);
+    let reserved = reserved_for_end(kind);
+    if most.0 >= 0x80 || taken.room() < most.0 as i32 + reserved || callsite.keys().len() != values.count() {
+        return taken.put_back();
+    }
+    let Some((now, delta)) = hot.tick::<false>(&taken) else { return taken.put_back() };
+    taken.lease.set_last(now);
+    let commit = taken.last_commit();
+    // SAFETY: room for `most` bytes, from two bytes before the packet's content on.
+    let content = unsafe { settled(taken.raw(commit).position().add(2)) };
+    // SAFETY: as above.
+    let mut raw = unsafe { Raw::at(content.sub(2)) };
+    if kind == CallsiteKind::Scope {
+        taken.note_at_limit::<true>(raw.position(), commit, reserved, now);
+    }
+    // As in `plain`: each step after the other. The time comes first, so that no register holds it.
+    compiler_fence(Ordering::SeqCst);
+    raw.word_of(hot.prefix.get(), hot.prefix_len.get());
+    raw.word_of(time(delta), TIME_LEN);
+    // SAFETY: of the message, which has at least as many bytes.
+    let event = unsafe { settled(raw.position().add(FIELDS_AT)) };
+    // SAFETY: as above.
+    let mut raw = unsafe { Raw::at(event.sub(FIELDS_AT)) };
+    compiler_fence(Ordering::SeqCst);
+    raw.two_words_of(callsite.message_words(), callsite.message_len());
+    compiler_fence(Ordering::SeqCst);
+    settled_ref(values).each(0, &mut PutShort { raw: &mut raw, keys: callsite.keys() });
+    // SAFETY: the lengths of the event and of the packet are in front of them, one byte each.
+    unsafe {
+        Raw::set_length(event, 1, raw.distance(event));
+        Raw::set_length(content, 1, raw.distance(content));
+    }
+    let len = raw.distance(content) as u32 + 2;
+    compiler_fence(Ordering::SeqCst);
+    Some(taken.commit_timed(len, reserved))
+}
+
 /// Writes an event with arguments, on its thread's track or at a `position` on another track. There, the
-/// begin of a slice reserves no room for its end.
+/// begin of a slice reserves no room for its end. Its lengths have one byte, or two: see `composed.rs`.
 #[inline(always)]
 pub(crate) fn with_values<const WARM: bool>(
     hot: &Hot,
@@ -264,35 +312,29 @@ pub(crate) fn with_values<const WARM: bool>(
     let keys = callsite.keys();
     let (message, message_len) = callsite.message();
     let prefix_len = hot.prefix_len.get();
-    let track_len = if position.is_some() { TRACK } else { 0 };
     let flow = values.flow();
+    let track_len = if position.is_some() { TRACK } else { 0 };
     let flow_len = if flow.is_some() { FLOW } else { 0 };
-    let fields_len = message_len - FIELDS_AT + track_len + flow_len + facts.fields_len();
-    let mut len = Len { bytes: fields_len, keys };
-    values.each(0, &mut len);
-    let event_len = len.bytes;
-    if event_len > 1 << 24 {
-        return taken.put_back(); // larger than any chunk; also keeps the sums below in range
-    }
-    // From the sequence's tag to the end: 50 SEQUENCE 68 02 5a L event 40 DELTA
-    let body = (prefix_len - 2) + LENGTH_AT + varint_len(event_len as u64) + event_len + TIME_LEN;
-    let len = 1 + varint_len(body as u64) + body;
-    let end = if kind == CallsiteKind::Scope { facts.end_size(hot, END) } else { 0 };
-    let room = taken.room() - len as i32 - end;
-    if room < 0 {
+    let mut most = Most(prefix_len + message_len + track_len + flow_len + facts.fields_len() + TIME_LEN);
+    values.each(0, &mut most);
+    let Most(most) = most;
+    let length = if most < 0x80 { 1 } else { 2 };
+    let reserved = if kind == CallsiteKind::Scope { facts.end_size(hot, END) } else { 0 };
+    if most >= 1 << 14 || taken.room() < (most + 2) as i32 + reserved {
         return taken.put_back();
     }
     let Some((now, delta)) = hot.tick::<WARM>(&taken) else { return taken.put_back() };
     if position.is_some_and(|position| now <= position.after) {
         return taken.put_back();
     }
-    // SAFETY: room for `len` bytes.
-    let mut raw = unsafe { taken.raw(taken.last_commit()) };
-    raw.word_of(0x0a, 1);
-    raw.varint(body as u64);
+    let commit = taken.last_commit();
+    // SAFETY: room for `most` bytes, and for the second byte of both lengths.
+    let mut raw = unsafe { taken.raw(commit) };
+    let start = raw.position();
+    raw.word_of(0x0a, 1 + length);
     raw.word_of(hot.prefix.get() >> 16, prefix_len - 2);
-    raw.word_of(message[0], LENGTH_AT);
-    raw.varint(event_len as u64);
+    raw.word_of(message[0], LENGTH_AT + length);
+    let event = raw.position();
     let fields =
         [message[0] >> (8 * FIELDS_AT) | message[1] << (64 - 8 * FIELDS_AT), message[1] >> (8 * FIELDS_AT)];
     raw.two_words_of(fields, message_len - FIELDS_AT);
@@ -304,12 +346,19 @@ pub(crate) fn with_values<const WARM: bool>(
     }
     facts.put_fields(&mut raw);
     values.each(0, &mut Put { raw: &mut raw, keys });
+    let event_len = raw.distance(event);
     raw.word_of(time(delta), TIME_LEN);
-    if kind == CallsiteKind::Scope {
-        taken.note_begin(taken.last_commit(), len as u32, room, now, true);
+    let bytes = raw.distance(start);
+    // SAFETY: both lengths are of this record, and have `length` bytes.
+    unsafe {
+        Raw::set_length(event, length, event_len);
+        Raw::set_length(start.add(1 + length), length, bytes - 1 - length);
     }
-    let commit = taken.last_commit();
-    taken.commit(commit, now, len as u32, room);
+    let room = taken.room() - bytes as i32 - reserved;
+    if kind == CallsiteKind::Scope {
+        taken.note_begin(commit, bytes as u32, room, now, true);
+    }
+    taken.commit(commit, now, bytes as u32, room);
     Some(now)
 }
 
@@ -408,18 +457,28 @@ pub(crate) fn put_counter_value(raw: &mut Raw, value: CounterValue) {
     }
 }
 
-/// Counts the bytes of the annotations.
-struct Len {
-    bytes: usize,
+/// Adds the most bytes that the annotations may have.
+struct Most(usize);
+
+impl Visitor<'_> for Most {
+    #[inline(always)]
+    fn visit(&mut self, _: usize, value: Value<'_>) {
+        self.0 += AnnotationHead::most(&value);
+    }
+}
+
+/// Writes annotations of less than 128 bytes.
+struct PutShort<'r> {
+    raw: &'r mut Raw,
     keys: &'static [Key],
 }
 
-impl Visitor<'_> for Len {
+impl Visitor<'_> for PutShort<'_> {
     #[inline(always)]
     fn visit(&mut self, at: usize, value: Value<'_>) {
-        if value != Value::Null {
-            self.bytes += track_event::annotation_len(self.keys[at].id().iid(), &value);
-        }
+        // SAFETY: an event has as many values as its callsite has keys: `with_short_values` compares.
+        let key = unsafe { self.keys.get_unchecked(at) };
+        key.head().put(&mut Leaf(self.raw), &value);
     }
 }
 

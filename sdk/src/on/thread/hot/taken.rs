@@ -212,17 +212,27 @@ impl Taken {
     }
 
     /// As [`note_begin`](Self::note_begin), before the record is written at `position`. The end has
-    /// `reserved` bytes.
+    /// `reserved` bytes, which `room` exceeds.
     #[inline(always)]
-    pub(crate) fn note_at_limit(&self, position: *mut u8, commit: Commit, reserved: i32, now: u64) {
-        // Signed: in a child that a signal handler forked just now, the lease is wiped and its room is 0. The
-        // sum is in the chunk all the same.
-        let at = self.room() as isize + OVERHANG as isize - reserved as isize;
+    pub(crate) fn note_at_limit<const HAS_TIME: bool>(
+        &self,
+        position: *mut u8,
+        commit: Commit,
+        reserved: i32,
+        now: u64,
+    ) {
+        // In a child that a signal handler forked just now, the lease is wiped and its room is 0. The sum is
+        // in the chunk all the same: the overhang exceeds `reserved`.
+        let at = self.room().cast_unsigned() as usize + (OVERHANG - reserved.cast_unsigned() as usize);
         // SAFETY: as in `note_begin`.
         unsafe {
-            let note = position.offset(at);
+            let note = position.add(at);
             note.cast::<u32>().write_unaligned(commit.bytes());
-            note.add(NOTE_ID).cast::<u64>().write_unaligned(now);
+            if HAS_TIME {
+                note.add(NOTE_ID).cast::<u64>().write_unaligned(now);
+            } else {
+                note.add(NOTE_ID).cast::<u32>().write_unaligned(now as u32);
+            }
         }
     }
 
@@ -266,10 +276,26 @@ impl Taken {
         self.lease.set_busy(false);
     }
 
+    /// As [`commit_and_reserve`](Self::commit_and_reserve), for a record whose time the lease has already.
+    /// Returns that time: no register needs to hold it.
+    #[inline(always)]
+    pub(crate) fn commit_timed(self, bytes: u32, reserved: i32) -> u64 {
+        self.publish_timed(self.last_commit(), bytes);
+        self.lease.set_room(self.lease.room() - (bytes as i32 + reserved));
+        let now = self.lease.last();
+        self.lease.set_busy(false);
+        now
+    }
+
     #[inline(always)]
     pub(crate) fn publish(&self, commit: Commit, now: u64, bytes: u32) {
-        let commit = Commit(commit.0 + Commit::new(bytes, 1).0);
         self.lease.set_last(now);
+        self.publish_timed(commit, bytes);
+    }
+
+    #[inline(always)]
+    fn publish_timed(&self, commit: Commit, bytes: u32) {
+        let commit = Commit(commit.0 + Commit::new(bytes, 1).0);
         // SAFETY: the epoch shows that the chunk is this thread's. Nobody takes it while the lease is busy.
         // The record's bytes were written, within the room that was checked, or that the begin reserved for
         // this end. (In a child that a signal handler forked during this event, the commit is smaller:
