@@ -169,6 +169,18 @@ impl Value<'_> {
         }
     }
 
+    /// Returns the value as an entry of a dict or an array, of scalars. `None` for a null in a dict, which is
+    /// omitted. In an array it is the text "null", so that the others keep their indices.
+    #[inline(always)]
+    #[must_use]
+    pub fn in_flat(self, is_dict: bool) -> Option<Self> {
+        match self {
+            Value::Null if is_dict => None,
+            Value::Null => Some(Value::Str("null")),
+            value => Some(value),
+        }
+    }
+
     /// Whether the value is nested more than 32 levels deep. Writers cut off deeper levels.
     #[must_use]
     pub fn is_too_deep(&self) -> bool {

@@ -41,11 +41,18 @@ use std::fmt::{self, Write};
 pub trait MapKey {
     /// Calls `f` with the key as text.
     fn with_key(&self, f: impl FnOnce(&str));
+
+    /// Whether `with_key` does nothing but that: so it may be called while the thread is busy. Never in a
+    /// program's own implementation.
+    #[doc(hidden)]
+    const IS_OWN: bool = false;
 }
 
 macro_rules! text_keys {
     ($($type:ty),*) => {$(
         impl MapKey for $type {
+            const IS_OWN: bool = true;
+            #[inline(always)]
             fn with_key(&self, f: impl FnOnce(&str)) {
                 f(self);
             }
@@ -56,6 +63,8 @@ macro_rules! text_keys {
 text_keys!(str, String, std::borrow::Cow<'_, str>);
 
 impl<T: MapKey + ?Sized> MapKey for &T {
+    const IS_OWN: bool = T::IS_OWN;
+    #[inline(always)]
     fn with_key(&self, f: impl FnOnce(&str)) {
         (**self).with_key(f);
     }

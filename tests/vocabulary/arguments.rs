@@ -120,6 +120,59 @@ fn types_of_the_program_are_arguments_and_keys() {
     }
 }
 
+/// A type of the program around another one: arrays and maps of it are not written into the chunk in place.
+struct Own<T>(T);
+
+impl<T: Argument> Argument for Own<T> {
+    type Held<'a>
+        = T::Held<'a>
+    where
+        Self: 'a;
+
+    fn hold(&self) -> Self::Held<'_> {
+        self.0.hold()
+    }
+}
+
+#[test]
+fn arrays_and_maps_of_every_length_show_the_same_whoever_made_their_types() {
+    for format in FORMATS {
+        let recorded = |is_own: bool| {
+            record(format, |_| {
+                for count in (0..40_u32).rev().chain(0..40) {
+                    let numbers: Vec<i64> = (0..count).map(|n| (1 << n) * i64::from(n % 3) - 1).collect();
+                    let flags: Vec<_> = (0..count % 4).map(|n| n == 1).collect();
+                    let halves: Vec<_> = (0..count % 5).map(|n| f64::from(n) / 2.0).collect();
+                    let text = |n: u32| (n % 5 != 3).then(|| "é".repeat((n * 7 % 80) as usize));
+                    let texts: Vec<_> = (0..count % 9).map(|n| text(n + count)).collect();
+                    let named = |n: u32| ("x".repeat((n % 7 * n) as usize), (n % 4 != 2).then_some(n));
+                    let map: BTreeMap<_, _> = (0..count % 16).map(named).collect();
+                    let pair = [count, 7];
+                    if is_own {
+                        fn own<T>(list: &[T]) -> Vec<Own<&T>> {
+                            list.iter().map(Own).collect()
+                        }
+                        let map: BTreeMap<_, _> = map.iter().map(|(name, n)| (name, Own(n))).collect();
+                        trace_instant!("t", "i", numbers = own(&numbers), flags = own(&flags), after = 1);
+                        trace_instant!("t", "i", halves = own(&halves), texts = own(&texts));
+                        trace_scope!("t", "s", map);
+                        trace_scope!("t", "s", a = count, pair = own(&pair), b = "text", flags = own(&flags));
+                    } else {
+                        trace_instant!("t", "i", numbers, flags, after = 1);
+                        trace_instant!("t", "i", halves, texts);
+                        trace_scope!("t", "s", map);
+                        trace_scope!("t", "s", a = count, pair, b = "text", flags);
+                    }
+                }
+            })
+        };
+        let (own, other) = (recorded(true), recorded(false));
+        assert_eq!(own.arguments(), other.arguments(), "{format:?}");
+        assert_eq!(own.summary.lost, other.summary.lost, "{format:?}");
+        other.ask(&[]).require_clean();
+    }
+}
+
 #[derive(serde::Serialize)]
 struct Request<'a> {
     path: &'a str,

@@ -194,6 +194,42 @@ impl IndexedName {
     }
 }
 
+/// Writes an argument whose name is in it, of `name_len` bytes, 1 to [`MAX_STRING`]. `put_name` writes the
+/// name, padded with zeros to a multiple of 8. A text or a blob has at most [`MAX_STRING`] bytes.
+#[inline(always)]
+pub fn put_with_name<O: PutWords>(
+    out: &mut O,
+    name_len: usize,
+    put_name: impl FnOnce(&mut O),
+    value: &Value<'_>,
+) {
+    debug_assert!((1..=MAX_STRING).contains(&name_len), "a name to be cut");
+    let name = argument::NAME.set(string_ref::INLINE.set(1) + name_len as u64);
+    let header = |kind: ArgumentType, words: usize| {
+        argument::TYPE.set(kind as u64) + argument::SIZE.set((words + self::words(name_len)) as u64) + name
+    };
+    match *value {
+        Value::I64(v) if i32::try_from(v).is_ok() => {
+            out.word(header(ArgumentType::I32, 1) + argument::INTEGER.set(v.cast_unsigned()));
+            put_name(out);
+        }
+        Value::U64(v) if u32::try_from(v).is_ok() => {
+            out.word(header(ArgumentType::U32, 1) + argument::INTEGER.set(v));
+            put_name(out);
+        }
+        _ => {
+            let (kind, bits, tail) = shape(value);
+            out.word(header(kind, total(StringRef::Empty, tail)) + bits);
+            put_name(out);
+            match tail {
+                Tail::None => {}
+                Tail::Word(word) => out.word(word),
+                Tail::Stream(bytes) => out.stream(bytes),
+            }
+        }
+    }
+}
+
 /// Writes an argument whose name is in it. The name has 1 to [`MAX_STRING`] bytes. The value is a number, a
 /// boolean or a pointer.
 ///

@@ -45,6 +45,7 @@ mod tables;
 
 pub use argument::{
     ArgumentSlice, ArgumentValue, Arguments, IndexedName, argument_words, put_argument, put_number,
+    put_with_name,
 };
 pub use blob::{blob, blob_header};
 pub use carry::{Carry, Patch};

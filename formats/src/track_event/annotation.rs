@@ -140,7 +140,7 @@ pub struct AnnotationHead(u64);
 
 impl AnnotationHead {
     /// The most bytes of a head.
-    const LONGEST: usize = TAG + 1 + TAG + 4;
+    pub const LONGEST: usize = TAG + 1 + TAG + 4;
 
     /// Returns the head of annotations with this name; `None` if the id is not below 2^28.
     #[must_use]
@@ -176,14 +176,10 @@ impl AnnotationHead {
     #[inline(always)]
     #[must_use]
     pub fn most(value: &Value<'_>) -> usize {
-        const TEXT: usize = AnnotationHead::LONGEST + 1 + TAG + 2; // both lengths with two bytes
-        match *value {
+        match value {
             Value::Null | Value::Dict(_) | Value::Array(_) => 0,
-            Value::Str(text) => TEXT + text.len(),
-            Value::Blob(bytes) => TEXT + 2 * bytes.len(),
-            Value::Bool(_) => Self::LONGEST + TAG + 1,
-            Value::F64(_) => Self::LONGEST + TAG + 8,
-            _ => Self::LONGEST + TAG_OF_TWO + proto::MAX_VARINT,
+            Value::Str(_) | Value::Blob(_) => Self::LONGEST + 1 + most_of_value(value),
+            _ => Self::LONGEST + most_of_value(value),
         }
     }
 
@@ -209,6 +205,13 @@ impl AnnotationHead {
                 put_value(out, value);
             }
         }
+    }
+
+    /// Writes the head alone. The content of the annotation follows, and its length is stored then: in the
+    /// second byte, that of the bytes after it, less than 128.
+    #[inline(always)]
+    pub fn open(self, out: &mut impl PutBytes) {
+        out.word(self.0, (self.0 >> 56) as usize);
     }
 
     #[inline(always)]
@@ -313,6 +316,38 @@ pub fn put_array<O: PutMessages>(out: &mut O, name: Name<'_>, elements: impl FnO
 
 /// The most bytes that [`put_element`] writes for a number, if each length has one byte.
 pub const LONGEST_ELEMENT: usize = TAG + 1 + TAG + proto::MAX_VARINT;
+
+/// Returns the most bytes of a value's field. A text or a blob longer than 2^14 bytes may take 2 more.
+#[inline(always)]
+fn most_of_value(value: &Value<'_>) -> usize {
+    match value {
+        Value::Null | Value::Dict(_) | Value::Array(_) => 0,
+        Value::Str(text) => TAG + 2 + text.len(),
+        Value::Blob(bytes) => TAG + 2 + 2 * bytes.len(),
+        Value::Bool(_) => TAG + 1,
+        Value::F64(_) => TAG + 8,
+        _ => TAG_OF_TWO + proto::MAX_VARINT,
+    }
+}
+
+/// Returns the most bytes that [`put_entry`] writes, if each length has one byte.
+#[inline(always)]
+#[must_use]
+pub fn most_of_entry(name: &str, value: &Value<'_>) -> usize {
+    TAG + 1 + TAG + 1 + name.len() + most_of_value(value)
+}
+
+/// Writes an entry of a map, or of an array if `name` is "". Its value is no array, no dict and no null.
+#[inline(always)]
+pub fn put_entry<const IS_MAP: bool>(out: &mut impl PutMessages, name: &str, value: &Value<'_>) {
+    let field = if IS_MAP { annotation::DICT_ENTRIES } else { annotation::ARRAY_VALUES };
+    out.message(field, |entry| {
+        if IS_MAP {
+            put_str(entry, annotation::NAME, name);
+        }
+        put_value(entry, value);
+    });
+}
 
 /// Writes an element of an array, which is no array and no dict.
 #[inline(always)]

@@ -85,6 +85,11 @@ pub trait Argument {
 
     /// Returns the value in that form.
     fn hold(&self) -> Self::Held<'_>;
+
+    /// Whether `hold` is known to be short, to allocate nothing and to record no event: so it may be called
+    /// while the thread is busy. Never in a program's own implementation.
+    #[doc(hidden)]
+    const IS_OWN: bool = false;
 }
 
 /// A type that lends a [`Value`] to the encoders. Programs cannot implement it, since its module is private.
@@ -98,8 +103,38 @@ pub trait Held {
     /// interned.
     const COLD_ONLY: bool = false;
 
+    /// Whether the value is an array or a map that the hot path can write nevertheless: reading it runs no
+    /// code of the program.
+    #[doc(hidden)]
+    const IS_FLAT: bool = false;
+
     /// Returns the value. An argument with the value [`Value::Null`] is omitted.
     fn value(&self) -> Value<'_>;
+
+    /// Passes the value of argument number `at` to `visitor`.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn show<'v>(&'v self, at: usize, visitor: &mut impl Visitor<'v>) {
+        visitor.visit(at, self.value());
+    }
+}
+
+/// An array or a map of scalars. Where [`Held::IS_FLAT`] is true, it may be read while the thread is busy.
+pub trait Flat: Held {
+    /// Whether its entries have names.
+    const IS_MAP: bool;
+
+    /// Returns the number of entries.
+    fn entry_count(&self) -> usize;
+
+    /// Passes each entry to `visitor`. The name is "" in an array.
+    fn each_entry(&self, visitor: &mut impl EntryVisitor);
+}
+
+/// Receives the entries of a [`Flat`]. A trait like [`Visitor`].
+pub trait EntryVisitor {
+    /// Receives an entry.
+    fn entry(&mut self, name: &str, value: Value<'_>);
 }
 
 /// The values of one event: pairs of a value and the pair of the rest, `(a, (b, ()))`. So there may be any
@@ -107,6 +142,9 @@ pub trait Held {
 pub trait Values {
     /// Whether one of the values is [`Held::COLD_ONLY`].
     const COLD_ONLY: bool;
+
+    /// Whether the hot path can write all values: [`Held::IS_FLAT`].
+    const ARE_HOT: bool = !Self::COLD_ONLY;
 
     /// Returns the number of values.
     fn count(&self) -> usize;
@@ -126,6 +164,12 @@ pub trait Values {
 pub trait Visitor<'v> {
     /// Receives the value of argument number `at`.
     fn visit(&mut self, at: usize, value: Value<'v>);
+
+    /// Receives the value of argument number `at`, which is [`Held::IS_FLAT`].
+    #[inline(always)]
+    fn visit_flat<F: Flat>(&mut self, at: usize, flat: &'v F) {
+        self.visit(at, flat.value());
+    }
 }
 
 impl Values for () {
@@ -142,6 +186,7 @@ impl Values for () {
 
 impl<H: Held, T: Values> Values for (H, T) {
     const COLD_ONLY: bool = H::COLD_ONLY || T::COLD_ONLY;
+    const ARE_HOT: bool = (!H::COLD_ONLY || H::IS_FLAT) && T::ARE_HOT;
 
     #[inline(always)]
     fn count(&self) -> usize {
@@ -150,7 +195,7 @@ impl<H: Held, T: Values> Values for (H, T) {
 
     #[inline(always)]
     fn each<'v>(&'v self, at: usize, visitor: &mut impl Visitor<'v>) {
-        visitor.visit(at, self.0.value());
+        self.0.show(at, visitor);
         self.1.each(at + 1, visitor);
     }
 }
@@ -166,6 +211,7 @@ impl Held for Text {
 macro_rules! plain {
     ($($type:ty => |$v:ident| $value:expr;)*) => {$(
         impl Argument for $type {
+            const IS_OWN: bool = true;
             type Held<'a> = $type;
             #[inline(always)]
             fn hold(&self) -> $type {
@@ -216,6 +262,7 @@ impl Held for &str {
 macro_rules! strings {
     ($($type:ty),*) => {$(
         impl Argument for $type {
+            const IS_OWN: bool = true;
             type Held<'a> = &'a str where Self: 'a;
             #[inline(always)]
             fn hold(&self) -> &str {
@@ -276,6 +323,7 @@ pointers!(*const T, *mut T);
 
 /// `None` omits the argument.
 impl<T: Argument> Argument for Option<T> {
+    const IS_OWN: bool = T::IS_OWN;
     type Held<'a>
         = Option<T::Held<'a>>
     where
@@ -289,16 +337,26 @@ impl<T: Argument> Argument for Option<T> {
 
 impl<H: Held> Held for Option<H> {
     const COLD_ONLY: bool = H::COLD_ONLY;
+    const IS_FLAT: bool = H::IS_FLAT;
 
     #[inline(always)]
     fn value(&self) -> Value<'_> {
         self.as_ref().map_or(Value::Null, Held::value)
+    }
+
+    #[inline(always)]
+    fn show<'v>(&'v self, at: usize, visitor: &mut impl Visitor<'v>) {
+        match self {
+            Some(held) => held.show(at, visitor),
+            None => visitor.visit(at, Value::Null),
+        }
     }
 }
 
 macro_rules! transparent {
     ($($type:ty),*) => {$(
         impl<T: Argument + ?Sized> Argument for $type {
+            const IS_OWN: bool = T::IS_OWN;
             type Held<'a> = T::Held<'a> where Self: 'a;
             #[inline(always)]
             fn hold(&self) -> Self::Held<'_> {

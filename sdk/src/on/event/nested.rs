@@ -8,7 +8,7 @@ use hairline_formats::{Entries, Value};
 
 use crate::map_key::MapKey;
 use crate::on::callsite::{StringId, registry};
-use crate::on::event::argument::{Argument, Held};
+use crate::on::event::argument::{Argument, EntryVisitor, Flat, Held, Visitor};
 use crate::wrapped::{Bytes, Interned, Koid};
 
 /// The values of an array.
@@ -41,8 +41,30 @@ macro_rules! rows {
 
         impl<$($generics)*> Held for Items<'_, $type> {
             const COLD_ONLY: bool = true;
+            const IS_FLAT: bool = T::IS_OWN;
             fn value(&self) -> Value<'_> {
                 Value::Array(self)
+            }
+
+            #[inline(always)]
+            fn show<'v>(&'v self, at: usize, visitor: &mut impl Visitor<'v>) {
+                if Self::IS_FLAT { visitor.visit_flat(at, self) } else { visitor.visit(at, self.value()) }
+            }
+        }
+
+        impl<$($generics)*> Flat for Items<'_, $type> {
+            const IS_MAP: bool = false;
+
+            #[inline(always)]
+            fn entry_count(&self) -> usize {
+                self.0.len()
+            }
+
+            #[inline(always)]
+            fn each_entry(&self, visitor: &mut impl EntryVisitor) {
+                for value in self.0 {
+                    visitor.entry("", value.hold().value());
+                }
             }
         }
     )*};
@@ -74,8 +96,33 @@ macro_rules! maps {
 
         impl<$($generics)*> Held for Pairs<'_, $type> {
             const COLD_ONLY: bool = true;
+            const IS_FLAT: bool = K::IS_OWN && V::IS_OWN;
             fn value(&self) -> Value<'_> {
                 Value::Dict(self)
+            }
+
+            #[inline(always)]
+            fn show<'v>(&'v self, at: usize, visitor: &mut impl Visitor<'v>) {
+                if Self::IS_FLAT { visitor.visit_flat(at, self) } else { visitor.visit(at, self.value()) }
+            }
+        }
+
+        impl<$($generics)*> Flat for Pairs<'_, $type> {
+            const IS_MAP: bool = true;
+
+            #[inline(always)]
+            fn entry_count(&self) -> usize {
+                self.0.len()
+            }
+
+            #[inline(always)]
+            fn each_entry(&self, visitor: &mut impl EntryVisitor) {
+                for (key, value) in self.0 {
+                    key.with_key(
+                        #[inline(always)]
+                        |key| visitor.entry(key, value.hold().value()),
+                    );
+                }
             }
         }
     )*};

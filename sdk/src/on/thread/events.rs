@@ -182,8 +182,11 @@ fn begin_with_in_packet<V: Values>(
 #[cold]
 #[inline(never)]
 fn begin_with_slow<V: Values>(callsite: &'static Callsite, values: &V) -> Option<OpenScope> {
-    let begun = with_values_slow(callsite, callsite.epoch()?, CallsiteKind::Scope, values);
-    if_scope(callsite, begun).map(|begun| slow::if_timed(callsite, begun))
+    let epoch = callsite.epoch()?;
+    if V::COLD_ONLY {
+        return begin_with_nested(callsite, epoch, values);
+    }
+    begin_with_any(callsite, epoch, values)
 }
 
 /// Begins a scope with nested arguments. Returns the begin if it was recorded.
@@ -198,8 +201,14 @@ pub(crate) fn begin_with_nested<V: Values>(
             let begun = if_scope(callsite, Some(OpenScope::new(epoch, now)))?;
             Some(slow::if_timed(callsite, begun))
         }
-        None => begin_with_slow(callsite, values),
+        None => begin_with_any(callsite, epoch, values),
     }
+}
+
+#[inline(always)]
+fn begin_with_any<V: Values>(callsite: &'static Callsite, epoch: Epoch, values: &V) -> Option<OpenScope> {
+    let begun = with_values_slow(callsite, epoch, CallsiteKind::Scope, values);
+    if_scope(callsite, begun).map(|begun| slow::if_timed(callsite, begun))
 }
 
 /// Begins a scope with a name made at run time. Returns the begin if it was recorded.
@@ -367,15 +376,15 @@ fn instant_with_facts(hot: &Hot, callsite: &'static Callsite) -> bool {
 /// Records an instant with arguments.
 #[inline(always)]
 pub(crate) fn instant_with<V: Values>(callsite: &'static Callsite, epoch: Epoch, values: &V) {
-    if V::COLD_ONLY {
-        instant_with_nested(callsite, epoch, values);
+    if V::ARE_HOT {
+        instant_with_short(callsite, values);
     } else {
-        instant_with_plain(callsite, values);
+        instant_with_nested(callsite, epoch, values);
     }
 }
 
 #[inline(never)]
-fn instant_with_plain<V: Values>(callsite: &'static Callsite, values: &V) {
+fn instant_with_short<V: Values>(callsite: &'static Callsite, values: &V) {
     let (fxt, packet) = (instant_with_in_fxt::<V>, instant_with_in_packet::<V>);
     hot::with_short_values(this_thread::hot(), callsite, values, fxt, packet, instant_with_slow::<V>);
 }
@@ -409,15 +418,19 @@ fn instant_with_in_packet<V: Values>(
 #[cold]
 #[inline(never)]
 fn instant_with_slow<V: Values>(callsite: &'static Callsite, values: &V) {
-    if let Some(epoch) = callsite.epoch() {
-        with_values_slow(callsite, epoch, CallsiteKind::Instant, values);
+    match callsite.epoch() {
+        None => {}
+        Some(epoch) if V::COLD_ONLY => instant_with_nested(callsite, epoch, values),
+        Some(epoch) => {
+            with_values_slow(callsite, epoch, CallsiteKind::Instant, values);
+        }
     }
 }
 
 #[inline(never)]
 fn instant_with_nested<V: Values>(callsite: &'static Callsite, epoch: Epoch, values: &V) {
     if hot::composed::event(callsite, epoch, values, None).is_none() {
-        instant_with_slow(callsite, values);
+        with_values_slow(callsite, epoch, CallsiteKind::Instant, values);
     }
 }
 

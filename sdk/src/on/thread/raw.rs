@@ -226,6 +226,37 @@ impl Leaf<'_> {
     /// The most bytes that are copied at once.
     pub(crate) const LONGEST: usize = 128;
 
+    /// Writes a stream of a text, which is not empty, and `end`, of which there are `end_len` bytes.
+    #[inline(always)]
+    pub(crate) fn stream_with_end(&mut self, text: &[u8], end: u32, end_len: usize) {
+        let len = text.len() + end_len;
+        let padded = (len + 7) & !7;
+        // SAFETY: room for `padded` bytes and the overhang, by the contract of `at`.
+        unsafe {
+            let next = self.0.0.add(padded);
+            *self.0.0.add(padded - 8).cast() = Anywhere(0_u64);
+            self.copy(text);
+            *self.0.0.cast() = Anywhere(end.to_le()); // a byte that is too much is 0, or of the next word
+            self.0.0 = next;
+        }
+    }
+
+    /// Writes a stream of two texts with `between`, a byte. The first is not empty.
+    #[inline(always)]
+    pub(crate) fn stream_of_two(&mut self, first: &[u8], between: u8, second: &[u8]) {
+        let padded = (first.len() + 1 + second.len() + 7) & !7;
+        // SAFETY: as above.
+        unsafe {
+            let next = self.0.0.add(padded);
+            *self.0.0.add(padded - 8).cast() = Anywhere(0_u64);
+            self.copy(first);
+            self.0.0.write(between);
+            self.0.0 = self.0.0.add(1);
+            self.copy(second);
+            self.0.0 = next;
+        }
+    }
+
     /// Copies `bytes`. The usual lengths are two stores that overlap.
     #[inline(always)]
     fn copy(&mut self, bytes: &[u8]) {
@@ -295,6 +326,20 @@ impl proto::PutBytes for Leaf<'_> {
     #[inline(always)]
     fn word(&mut self, word: u64, len: usize) {
         self.0.word_of(word, len);
+    }
+}
+
+/// Messages whose content has less than 128 bytes.
+impl proto::PutMessages for Leaf<'_> {
+    #[inline(always)]
+    fn message(&mut self, field: u32, write: impl FnOnce(&mut Self)) {
+        let tag = proto::tag(field, proto::WireType::Bytes);
+        debug_assert!(tag < 0x80, "a tag of one byte");
+        self.0.word_of(u64::from(tag), 2);
+        let content = self.0.position();
+        write(self);
+        // SAFETY: the length's byte follows the tag.
+        unsafe { Raw::set_length(content, 1, self.0.distance(content)) };
     }
 }
 

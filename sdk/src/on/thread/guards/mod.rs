@@ -87,10 +87,10 @@ impl Scope {
     #[doc(hidden)]
     #[inline(always)]
     pub fn begin_with<V: Values>(callsite: &'static Callsite, epoch: Epoch, values: &V) -> Self {
-        let open = if V::COLD_ONLY {
-            events::begin_with_nested(callsite, epoch, values)
-        } else {
+        let open = if V::ARE_HOT {
             events::begin_with(callsite, values)
+        } else {
+            events::begin_with_nested(callsite, epoch, values)
         };
         Self::new(callsite, open)
     }

@@ -2,6 +2,7 @@
 
 #![allow(unsafe_code)] // stores into the chunk
 
+use std::marker::PhantomData;
 use std::sync::atomic::{Ordering, compiler_fence};
 
 use hairline_formats::{Value, fxt};
@@ -10,7 +11,7 @@ use hairline_shm::Commit;
 use crate::on::base::this_thread::Hot;
 use crate::on::callsite::Key;
 use crate::on::encode::{COUNTER_ID, FXT_THREAD};
-use crate::on::event::argument::Visitor;
+use crate::on::event::argument::{EntryVisitor, Flat, Visitor};
 use crate::on::event::position::{Position, TrackAction};
 use crate::on::thread::hot::beside::Beside;
 use crate::on::thread::hot::taken::Taken;
@@ -166,23 +167,28 @@ unsafe fn put_plain(taken: &Taken, commit: Commit, header: u64, now: u64) {
 
 /// Writes an event with short arguments on its thread's track. Its size is stored after what it counts.
 #[inline(always)]
-pub(crate) fn with_short_values(
+pub(crate) fn with_short_values<V: Values>(
     hot: &Hot,
     callsite: &'static Callsite,
     kind: CallsiteKind,
-    values: &impl Values,
+    values: &V,
     taken: Taken,
 ) -> Option<u64> {
+    // Flat values need not fit: no more is known of them before they are read.
+    let flat = V::COLD_ONLY;
     let payload = if kind == CallsiteKind::Counter { 8 } else { 0 };
     let mut most = Most { bytes: PLAIN as usize + payload, longest: 0 };
     values.each(0, &mut most);
     let reserved = reserved_for_end(kind);
     let are_many = values.count() > fxt::MAX_ARGS || callsite.keys().len() != values.count();
-    if are_many || most.longest > Leaf::LONGEST || taken.room() < most.bytes as i32 + reserved {
+    let room = most.bytes as i32 + if flat { FLAT as i32 } else { 0 } + reserved;
+    if are_many || most.longest > Leaf::LONGEST || taken.room() < room {
         return taken.put_back();
     }
     let Some((now, _)) = hot.tick::<false>(&taken) else { return taken.put_back() };
-    taken.lease.set_last(now);
+    if !flat {
+        taken.lease.set_last(now);
+    }
     let commit = taken.last_commit();
     // SAFETY: room for `most` bytes.
     let start = settled(unsafe { taken.raw(commit) }.position());
@@ -195,9 +201,12 @@ pub(crate) fn with_short_values(
     let mut raw = unsafe { Raw::at(start.add(8)) };
     fxt::PutWords::word(&mut raw, now);
     compiler_fence(Ordering::SeqCst);
-    let mut put = PutShort { raw, keys: callsite.keys(), count: 0 };
+    let mut put = PutShort { raw, keys: callsite.keys(), count: 0, left: FLAT, fits: true };
     settled_ref(values).each(0, &mut put);
-    let PutShort { mut raw, count, .. } = put;
+    let PutShort { mut raw, count, fits, .. } = put;
+    if flat && (!fits || count > fxt::MAX_ARGS as u64) {
+        return taken.put_back();
+    }
     if kind == CallsiteKind::Counter {
         fxt::PutWords::word(&mut raw, COUNTER_ID);
     }
@@ -208,6 +217,10 @@ pub(crate) fn with_short_values(
     // SAFETY: the first word of the record.
     unsafe { Raw::at(start) }.word_of(header, 8);
     compiler_fence(Ordering::SeqCst);
+    if flat {
+        taken.commit_and_reserve(now, bytes as u32, reserved);
+        return Some(now);
+    }
     Some(taken.commit_timed(bytes as u32, reserved))
 }
 
@@ -227,7 +240,13 @@ impl Visitor<'_> for Most {
             self.bytes += len;
         }
     }
+
+    #[inline(always)]
+    fn visit_flat<F: Flat>(&mut self, _: usize, _: &F) {}
 }
+
+/// The most bytes of all arrays and maps of an event.
+const FLAT: usize = 512;
 
 /// Writes short arguments.
 struct PutShort {
@@ -235,6 +254,17 @@ struct PutShort {
     keys: &'static [Key],
     /// Their number.
     count: u64,
+    /// The bytes that flat values may still have, and whether all of them had room.
+    left: usize,
+    fits: bool,
+}
+
+impl PutShort {
+    #[inline(always)]
+    fn key(&self, at: usize) -> &'static Key {
+        // SAFETY: an event has as many values as its callsite has keys: `with_short_values` compares.
+        unsafe { self.keys.get_unchecked(at) }
+    }
 }
 
 impl Visitor<'_> for PutShort {
@@ -243,10 +273,57 @@ impl Visitor<'_> for PutShort {
         if value == Value::Null {
             return;
         }
-        // SAFETY: an event has as many values as its callsite has keys: `with_short_values` compares.
-        let key = unsafe { self.keys.get_unchecked(at) };
-        key.indexed().put(&mut Leaf(&mut self.raw), &value);
+        self.key(at).indexed().put(&mut Leaf(&mut self.raw), &value);
         self.count += 1;
+    }
+
+    /// Each entry is an argument, with the path to it as its name: `list[0]` or `map.name`.
+    #[inline(always)]
+    fn visit_flat<F: Flat>(&mut self, at: usize, flat: &F) {
+        let most = if F::IS_MAP { fxt::MAX_ARGS } else { 10 }; // one digit
+        let key = self.key(at).name();
+        if !(1..=most).contains(&flat.entry_count()) || !(1..=Leaf::LONGEST).contains(&key.len()) {
+            self.fits = false;
+            return;
+        }
+        let before = self.count;
+        let mut entries = PutEntries::<F> { put: self, key, index: 0, flat: PhantomData };
+        flat.each_entry(&mut entries);
+        self.fits &= self.count != before; // a map of nulls is "{}"
+    }
+}
+
+/// Writes the entries of an array or a map.
+struct PutEntries<'p, F> {
+    put: &'p mut PutShort,
+    key: &'static str,
+    index: u32,
+    flat: PhantomData<F>,
+}
+
+impl<F: Flat> EntryVisitor for PutEntries<'_, F> {
+    #[inline(always)]
+    fn entry(&mut self, name: &str, value: Value<'_>) {
+        let Some(value) = value.in_flat(F::IS_MAP) else { return };
+        let text_len = value.text_len().unwrap_or(0);
+        let most = 32 + self.key.len() + name.len() + text_len; // header, value, the padding of both texts
+        if most > self.put.left || name.len() > Leaf::LONGEST || text_len > Leaf::LONGEST {
+            self.put.fits = false;
+            return;
+        }
+        self.put.left -= most;
+        self.put.count += 1;
+        let (key, index) = (self.key.as_bytes(), self.index);
+        let out = &mut Leaf(&mut self.put.raw);
+        if F::IS_MAP {
+            let put = |out: &mut Leaf<'_>| out.stream_of_two(key, b'.', name.as_bytes());
+            fxt::put_with_name(out, key.len() + 1 + name.len(), put, &value);
+        } else {
+            const INDEX: u32 = u32::from_le_bytes(*b"[0]\0");
+            let put = |out: &mut Leaf<'_>| out.stream_with_end(key, INDEX + (index << 8), 3);
+            fxt::put_with_name(out, key.len() + 3, put, &value);
+            self.index += 1;
+        }
     }
 }
 

@@ -310,7 +310,7 @@ pub(crate) fn with_short_values<V: Values, R>(
     packet: fn(&'static Hot, &'static Callsite, &V, Epoch, Taken) -> R,
     slow: fn(&'static Callsite, &V) -> R,
 ) -> R {
-    if V::COLD_ONLY {
+    if !V::ARE_HOT {
         return slow(callsite, values);
     }
     let Some((taken, epoch)) = hot.take_for(callsite) else { return slow(callsite, values) };

@@ -3,6 +3,9 @@
 //! The time is always 4 bytes: its tag and a varint of 3. A shorter delta is padded. This costs at most two
 //! bytes, and every packet's length is known before the clock is read.
 
+#![allow(unsafe_code)] // stores into the chunk
+
+use std::marker::PhantomData;
 use std::sync::atomic::{Ordering, compiler_fence};
 
 use hairline_formats::proto::varint_len;
@@ -15,7 +18,7 @@ use crate::on::encode::track_event::location::LOCATION_LEN;
 use crate::on::encode::track_event::message::{
     END_MESSAGE, END_MESSAGE_LEN, FIELDS_AT, LENGTH_AT, counter_value,
 };
-use crate::on::event::argument::Visitor;
+use crate::on::event::argument::{EntryVisitor, Flat, Visitor};
 use crate::on::event::position::Position;
 use crate::on::thread::hot::beside::Beside;
 use crate::on::thread::hot::taken::Taken;
@@ -98,7 +101,7 @@ pub(crate) fn located(
     // SAFETY: room for PLAIN and LOCATION_LEN bytes.
     let mut raw = unsafe { taken.raw(commit) };
     if kind == CallsiteKind::Scope {
-        taken.note_at_limit(raw.position(), commit, reserved, now);
+        taken.note_at_limit::<true>(raw.position(), commit, reserved, now);
     }
     let time = time(delta);
     compiler_fence(Ordering::SeqCst);
@@ -252,21 +255,26 @@ pub(crate) fn put_track(raw: &mut Raw, uuid: TrackUuid) {
 /// Writes an event with arguments on its thread's track: a packet that is sure to be shorter than 128 bytes.
 /// Each of its lengths has one byte, and is stored after what it counts. The time comes before the event.
 #[inline(always)]
-pub(crate) fn with_short_values(
+pub(crate) fn with_short_values<V: Values>(
     hot: &Hot,
     callsite: &'static Callsite,
     kind: CallsiteKind,
-    values: &impl Values,
+    values: &V,
     taken: Taken,
 ) -> Option<u64> {
+    // Flat values need not fit: no more is known of them before they are read.
+    let flat = V::COLD_ONLY;
     let mut most = Most(PLAIN as usize);
     values.each(0, &mut most);
     let reserved = reserved_for_end(kind);
-    if most.0 >= 0x80 || taken.room() < most.0 as i32 + reserved || callsite.keys().len() != values.count() {
+    let room = most.0 as i32 + if flat { FLAT as i32 } else { 0 } + reserved;
+    if most.0 >= 0x80 || taken.room() < room || callsite.keys().len() != values.count() {
         return taken.put_back();
     }
     let Some((now, delta)) = hot.tick::<false>(&taken) else { return taken.put_back() };
-    taken.lease.set_last(now);
+    if !flat {
+        taken.lease.set_last(now);
+    }
     let commit = taken.last_commit();
     // SAFETY: room for `most` bytes, from two bytes before the packet's content on.
     let content = unsafe { settled(taken.raw(commit).position().add(2)) };
@@ -286,7 +294,12 @@ pub(crate) fn with_short_values(
     compiler_fence(Ordering::SeqCst);
     raw.two_words_of(callsite.message_words(), callsite.message_len());
     compiler_fence(Ordering::SeqCst);
-    settled_ref(values).each(0, &mut PutShort { raw: &mut raw, keys: callsite.keys() });
+    let mut put = PutShort { raw: &mut raw, keys: callsite.keys(), left: FLAT, fits: true };
+    settled_ref(values).each(0, &mut put);
+    let fits = put.fits && raw.distance(content) < 0x80;
+    if flat && !fits {
+        return taken.put_back();
+    }
     // SAFETY: the lengths of the event and of the packet are in front of them, one byte each.
     unsafe {
         Raw::set_length(event, 1, raw.distance(event));
@@ -294,6 +307,10 @@ pub(crate) fn with_short_values(
     }
     let len = raw.distance(content) as u32 + 2;
     compiler_fence(Ordering::SeqCst);
+    if flat {
+        taken.commit_and_reserve(now, len, reserved);
+        return Some(now);
+    }
     Some(taken.commit_timed(len, reserved))
 }
 
@@ -465,20 +482,81 @@ impl Visitor<'_> for Most {
     fn visit(&mut self, _: usize, value: Value<'_>) {
         self.0 += AnnotationHead::most(&value);
     }
+
+    #[inline(always)]
+    fn visit_flat<F: Flat>(&mut self, _: usize, _: &F) {}
 }
+
+/// The most bytes of all arrays and maps of an event, and of their entries.
+const FLAT: usize = 0x80 - PLAIN as usize;
+const FLAT_ENTRIES: usize = 32;
 
 /// Writes annotations of less than 128 bytes.
 struct PutShort<'r> {
     raw: &'r mut Raw,
     keys: &'static [Key],
+    /// The bytes that flat values may still have, and whether all of them had room.
+    left: usize,
+    fits: bool,
+}
+
+impl PutShort<'_> {
+    #[inline(always)]
+    fn head(&self, at: usize) -> AnnotationHead {
+        // SAFETY: an event has as many values as its callsite has keys: `with_short_values` compares.
+        unsafe { self.keys.get_unchecked(at) }.head()
+    }
 }
 
 impl Visitor<'_> for PutShort<'_> {
     #[inline(always)]
     fn visit(&mut self, at: usize, value: Value<'_>) {
-        // SAFETY: an event has as many values as its callsite has keys: `with_short_values` compares.
-        let key = unsafe { self.keys.get_unchecked(at) };
-        key.head().put(&mut Leaf(self.raw), &value);
+        self.head(at).put(&mut Leaf(self.raw), &value);
+    }
+
+    #[inline(always)]
+    fn visit_flat<F: Flat>(&mut self, at: usize, flat: &F) {
+        let left = self.left.saturating_sub(AnnotationHead::LONGEST);
+        if !matches!(flat.entry_count(), 1..=FLAT_ENTRIES) || left == 0 {
+            self.fits = false;
+            return;
+        }
+        // SAFETY: room for the head, by `left`.
+        let content = unsafe { self.raw.position().add(2) };
+        self.head(at).open(&mut Leaf(self.raw));
+        let empty = self.raw.position();
+        let mut entries = PutEntries::<F> { raw: self.raw, left, fits: self.fits, flat: PhantomData };
+        flat.each_entry(&mut entries);
+        (self.left, self.fits) = (entries.left, entries.fits);
+        self.fits &= self.raw.position() != empty; // a map of nulls is "{}"
+        // SAFETY: the length is in front of the content.
+        unsafe { Raw::set_length(content, 1, self.raw.distance(content)) };
+    }
+}
+
+/// Writes the entries of an array or a map.
+struct PutEntries<'r, F> {
+    raw: &'r mut Raw,
+    left: usize,
+    fits: bool,
+    flat: PhantomData<F>,
+}
+
+impl<F: Flat> EntryVisitor for PutEntries<'_, F> {
+    #[inline(always)]
+    fn entry(&mut self, name: &str, value: Value<'_>) {
+        let Some(value) = value.in_flat(F::IS_MAP) else { return };
+        let most = track_event::most_of_entry(name, &value);
+        if most > self.left {
+            self.fits = false;
+            return;
+        }
+        self.left -= most;
+        if F::IS_MAP {
+            track_event::put_entry::<true>(&mut Leaf(self.raw), name, &value);
+        } else {
+            track_event::put_entry::<false>(&mut Leaf(self.raw), name, &value);
+        }
     }
 }
 

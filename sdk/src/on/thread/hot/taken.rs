@@ -221,12 +221,12 @@ impl Taken {
         reserved: i32,
         now: u64,
     ) {
-        // In a child that a signal handler forked just now, the lease is wiped and its room is 0. The sum is
-        // in the chunk all the same: the overhang exceeds `reserved`.
-        let at = self.room().cast_unsigned() as usize + (OVERHANG - reserved.cast_unsigned() as usize);
+        // Signed: in a child that a signal handler forked just now, the lease is wiped and its room is 0. The
+        // sum is in the chunk all the same.
+        let at = self.room() as isize + (OVERHANG as isize - reserved as isize);
         // SAFETY: as in `note_begin`.
         unsafe {
-            let note = position.add(at);
+            let note = position.offset(at);
             note.cast::<u32>().write_unaligned(commit.bytes());
             if HAS_TIME {
                 note.add(NOTE_ID).cast::<u64>().write_unaligned(now);
