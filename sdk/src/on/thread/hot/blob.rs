@@ -49,7 +49,9 @@ pub(crate) fn event(
     };
     let Some(texts) = texts else { return taken.put_back() };
     let texts_len = if happens == TrackAction::End { 0 } else { 2 * TEXT + texts[0].len() + texts[1].len() };
-    if texts_len > LONGEST_TEXTS {
+    // The cold path composes the constant part of the callsite, for `bare`.
+    let lacks_part = happens != TrackAction::End && callsite.blob_part().is_none();
+    if texts_len > LONGEST_TEXTS || lacks_part {
         return taken.put_back();
     }
     let event_len = 2 + texts_len + TRACK;
