@@ -144,7 +144,7 @@ impl<'a> Reading<'a> {
     fn all(&mut self, reader: &mut dyn TraceReader, slices: &mut Slices) -> Result<(), Error> {
         let (mut context, mut briefs) = (Context::new(), Vec::with_capacity(MOST_BRIEF));
         let takes_briefs = self.wanted.takes_briefs();
-        let is_hashed = !self.at_once && !(self.is_surveyed && takes_briefs);
+        let is_hashed = !(self.at_once || self.is_surveyed && takes_briefs);
         loop {
             if takes_briefs && (!is_hashed || self.summary.facts.uuid.is_some()) {
                 reader.briefs(BriefUse::Counting, &mut context, &mut briefs);
