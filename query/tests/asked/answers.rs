@@ -202,6 +202,6 @@ fn events_far_from_the_order_of_time_are_in_their_slices() {
         serde_json::json!({"name": "outer", "n": 200_000, "s": 200_000 * 50_000 - 10_000_u64})
     );
     // An answer whose first rows would be printed before the last event is read.
-    let inner = of("select name, depth from slice limit 2");
-    assert_eq!(inner[1], serde_json::json!({"name": "inner", "depth": 1}));
+    let first = of("select name, depth from slice limit 2");
+    assert!(first.contains(&serde_json::json!({"name": "inner", "depth": 1})), "{first:?}");
 }
