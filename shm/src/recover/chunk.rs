@@ -69,10 +69,10 @@ pub(super) fn chunk_offset(facts: &Facts, number: u32) -> u64 {
 /// header, and the ring of one that overwrites is never full.
 pub(super) fn lost_by_owners(file: &File, facts: &Facts) -> io::Result<u64> {
     let is_counted = facts.state == SessionState::Active && !facts.overwrites();
-    let at = u64::from(facts.chunk_size) - CHUNK_LOST_SIZE as u64;
     (0..if is_counted { facts.chunk_count } else { 0 }).try_fold(0, |sum: u64, number| {
         let mut lost = [0; CHUNK_LOST_SIZE];
-        platform::read_exact_at(file, &mut lost, chunk_offset(facts, number) + at)?;
+        let end = chunk_offset(facts, number) + u64::from(facts.chunk_size); // 4 KiB at least
+        platform::read_exact_at(file, &mut lost, end - CHUNK_LOST_SIZE as u64)?;
         Ok(sum.saturating_add(u64::from_le_bytes(lost)))
     })
 }
