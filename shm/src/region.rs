@@ -516,7 +516,8 @@ impl Region {
     pub unsafe fn close(&self) {
         self.limit.fetch_min(self.allocated_chunks(), Ordering::Relaxed); // it grows no more
         if self.header().state.swap(REGION_CLOSED, Ordering::AcqRel) != REGION_CLOSED {
-            // The numbers in the chunks are gone with their memory.
+            // The numbers in the chunks are gone with their memory. In this order, because a kill in between
+            // must not count them twice: recovery then has too few.
             self.count_lost(LossReason::BufferFull, self.lost_by_owners());
         }
         self.memory.unlink();

@@ -94,20 +94,22 @@ impl Raw {
         }
     }
 
-    /// Copies the first `len` of the bytes: 48 of them in any case, and all if it is more. So up to 48 bytes
-    /// beyond `len` are overwritten.
+    /// Copies the first `len` of the bytes, and stores 48 if it is less.
     ///
     /// # Safety
-    /// The bytes up to there must be of this record, or of the overhang.
+    /// The bytes stored beyond `len` must be of this record, or of the overhang.
     #[inline(always)]
     pub(crate) unsafe fn copy_of_96(&mut self, bytes: &[u8; 96], len: usize) {
+        type Half = Anywhere<[u64; 6]>;
         debug_assert!(len <= 96);
-        let from = bytes.as_ptr().cast::<Anywhere<[u64; 6]>>();
-        // SAFETY: `bytes` has twice 48. Room by the contract.
+        let from = bytes.as_ptr();
+        // SAFETY: the loads are inside `bytes`. Room by the contract; the second store, which overlaps the first
+        // one, ends at `len`.
         unsafe {
-            *self.0.cast() = from.read();
+            *self.0.cast() = from.cast::<Half>().read();
             if len > 48 {
-                *self.0.add(48).cast() = from.add(1).read();
+                let at = len - 48;
+                *self.0.add(at).cast() = from.add(at).cast::<Half>().read();
             }
             self.0 = self.0.add(len);
         }
@@ -521,6 +523,20 @@ mod tests {
             fxt::PutWords::stream(&mut Leaf(&mut raw), &text);
             let written = raw.distance(room.as_mut_ptr());
             assert_eq!(&room[..written], plain, "{len} {number:#x}");
+        }
+    }
+
+    #[test]
+    fn a_copy_of_constants_stores_nothing_beyond_them_or_48_bytes() {
+        let bytes: [u8; 96] = std::array::from_fn(|at| at as u8);
+        for len in 0..=96 {
+            let mut room = [0xaa_u8; 128];
+            // SAFETY: room for all of them.
+            let mut raw = unsafe { Raw::at(room.as_mut_ptr()) };
+            // SAFETY: as above.
+            unsafe { raw.copy_of_96(&bytes, len) };
+            assert_eq!((raw.distance(room.as_mut_ptr()), &room[..len]), (len, &bytes[..len]));
+            assert!(room[len.max(48)..].iter().all(|byte| *byte == 0xaa), "{len}");
         }
     }
 

@@ -79,7 +79,7 @@ pub(crate) fn bare(
 ) -> Option<u64> {
     let Some(part) = callsite.blob_part() else { return taken.put_back() };
     let put = |raw: &mut Raw| {
-        // SAFETY: the part has 12 bytes at least, and 17 follow: the copy ends within the overhang.
+        // SAFETY: the part has 12 bytes at least, and 17 follow: a copy of 48 ends within the overhang.
         unsafe { raw.copy_of_96(&part.bytes, part.len) };
         raw.word_of(uuid_varint, 8);
     };

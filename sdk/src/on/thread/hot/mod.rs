@@ -56,7 +56,7 @@ use hairline_shm::Lease;
 
 use crate::on::base::this_thread::AS_INTERVAL;
 pub(crate) use crate::on::base::this_thread::Hot;
-use crate::on::callsite::{Callsite, Epoch};
+use crate::on::callsite::{Callsite, Epoch, fence_constants};
 use crate::on::encode::track_event::message;
 use crate::on::encode::track_event::message::FIELDS_AT;
 use crate::on::event::argument::Values;
@@ -475,6 +475,7 @@ pub(crate) fn counter_on_track<V: Values>(
     track: Option<TrackUuid>,
     values: &V,
 ) -> Option<u64> {
+    fence_constants(); // `epoch` was read from the callsite's word
     let is_packet = epoch.format() == Format::TrackEvent;
     if V::COLD_ONLY || !callsite.has_constants() {
         return None;

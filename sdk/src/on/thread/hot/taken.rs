@@ -222,7 +222,7 @@ impl Taken {
         now: u64,
     ) {
         // Signed: in a child that a signal handler forked just now, the lease is wiped and its room is 0. The
-        // sum is in the chunk all the same.
+        // sum, -1 at least, is in the chunk or its header all the same, which the child has for itself.
         let at = self.room() as isize + (OVERHANG as isize - reserved as isize);
         // SAFETY: as in `note_begin`.
         unsafe {
