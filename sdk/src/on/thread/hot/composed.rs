@@ -262,7 +262,8 @@ impl<A: Arguments> Record<'_, A> {
         const NAME: fxt::layout::Field = fxt::layout::event::NAME;
         let reserved = self.what.reserves(FXT_END);
         let most = 16 + self.name.len().next_multiple_of(8) + most;
-        if taken.room() - reserved < most as i32 {
+        let room = taken.room();
+        if room - reserved < most as i32 {
             return taken.put_back();
         }
         let Some((now, _)) = hot.tick::<true>(&taken) else { return taken.put_back() };
@@ -287,7 +288,7 @@ impl<A: Arguments> Record<'_, A> {
         header += fxt::layout::record::SIZE.set(bytes as u64 / 8 - 2) + fxt::layout::event::ARGS.set(count);
         // SAFETY: the first word of the record.
         unsafe { Raw::at(start) }.word_of(header, 8);
-        let room = taken.room() - bytes as i32 - reserved;
+        let room = room - bytes as i32 - reserved;
         if self.what == What::Begin {
             taken.note_begin(commit, bytes as u32, room, now, false);
             // Without a name of its own, the begin's record has the strings of the end.
@@ -317,7 +318,8 @@ impl<A: Arguments> Record<'_, A> {
         let most = prefix_len + FIELDS_AT + fields_len + name_len + most + TIME_LEN;
         let length = if most < 0x80 { 1 } else { 2 };
         let reserved = self.what.reserves(TRACK_EVENT_END);
-        if taken.room() - reserved < (most + 2) as i32 {
+        let room = taken.room();
+        if room - reserved < (most + 2) as i32 {
             return taken.put_back();
         }
         let Some((now, delta)) = hot.tick::<true>(&taken) else { return taken.put_back() };
@@ -348,7 +350,7 @@ impl<A: Arguments> Record<'_, A> {
             Raw::set_length(event, length, event_len);
             Raw::set_length(start.add(1 + length), length, bytes - 1 - length);
         }
-        let room = taken.room() - bytes as i32 - reserved;
+        let room = room - bytes as i32 - reserved;
         if self.what == What::Begin {
             taken.note_begin(commit, bytes as u32, room, now, true);
         }

@@ -337,7 +337,8 @@ pub(crate) fn with_values<const WARM: bool>(
     let Most(most) = most;
     let length = if most < 0x80 { 1 } else { 2 };
     let reserved = if kind == CallsiteKind::Scope { facts.end_size(hot, END) } else { 0 };
-    if most >= 1 << 14 || taken.room() < (most + 2) as i32 + reserved {
+    let room = taken.room();
+    if most >= 1 << 14 || room < (most + 2) as i32 + reserved {
         return taken.put_back();
     }
     let Some((now, delta)) = hot.tick::<WARM>(&taken) else { return taken.put_back() };
@@ -371,7 +372,7 @@ pub(crate) fn with_values<const WARM: bool>(
         Raw::set_length(event, length, event_len);
         Raw::set_length(start.add(1 + length), length, bytes - 1 - length);
     }
-    let room = taken.room() - bytes as i32 - reserved;
+    let room = room - bytes as i32 - reserved;
     if kind == CallsiteKind::Scope {
         taken.note_begin(commit, bytes as u32, room, now, true);
     }

@@ -162,7 +162,8 @@ impl Hot {
 
 impl Taken {
     /// Returns the bytes that are neither written nor reserved for ends. Call it only where the value is
-    /// needed, like [`last_commit`](Self::last_commit).
+    /// needed, like [`last_commit`](Self::last_commit). What was checked must not be read again for the place of
+    /// a store: in a child that a signal handler forks meanwhile, the lease is wiped and this is 0.
     #[inline(always)]
     pub(crate) fn room(&self) -> i32 {
         self.lease.room()
