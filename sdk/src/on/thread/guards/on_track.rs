@@ -116,7 +116,7 @@ fn begin_on(
     (recorded_in, is_known)
 }
 
-/// Begins a slice on a track, without arguments and other options. [`track_end`] ends it.
+/// Begins a slice on a track, without arguments and other options. `track_end` ends it.
 #[inline(always)]
 pub fn track_begin_bare(callsite: &'static Callsite, epoch: Epoch, track: &impl AsRef<Track>) {
     begin_bare(callsite, epoch, track.as_ref());
