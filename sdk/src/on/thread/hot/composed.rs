@@ -262,8 +262,7 @@ impl<A: Arguments> Record<'_, A> {
         const NAME: fxt::layout::Field = fxt::layout::event::NAME;
         let reserved = self.what.reserves(FXT_END);
         let most = 16 + self.name.len().next_multiple_of(8) + most;
-        let room = taken.room();
-        if room - reserved < most as i32 {
+        if taken.room() - reserved < most as i32 {
             return taken.put_back();
         }
         let Some((now, _)) = hot.tick::<true>(&taken) else { return taken.put_back() };
@@ -272,6 +271,13 @@ impl<A: Arguments> Record<'_, A> {
         let mut raw = unsafe { taken.raw(commit) };
         let start = raw.position();
         let own_header = self.callsite.fxt_header();
+        if self.what == What::Begin {
+            taken.note_at_limit::<false>(start, commit, reserved, now);
+            // Without a name of its own, the begin's record has the strings of the end.
+            if !self.name.is_empty() {
+                taken.note_strings_at_limit(start, reserved, own_header);
+            }
+        }
         let mut header = own_header;
         if self.what.is_end() {
             header += fxt_hot::BEGIN_TO_END;
@@ -288,15 +294,12 @@ impl<A: Arguments> Record<'_, A> {
         header += fxt::layout::record::SIZE.set(bytes as u64 / 8 - 2) + fxt::layout::event::ARGS.set(count);
         // SAFETY: the first word of the record.
         unsafe { Raw::at(start) }.word_of(header, 8);
-        let room = room - bytes as i32 - reserved;
         if self.what == What::Begin {
-            taken.note_begin(commit, bytes as u32, room, now, false);
-            // Without a name of its own, the begin's record has the strings of the end.
-            if !self.name.is_empty() {
-                taken.note_strings(commit, bytes as u32, room, own_header);
-            }
+            taken.commit_and_reserve(now, bytes as u32, reserved);
+        } else {
+            let room = taken.room() - bytes as i32 - reserved; // of no store's place
+            taken.commit(commit, now, bytes as u32, room);
         }
-        taken.commit(commit, now, bytes as u32, room);
         Some(now)
     }
 
@@ -318,8 +321,8 @@ impl<A: Arguments> Record<'_, A> {
         let most = prefix_len + FIELDS_AT + fields_len + name_len + most + TIME_LEN;
         let length = if most < 0x80 { 1 } else { 2 };
         let reserved = self.what.reserves(TRACK_EVENT_END);
-        let room = taken.room();
-        if room - reserved < (most + 2) as i32 {
+        let room = taken.room() - reserved;
+        if room < (most + 2) as i32 {
             return taken.put_back();
         }
         let Some((now, delta)) = hot.tick::<true>(&taken) else { return taken.put_back() };
@@ -350,7 +353,7 @@ impl<A: Arguments> Record<'_, A> {
             Raw::set_length(event, length, event_len);
             Raw::set_length(start.add(1 + length), length, bytes - 1 - length);
         }
-        let room = room - bytes as i32 - reserved;
+        let room = room - bytes as i32;
         if self.what == What::Begin {
             taken.note_begin(commit, bytes as u32, room, now, true);
         }

@@ -202,16 +202,6 @@ impl Taken {
         }
     }
 
-    /// Adds the strings of the end to the note of [`note_begin`](Self::note_begin).
-    #[inline(always)]
-    pub(crate) fn note_strings(&self, commit: Commit, bytes: u32, room: i32, strings: u64) {
-        // SAFETY: as in `note_begin`. A note has 4 + `Note::LEN` bytes, which an end of FXT has too.
-        unsafe {
-            let note = self.note_at(commit, room).add(bytes as usize);
-            note.add(NOTE_ID + 4).cast::<u64>().write_unaligned(strings);
-        }
-    }
-
     /// As [`note_begin`](Self::note_begin), before the record is written at `position`. The end has
     /// `reserved` bytes, which `room` exceeds.
     #[inline(always)]
@@ -235,6 +225,14 @@ impl Taken {
                 note.add(NOTE_ID).cast::<u32>().write_unaligned(now as u32);
             }
         }
+    }
+
+    /// Adds the strings of the end to the note of [`note_at_limit`](Self::note_at_limit).
+    #[inline(always)]
+    pub(crate) fn note_strings_at_limit(&self, position: *mut u8, reserved: i32, strings: u64) {
+        let at = self.room() as isize + (OVERHANG as isize - reserved as isize); // as there
+        // SAFETY: as in `note_begin`. A note has 4 + `Note::LEN` bytes, which an end of FXT has too.
+        unsafe { position.offset(at).add(NOTE_ID + 4).cast::<u64>().write_unaligned(strings) };
     }
 
     /// Returns the place of the note that is `room` bytes above `commit`.
