@@ -62,13 +62,18 @@ fn all_in_the_ring(format: Format) -> Orders {
 #[test]
 fn a_killed_process_leaves_a_region_and_recovery_makes_it_a_whole_trace() {
     for format in FORMATS {
-        let dead = dead(Orders::new(format));
-        let recovered = dead.recover(&RecoverOptions::new());
-        assert_eq!((recovered.pid, recovered.process_name.as_str()), (dead.victim.pid(), "mortal"));
-        assert_eq!((recovered.path.as_deref(), recovered.notes.len()), (Some(&*dead.victim.trace), 0));
-        assert!(recovered.lost.total() == 0 && recovered.bytes > 0, "{recovered:?}");
-        assert!(!dead.region.exists());
-        complete(&dead.victim, &dead.victim.trace);
+        // One that was killed just after a pass of its writer thread has left nothing in its ring.
+        let has_left_some = (0..20).any(|_| {
+            let dead = dead(Orders::new(format));
+            let recovered = dead.recover(&RecoverOptions::new());
+            assert_eq!((recovered.pid, recovered.process_name.as_str()), (dead.victim.pid(), "mortal"));
+            assert_eq!((recovered.path.as_deref(), recovered.notes.len()), (Some(&*dead.victim.trace), 0));
+            assert_eq!(recovered.lost.total(), 0, "{recovered:?}");
+            assert!(!dead.region.exists());
+            complete(&dead.victim, &dead.victim.trace);
+            recovered.bytes > 0
+        });
+        assert!(has_left_some);
     }
 }
 
