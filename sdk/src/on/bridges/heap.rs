@@ -24,7 +24,7 @@ use crate::on::encode::constants;
 use crate::on::event::Event;
 use crate::on::event::extras::Extras;
 use crate::on::session::current;
-use crate::on::thread::{cold, events};
+use crate::on::thread::{cold, valued};
 use crate::site::{CallsiteKind, Site};
 use crate::vocabulary::Unit;
 
@@ -123,7 +123,7 @@ fn record_large(size: usize) {
         && epoch != Epoch::UNREGISTERED
         && !this_thread::is_barred()
     {
-        events::instant_with(&LARGE, epoch, &(size as u64, ()));
+        valued::instant(&LARGE, epoch, &(size as u64, ()));
     }
 }
 

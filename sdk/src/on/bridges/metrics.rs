@@ -15,7 +15,7 @@ use crate::on::callsite::tables::metrics::{Series, SeriesKind, TABLES};
 use crate::on::callsite::{self, Callsite};
 use crate::on::event::argument::{Values, number};
 use crate::on::lifecycle::entry;
-use crate::on::thread::events;
+use crate::on::thread::valued;
 use crate::site::{CallsiteKind, Site};
 use crate::vocabulary::Unit;
 
@@ -138,7 +138,7 @@ fn track_name(key: &Key) -> String {
 #[inline]
 fn record(callsite: &'static Callsite, value: &impl Values) {
     if let Some(epoch) = callsite.registered_epoch() {
-        events::counter(callsite, epoch, value);
+        valued::counter(callsite, epoch, value);
     }
 }
 
@@ -150,7 +150,7 @@ impl Series {
     /// last one. Relaxed: the order of one atomic's changes is all that this needs.
     fn record_stored<V: Values>(&self, mut bits: u64, value: impl Fn(u64) -> V) {
         while let Some(epoch) = self.callsite.registered_epoch() {
-            events::counter(self.callsite, epoch, &value(bits));
+            valued::counter(self.callsite, epoch, &value(bits));
             let now = self.value.load(Ordering::Relaxed);
             if now == bits {
                 break;

@@ -18,10 +18,10 @@ use crate::on::event::argument::List;
 use crate::on::event::argument::Values;
 use crate::on::event::extras::Extras;
 use crate::on::event::track::Track;
-use crate::on::thread::events;
 use crate::on::thread::guards::Scope;
 use crate::on::thread::guards::interval::AsyncScope;
 use crate::on::thread::guards::on_track::{self, TrackScope};
+use crate::on::thread::{events, valued};
 
 /// The name of an epoch's type: the end of a slice on a track may have none.
 type MaybeEpoch = Option<Epoch>;
@@ -67,9 +67,9 @@ calls! {
     /// Begins a scope with options.
     fn scope_rich(Epoch, extras: &Extras<'_>) -> Scope = Scope::begin_rich;
     /// Records an instant with arguments.
-    fn instant_with(Epoch) = events::instant_with;
+    fn instant_with(Epoch) = valued::instant;
     /// Records the value of a counter.
-    fn counter(Epoch) = events::counter;
+    fn counter(Epoch) = valued::counter;
     /// Records the value of a counter on a track, without other options.
     fn counter_on(Epoch, track: events::CounterTrack<'_>) = events::counter_on;
     /// Records an instant or the value of a counter, with options.

@@ -128,7 +128,7 @@ fn begin_warm(hot: &'static Hot, callsite: &'static Callsite) -> Option<OpenScop
 
 /// Returns `recorded`, an event of the cold path, if the callsite is a scope's. The end of a scope goes into
 /// room that its begin has reserved, and no other event reserves any.
-fn if_scope(callsite: &'static Callsite, recorded: Option<OpenScope>) -> Option<OpenScope> {
+pub(super) fn if_scope(callsite: &'static Callsite, recorded: Option<OpenScope>) -> Option<OpenScope> {
     recorded.filter(|_| callsite.kind() == CallsiteKind::Scope)
 }
 
@@ -142,73 +142,6 @@ pub(crate) fn begin_rich(
     let recorded = if_scope(callsite, rich(callsite, epoch, values, extras));
     // Nor does a slice on a track reserve room.
     recorded.filter(|_| extras.track.is_none()).map(|begun| slow::if_timed(callsite, begun))
-}
-
-/// Begins a scope with arguments. Returns the begin if it was recorded.
-#[inline(never)]
-pub(crate) fn begin_with<V: Values>(callsite: &'static Callsite, values: &V) -> Option<OpenScope> {
-    let (fxt, packet) = (begin_with_in_fxt::<V>, begin_with_in_packet::<V>);
-    hot::with_short_values(this_thread::hot(), callsite, values, fxt, packet, begin_with_slow::<V>)
-}
-
-#[inline(never)]
-fn begin_with_in_fxt<V: Values>(
-    hot: &'static Hot,
-    callsite: &'static Callsite,
-    values: &V,
-    epoch: Epoch,
-    taken: Taken,
-) -> Option<OpenScope> {
-    match hot::short_values_in_fxt(hot, callsite, CallsiteKind::Scope, values, taken) {
-        Some(now) => Some(OpenScope::new(epoch, now)),
-        None => begin_with_slow(callsite, values),
-    }
-}
-
-#[inline(never)]
-fn begin_with_in_packet<V: Values>(
-    hot: &'static Hot,
-    callsite: &'static Callsite,
-    values: &V,
-    epoch: Epoch,
-    taken: Taken,
-) -> Option<OpenScope> {
-    match hot::short_values_in_packet(hot, callsite, CallsiteKind::Scope, values, taken) {
-        Some(now) => Some(OpenScope::new(epoch, now)),
-        None => begin_with_slow(callsite, values),
-    }
-}
-
-#[cold]
-#[inline(never)]
-fn begin_with_slow<V: Values>(callsite: &'static Callsite, values: &V) -> Option<OpenScope> {
-    let epoch = callsite.epoch()?;
-    if V::COLD_ONLY {
-        return begin_with_nested(callsite, epoch, values);
-    }
-    begin_with_any(callsite, epoch, values)
-}
-
-/// Begins a scope with nested arguments. Returns the begin if it was recorded.
-#[inline(never)]
-pub(crate) fn begin_with_nested<V: Values>(
-    callsite: &'static Callsite,
-    epoch: Epoch,
-    values: &V,
-) -> Option<OpenScope> {
-    match hot::composed::event(callsite, epoch, values, None) {
-        Some(now) => {
-            let begun = if_scope(callsite, Some(OpenScope::new(epoch, now)))?;
-            Some(slow::if_timed(callsite, begun))
-        }
-        None => begin_with_any(callsite, epoch, values),
-    }
-}
-
-#[inline(always)]
-fn begin_with_any<V: Values>(callsite: &'static Callsite, epoch: Epoch, values: &V) -> Option<OpenScope> {
-    let begun = with_values_slow(callsite, epoch, CallsiteKind::Scope, values);
-    if_scope(callsite, begun).map(|begun| slow::if_timed(callsite, begun))
 }
 
 /// Begins a scope with a name made at run time. Returns the begin if it was recorded.
@@ -373,140 +306,10 @@ fn instant_with_facts(hot: &Hot, callsite: &'static Callsite) -> bool {
     epoch.and_then(|epoch| hot::with_facts(hot, callsite, epoch, CallsiteKind::Instant, &())).is_some()
 }
 
-/// Records an instant with arguments.
-#[inline(always)]
-pub(crate) fn instant_with<V: Values>(callsite: &'static Callsite, epoch: Epoch, values: &V) {
-    if V::ARE_HOT {
-        instant_with_short(callsite, values);
-    } else {
-        instant_with_nested(callsite, epoch, values);
-    }
-}
-
-#[inline(never)]
-fn instant_with_short<V: Values>(callsite: &'static Callsite, values: &V) {
-    let (fxt, packet) = (instant_with_in_fxt::<V>, instant_with_in_packet::<V>);
-    hot::with_short_values(this_thread::hot(), callsite, values, fxt, packet, instant_with_slow::<V>);
-}
-
-#[inline(never)]
-fn instant_with_in_fxt<V: Values>(
-    hot: &'static Hot,
-    callsite: &'static Callsite,
-    values: &V,
-    _epoch: Epoch,
-    taken: Taken,
-) {
-    if hot::short_values_in_fxt(hot, callsite, CallsiteKind::Instant, values, taken).is_none() {
-        instant_with_slow(callsite, values);
-    }
-}
-
-#[inline(never)]
-fn instant_with_in_packet<V: Values>(
-    hot: &'static Hot,
-    callsite: &'static Callsite,
-    values: &V,
-    _epoch: Epoch,
-    taken: Taken,
-) {
-    if hot::short_values_in_packet(hot, callsite, CallsiteKind::Instant, values, taken).is_none() {
-        instant_with_slow(callsite, values);
-    }
-}
-
-#[cold]
-#[inline(never)]
-fn instant_with_slow<V: Values>(callsite: &'static Callsite, values: &V) {
-    match callsite.epoch() {
-        None => {}
-        Some(epoch) if V::COLD_ONLY => instant_with_nested(callsite, epoch, values),
-        Some(epoch) => {
-            with_values_slow(callsite, epoch, CallsiteKind::Instant, values);
-        }
-    }
-}
-
-#[inline(never)]
-fn instant_with_nested<V: Values>(callsite: &'static Callsite, epoch: Epoch, values: &V) {
-    if hot::composed::event(callsite, epoch, values, None).is_none() {
-        with_values_slow(callsite, epoch, CallsiteKind::Instant, values);
-    }
-}
-
-/// Records the value of a counter.
-#[inline(always)]
-pub(crate) fn counter<V: Values>(callsite: &'static Callsite, _epoch: Epoch, value: &V) {
-    counter_of(callsite, value);
-}
-
-#[inline(never)]
-fn counter_of<V: Values>(callsite: &'static Callsite, value: &V) {
-    let (fxt, packet) = (counter_in_fxt::<V>, counter_in_packet::<V>);
-    hot::with_short_values(this_thread::hot(), callsite, value, fxt, packet, counter_slow::<V>);
-}
-
-#[inline(never)]
-fn counter_in_fxt<V: Values>(
-    hot: &'static Hot,
-    callsite: &'static Callsite,
-    value: &V,
-    _epoch: Epoch,
-    taken: Taken,
-) {
-    if hot::short_values_in_fxt(hot, callsite, CallsiteKind::Counter, value, taken).is_none() {
-        counter_slow(callsite, value);
-    }
-}
-
-#[inline(never)]
-fn counter_in_packet<V: Values>(
-    hot: &'static Hot,
-    callsite: &'static Callsite,
-    value: &V,
-    _epoch: Epoch,
-    taken: Taken,
-) {
-    if hot::short_values_in_packet(hot, callsite, CallsiteKind::Counter, value, taken).is_none() {
-        counter_slow(callsite, value);
-    }
-}
-
-#[cold]
-#[inline(never)]
-fn counter_slow<V: Values>(callsite: &'static Callsite, value: &V) {
-    let Some(epoch) = callsite.epoch() else { return };
-    if hot::counter_with_unit(this_thread::hot(), callsite, epoch, value).is_none() {
-        with_values_slow(callsite, epoch, CallsiteKind::Counter, value);
-    }
-}
-
 /// [`starved::is_lost_again`], not inlined.
 #[inline(never)]
-fn is_lost_again(callsite: &'static Callsite) -> bool {
+pub(super) fn is_lost_again(callsite: &'static Callsite) -> bool {
     starved::is_lost_again(callsite)
-}
-
-#[inline(always)]
-fn with_values_slow<V: Values>(
-    callsite: &'static Callsite,
-    epoch: Epoch,
-    kind: CallsiteKind,
-    values: &V,
-) -> Option<OpenScope> {
-    let hot = this_thread::hot();
-    if hot.is_unusual() {
-        if is_lost_again(callsite) {
-            return None;
-        }
-        if let Some(now) = hot::with_facts(hot, callsite, epoch, kind, values) {
-            return Some(OpenScope::new(epoch, now));
-        }
-    }
-    match hot::with_values::<true, _>(hot, callsite, epoch, kind, values) {
-        Some(now) => Some(OpenScope::new(epoch, now)),
-        None => rich(callsite, epoch, values, &Extras::new()),
-    }
 }
 
 /// The track of a counter.

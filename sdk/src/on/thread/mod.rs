@@ -20,3 +20,4 @@ pub(crate) mod room;
 pub(crate) mod slices;
 pub(crate) mod slow;
 pub(crate) mod starved;
+pub(crate) mod valued;

@@ -19,7 +19,7 @@ use crate::on::thread::cold::TrackEnd;
 use crate::on::thread::end_arguments::{Collected, EndArguments, Number};
 use crate::on::thread::hot::encoded::Encoded;
 use crate::on::thread::open_scope::{End, OpenScope};
-use crate::on::thread::{cold, events, hot, slow};
+use crate::on::thread::{cold, events, hot, slow, valued};
 use crate::options::Format;
 
 pub(crate) mod interval;
@@ -88,9 +88,9 @@ impl Scope {
     #[inline(always)]
     pub fn begin_with<V: Values>(callsite: &'static Callsite, epoch: Epoch, values: &V) -> Self {
         let open = if V::ARE_HOT {
-            events::begin_with(callsite, values)
+            valued::begin(callsite, values)
         } else {
-            events::begin_with_nested(callsite, epoch, values)
+            valued::begin_nested(callsite, epoch, values)
         };
         Self::new(callsite, open)
     }
