@@ -1,7 +1,7 @@
 //! Scopes, instants and counters with values.
 //!
-//! Few and short values take a function for each format, in tail position, so that neither saves registers for
-//! the other one. All else, and whatever finds no room there, takes the slow way.
+//! Few and short values take a function for each format, in tail position, so that neither saves registers
+//! for the other one. All else, and whatever finds no room there, takes the slow way.
 
 use crate::on::base::this_thread::{self, Hot};
 use crate::on::callsite::{Callsite, Epoch};
