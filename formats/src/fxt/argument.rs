@@ -247,14 +247,10 @@ pub fn put_number(out: &mut impl PutWords, name: &str, value: &Value<'_>) {
     debug_assert!((1..=MAX_STRING).contains(&name.len()), "a name to be cut");
     let (kind, bits, tail) = shape(value);
     let (word, has_word) = if let Tail::Word(word) = tail { (word, true) } else { (0, false) };
-    let name_bits = string_ref::INLINE.set(1) | string_ref::LENGTH.set(name.len() as u64);
-    let size = 1 + words(name.len()) + usize::from(has_word);
-    out.word(
-        argument::TYPE.set(kind as u64)
-            | argument::SIZE.set(size as u64)
-            | argument::NAME.set(name_bits)
-            | bits,
-    );
+    let name_len = name.len() as u64;
+    let size = argument::SIZE.set(1 + u64::from(has_word)) + (((name_len + 7) & !7) << 1); // in words, from bit 4 on
+    let name_bits = argument::NAME.set(string_ref::INLINE.set(1) + name_len);
+    out.word(argument::TYPE.set(kind as u64) + size + name_bits + bits);
     out.stream(name.as_bytes());
     if has_word {
         out.word(word);

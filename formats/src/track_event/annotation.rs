@@ -116,10 +116,24 @@ pub const LONGEST_NUMBER: usize = TAG + 1 + TAG + 1 + TAG + proto::MAX_VARINT;
 #[inline(always)]
 pub fn put_number(out: &mut impl PutBytes, name: &str, value: &Value<'_>) {
     debug_assert!(name.len() <= 100, "lengths of one byte");
-    let content = TAG + 1 + name.len() + value_len(value);
-    out.bytes(&[ANNOTATION, content as u8, NAME, name.len() as u8]);
+    let (tag, bits) = match *value {
+        Value::Bool(v) => (BOOL, u64::from(v)),
+        Value::I64(v) => (INT, v.cast_unsigned()),
+        Value::U64(v) | Value::Koid(v) => (UINT, v),
+        Value::Pointer(v) => (POINTER, v),
+        Value::F64(v) => (DOUBLE, v.to_bits()),
+        _ => return debug_assert!(false, "no number"),
+    };
+    let len = if tag == DOUBLE { 8 } else { varint_len(bits) };
+    let content = TAG + 1 + name.len() + TAG + len;
+    let head = u64::from(ANNOTATION)
+        + ((content as u64) << 8)
+        + (u64::from(NAME) << 16)
+        + ((name.len() as u64) << 24);
+    out.word(head, 2 * (TAG + 1));
     out.bytes(name.as_bytes());
-    put_value(out, value);
+    out.word(u64::from(tag), TAG);
+    if tag == DOUBLE { out.fixed64(bits) } else { out.varint(bits) }
 }
 
 /// The constant part of the annotations with one interned name, `22 LEN 08 <name iid>`: a program composes it

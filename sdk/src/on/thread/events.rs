@@ -144,57 +144,6 @@ pub(crate) fn begin_rich(
     recorded.filter(|_| extras.track.is_none()).map(|begun| slow::if_timed(callsite, begun))
 }
 
-/// Begins a scope with a name made at run time. Returns the begin if it was recorded.
-#[inline(always)]
-pub(crate) fn begin_named<V: Values>(
-    callsite: &'static Callsite,
-    epoch: Epoch,
-    values: &V,
-    name: &str,
-) -> Option<OpenScope> {
-    match values.count() {
-        0 => begin_with_name(callsite, name),
-        _ => begin_named_with(callsite, epoch, values, name),
-    }
-}
-
-#[inline(never)]
-fn begin_with_name(callsite: &'static Callsite, name: &str) -> Option<OpenScope> {
-    match hot::composed::begin_named(callsite, name) {
-        None => begin_named_slow(callsite, callsite.epoch()?, &(), name),
-        Some(begun) => Some(slow::if_timed(callsite, begun)),
-    }
-}
-
-#[inline(never)]
-fn begin_named_with<V: Values>(
-    callsite: &'static Callsite,
-    epoch: Epoch,
-    values: &V,
-    name: &str,
-) -> Option<OpenScope> {
-    match hot::composed::event(callsite, epoch, values, Some(name)) {
-        Some(now) => {
-            let begun = if_scope(callsite, Some(OpenScope::new(epoch, now)))?;
-            Some(slow::if_timed(callsite, begun))
-        }
-        None => begin_named_slow(callsite, epoch, values, name),
-    }
-}
-
-#[cold]
-#[inline(never)]
-fn begin_named_slow<V: Values>(
-    callsite: &'static Callsite,
-    epoch: Epoch,
-    values: &V,
-    name: &str,
-) -> Option<OpenScope> {
-    let extras = Extras::new().name(name);
-    let event = |values: &[Value<'_>]| cold::begin(epoch, &Event::new(callsite, values, &extras));
-    if_scope(callsite, with_list(values, event)).map(|begun| slow::if_timed(callsite, begun))
-}
-
 /// Begins a scope that a flow passes through. Returns the begin if it was recorded.
 #[inline(never)]
 pub(crate) fn begin_flow(callsite: &'static Callsite, epoch: Epoch, flow: &Flow) -> Option<OpenScope> {

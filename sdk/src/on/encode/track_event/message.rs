@@ -19,7 +19,7 @@ use hairline_formats::{Value, proto};
 use crate::on::base::platform::process;
 use crate::on::base::this_thread::Hot;
 use crate::on::base::uuid;
-use crate::on::callsite::{LONGEST_MESSAGE, StringId};
+use crate::on::callsite::{Callsite, LONGEST_MESSAGE, StringId};
 use crate::site::CallsiteKind;
 
 /// `68 02 5a 02 48 02`: the whole message of an end.
@@ -57,6 +57,15 @@ pub(crate) fn constant(kind: CallsiteKind, categories: &[StringId], name: String
     let mut message = vec![0x68, 0x02, 0x5a, fields.len() as u8];
     message.extend(fields);
     message
+}
+
+/// Returns the bytes of the name in the callsite's message, where it is the last field.
+#[inline(always)]
+pub(crate) fn own_name_len(callsite: &'static Callsite) -> usize {
+    match callsite.name_id() {
+        StringId::NONE => 0,
+        id => 1 + proto::varint_len(id.iid()),
+    }
 }
 
 pub(crate) fn event_type(kind: CallsiteKind) -> fields::EventType {

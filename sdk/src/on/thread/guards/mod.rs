@@ -5,8 +5,7 @@ use std::mem::ManuallyDrop;
 
 use hairline_formats::Value;
 
-use crate::on::base::few::Few;
-use crate::on::base::this_thread;
+use crate::on::base::this_thread::{self, Hot};
 use crate::on::callsite::{Callsite, Epoch};
 use crate::on::event::argument::{Argument, Held, Values};
 use crate::on::event::extras::Extras;
@@ -19,7 +18,7 @@ use crate::on::thread::cold::TrackEnd;
 use crate::on::thread::end_arguments::{Collected, EndArguments, Number};
 use crate::on::thread::hot::encoded::Encoded;
 use crate::on::thread::open_scope::{End, OpenScope};
-use crate::on::thread::{cold, events, hot, slow, valued};
+use crate::on::thread::{cold, events, hot, named, slow, valued};
 use crate::options::Format;
 
 pub(crate) mod interval;
@@ -110,7 +109,7 @@ impl Scope {
     #[doc(hidden)]
     #[inline(always)]
     pub fn begin_named(callsite: &'static Callsite, epoch: Epoch, values: &impl Values, name: &str) -> Self {
-        Self::new(callsite, events::begin_named(callsite, epoch, values, name))
+        Self::new(callsite, named::begin(callsite, epoch, values, name))
     }
 
     /// Begins a scope that a flow passes through.
@@ -170,48 +169,75 @@ struct EndWith {
 /// Ends a recorded scope with one argument. Most scopes with arguments at the end have one number.
 #[inline(never)]
 fn end_with_number(EndWith { end, number }: &EndWith) {
-    if end.open.recorded_in.is_timed() || !hot::composed::end_with_numbers(end, number) {
-        end_with_more(end, &mut Collected::One(*number));
+    end_with_numbers(end, number);
+}
+
+#[inline(always)]
+fn end_with_numbers<const COUNT: usize>(end: &End, numbers: &[Number; COUNT]) {
+    let (fxt, packet) = (end_in_fxt::<COUNT>, end_in_packet::<COUNT>);
+    hot::late::end_or(this_thread::hot(), end, numbers, fxt, packet, end_slow::<COUNT>);
+}
+
+#[inline(never)]
+fn end_in_fxt<const COUNT: usize>(
+    hot: &'static Hot,
+    end: &End,
+    numbers: &[Number; COUNT],
+    taken: hot::Taken,
+) {
+    if !hot::late::in_fxt(hot, end, numbers, taken) {
+        end_slow(end, numbers);
     }
+}
+
+#[inline(never)]
+fn end_in_packet<const COUNT: usize>(
+    hot: &'static Hot,
+    end: &End,
+    numbers: &[Number; COUNT],
+    taken: hot::Taken,
+) {
+    if !hot::late::in_packet(hot, end, numbers, taken) {
+        end_slow(end, numbers);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn end_slow<const COUNT: usize>(end: &End, numbers: &[Number; COUNT]) {
+    let open = end.open.untimed();
+    if !hot::composed::end_with_numbers(&End { open, ..*end }, numbers) {
+        let named = numbers.each_ref().map(|(key, number)| (*key, number.value()));
+        end_cold(end.callsite, open, &named);
+    }
+    slow::ended(end.callsite, end.open);
 }
 
 /// Ends a recorded scope with arguments, which it takes.
 #[inline(never)]
 fn end_with_more(end: &End, arguments: &mut Collected) {
-    if end.open.recorded_in.is_timed() {
-        end_untimed_with(&End { open: end.open.untimed(), ..*end }, arguments);
-        slow::ended(end.callsite, end.open);
-    } else {
-        end_untimed_with(end, arguments);
-    }
-}
-
-#[inline(always)]
-fn end_untimed_with(end: &End, arguments: &mut Collected) {
     match arguments {
+        Collected::None => events::end(end.callsite, end.open),
+        Collected::One(number) => end_with_numbers(end, number),
+        Collected::Two(numbers) => end_with_numbers(end, numbers),
         Collected::List(list) => {
             if let Some(list) = list.take() {
                 end_with_list(end, list);
             }
         }
-        Collected::One(number) if hot::composed::end_with_numbers(end, number) => {}
-        Collected::Two(numbers) if hot::composed::end_with_numbers(end, numbers) => {}
-        numbers => {
-            let mut named = Few::<_, 2>::new(("", Value::Null));
-            numbers.numbers().iter().for_each(|(key, number)| named.push((*key, number.value())));
-            end_cold(end.callsite, end.open, named.as_slice());
-        }
     }
 }
 
 #[inline(never)]
-fn end_with_list(&End { callsite, open }: &End, list: Box<EndArguments>) {
+fn end_with_list(end: &End, list: Box<EndArguments>) {
+    let (callsite, open) = (end.callsite, end.open.untimed());
     let mut encoded = Encoded::new(open.epoch().format());
     list.each(|name, value| encoded.put_named(name, value));
     if !hot::composed::end(callsite, open, &encoded) {
         list.show(|named| end_cold(callsite, open, named));
     }
     EndArguments::keep(list);
+    slow::ended(callsite, end.open);
 }
 
 #[cold]

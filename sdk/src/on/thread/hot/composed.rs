@@ -14,9 +14,11 @@ use hairline_formats::{fxt, proto, track_event};
 use hairline_shm::Lease;
 
 use crate::on::base::this_thread::{self, Hot};
-use crate::on::callsite::{Callsite, Epoch, StringId};
+use crate::on::callsite::{Callsite, Epoch};
 use crate::on::encode::MAX_NAME;
-use crate::on::encode::track_event::message::{END_MESSAGE, END_MESSAGE_LEN, FIELDS_AT, LENGTH_AT};
+use crate::on::encode::track_event::message::{
+    END_MESSAGE, END_MESSAGE_LEN, FIELDS_AT, LENGTH_AT, own_name_len,
+};
 use crate::on::event::argument::Values;
 use crate::on::thread::end_arguments::Number;
 use crate::on::thread::hot::encoded::{Encoded, Keyed};
@@ -371,14 +373,5 @@ impl<A: Arguments> Record<'_, A> {
         let (message, len) = self.callsite.message();
         let replaced = if self.name.is_empty() { 0 } else { own_name_len(self.callsite) };
         (message, len - FIELDS_AT - replaced)
-    }
-}
-
-/// Returns the bytes of the name in the callsite's message, where it is the last field.
-#[inline(always)]
-fn own_name_len(callsite: &'static Callsite) -> usize {
-    match callsite.name_id() {
-        StringId::NONE => 0,
-        id => 1 + varint_len(id.iid()),
     }
 }

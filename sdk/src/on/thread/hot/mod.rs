@@ -47,6 +47,8 @@ pub(crate) mod composed;
 pub(crate) mod encoded;
 pub(crate) mod facts;
 mod fxt;
+pub(crate) mod late;
+pub(crate) mod named;
 mod packet;
 mod taken;
 
@@ -313,15 +315,28 @@ pub(crate) fn with_short_values<V: Values, R>(
     if !V::ARE_HOT {
         return slow(callsite, values);
     }
-    let Some((taken, epoch)) = hot.take_for(callsite) else { return slow(callsite, values) };
+    continue_seen(hot, callsite, values, fxt, packet, slow)
+}
+
+/// Continues an event with what the program gave it, at a callsite that the thread has seen.
+#[inline(always)]
+fn continue_seen<V, R>(
+    hot: &'static Hot,
+    callsite: &'static Callsite,
+    given: &V,
+    fxt: fn(&'static Hot, &'static Callsite, &V, Epoch, Taken) -> R,
+    packet: fn(&'static Hot, &'static Callsite, &V, Epoch, Taken) -> R,
+    slow: fn(&'static Callsite, &V) -> R,
+) -> R {
+    let Some((taken, epoch)) = hot.take_for(callsite) else { return slow(callsite, given) };
     if !hot.has_seen::<false>(callsite) {
         taken.put_back::<()>();
-        return slow(callsite, values);
+        return slow(callsite, given);
     }
     if epoch.format() == Format::Fxt {
-        fxt(hot, callsite, values, epoch, taken)
+        fxt(hot, callsite, given, epoch, taken)
     } else {
-        packet(hot, callsite, values, epoch, taken)
+        packet(hot, callsite, given, epoch, taken)
     }
 }
 

@@ -252,6 +252,70 @@ pub(crate) fn put_track(raw: &mut Raw, uuid: TrackUuid) {
     raw.word_of(proto::varint_of_8(uuid.0), 8);
 }
 
+/// A packet of less than 128 bytes that is being written. Each of its lengths has one byte, and is stored after
+/// what it counts. The time comes before the message.
+pub(crate) struct ShortPacket {
+    raw: Raw,
+    /// What the packet's length counts begins here, and what the event's length counts.
+    content: *mut u8,
+    event: *mut u8,
+}
+
+impl ShortPacket {
+    /// Begins a packet.
+    ///
+    /// # Safety
+    /// There is room for the packet.
+    #[inline(always)]
+    pub(crate) unsafe fn begin(raw: Raw) -> Self {
+        // SAFETY: two bytes of the packet, by the contract.
+        let content = unsafe { settled(raw.position().add(2)) };
+        // SAFETY: the same place.
+        Self { raw: unsafe { Raw::at(content.sub(2)) }, content, event: content }
+    }
+
+    /// Returns its first byte, as long as nothing is written.
+    #[inline(always)]
+    pub(crate) fn start(&self) -> *mut u8 {
+        self.raw.position()
+    }
+
+    /// Writes the prefix and the time.
+    #[inline(always)]
+    pub(crate) fn put_head(&mut self, hot: &Hot, delta: u64) {
+        self.raw.word_of(hot.prefix.get(), hot.prefix_len.get());
+        self.raw.word_of(time(delta), TIME_LEN);
+        // SAFETY: of the message, which has at least as many bytes.
+        self.event = unsafe { settled(self.raw.position().add(FIELDS_AT)) };
+        // SAFETY: the same place.
+        self.raw = unsafe { Raw::at(self.event.sub(FIELDS_AT)) };
+    }
+
+    /// Writes the constant part of the message, its first `len` bytes. The event's other fields follow.
+    #[inline(always)]
+    pub(crate) fn open_message(&mut self, words: [u64; 2], len: usize) -> &mut Raw {
+        self.raw.two_words_of(words, len);
+        &mut self.raw
+    }
+
+    /// Whether its bytes so far are less than 128.
+    #[inline(always)]
+    fn is_short(&self) -> bool {
+        self.raw.distance(self.content) < 0x80
+    }
+
+    /// Stores the lengths. Returns the bytes of the packet.
+    #[inline(always)]
+    pub(crate) fn close(&self) -> u32 {
+        // SAFETY: the lengths of the event and of the packet are in front of them, one byte each.
+        unsafe {
+            Raw::set_length(self.event, 1, self.raw.distance(self.event));
+            Raw::set_length(self.content, 1, self.raw.distance(self.content));
+        }
+        self.raw.distance(self.content) as u32 + 2
+    }
+}
+
 /// Writes an event with arguments on its thread's track: a packet that is sure to be shorter than 128 bytes.
 /// Each of its lengths has one byte, and is stored after what it counts. The time comes before the event.
 #[inline(always)]
@@ -276,36 +340,24 @@ pub(crate) fn with_short_values<V: Values>(
         taken.lease.set_last(now);
     }
     let commit = taken.last_commit();
-    // SAFETY: room for `most` bytes, from two bytes before the packet's content on.
-    let content = unsafe { settled(taken.raw(commit).position().add(2)) };
-    // SAFETY: as above.
-    let mut raw = unsafe { Raw::at(content.sub(2)) };
+    // SAFETY: room for `most` bytes, less than 128.
+    let mut packet = unsafe { ShortPacket::begin(taken.raw(commit)) };
     if kind == CallsiteKind::Scope {
-        taken.note_at_limit::<true>(raw.position(), commit, reserved, now);
+        taken.note_at_limit::<true>(packet.start(), commit, reserved, now);
     }
     // As in `plain`: each step after the other. The time comes first, so that no register holds it.
     compiler_fence(Ordering::SeqCst);
-    raw.word_of(hot.prefix.get(), hot.prefix_len.get());
-    raw.word_of(time(delta), TIME_LEN);
-    // SAFETY: of the message, which has at least as many bytes.
-    let event = unsafe { settled(raw.position().add(FIELDS_AT)) };
-    // SAFETY: as above.
-    let mut raw = unsafe { Raw::at(event.sub(FIELDS_AT)) };
+    packet.put_head(hot, delta);
     compiler_fence(Ordering::SeqCst);
-    raw.two_words_of(callsite.message_words(), callsite.message_len());
+    let raw = packet.open_message(callsite.message_words(), callsite.message_len());
     compiler_fence(Ordering::SeqCst);
-    let mut put = PutShort { raw: &mut raw, keys: callsite.keys(), left: FLAT, fits: true };
+    let mut put = PutShort { raw, keys: callsite.keys(), left: FLAT, fits: true };
     settled_ref(values).each(0, &mut put);
-    let fits = put.fits && raw.distance(content) < 0x80;
+    let fits = put.fits && packet.is_short();
     if flat && !fits {
         return taken.put_back();
     }
-    // SAFETY: the lengths of the event and of the packet are in front of them, one byte each.
-    unsafe {
-        Raw::set_length(event, 1, raw.distance(event));
-        Raw::set_length(content, 1, raw.distance(content));
-    }
-    let len = raw.distance(content) as u32 + 2;
+    let len = packet.close();
     compiler_fence(Ordering::SeqCst);
     if flat {
         taken.commit_and_reserve(now, len, reserved);

@@ -1,0 +1,121 @@
+//! The begin of a scope with a short name made at run time, and without arguments.
+//!
+//! Each format has a function, as for [short values](super::with_short_values). Whatever these do not write is
+//! left to `composed.rs`.
+
+#![allow(unsafe_code)] // stores into the chunk
+
+use std::sync::atomic::{Ordering, compiler_fence};
+
+use hairline_formats::proto::{self, PutBytes};
+use hairline_formats::{fxt, track_event};
+
+use crate::on::base::this_thread::Hot;
+use crate::on::callsite::{Callsite, Epoch};
+use crate::on::encode::track_event::message::own_name_len;
+use crate::on::thread::hot::packet::{ShortPacket, TIME_LEN};
+use crate::on::thread::hot::taken::Taken;
+use crate::on::thread::hot::{FXT_END, TRACK_EVENT_END, continue_seen};
+use crate::on::thread::raw::{Leaf, Raw, settled, settled_ref};
+use crate::site::CallsiteKind;
+
+/// The most bytes of a name. The packet has less than 128.
+const LONGEST: usize = 64;
+
+/// Begins a scope. `fxt` or `packet` writes the record, in tail position; if nothing is written, `slow`
+/// follows. The name is passed by reference: it takes one register, not two.
+#[inline(always)]
+pub(crate) fn begin_or<R>(
+    hot: &'static Hot,
+    callsite: &'static Callsite,
+    name: &&str,
+    fxt: fn(&'static Hot, &'static Callsite, &&str, Epoch, Taken) -> R,
+    packet: fn(&'static Hot, &'static Callsite, &&str, Epoch, Taken) -> R,
+    slow: fn(&'static Callsite, &&str) -> R,
+) -> R {
+    continue_seen(hot, callsite, name, fxt, packet, slow)
+}
+
+/// Whether the hot path writes this name, for this callsite.
+#[inline(always)]
+fn is_fit(callsite: &'static Callsite, name: &str) -> bool {
+    (1..=LONGEST).contains(&name.len())
+        && callsite.kind() == CallsiteKind::Scope
+        && callsite.keys().is_empty()
+}
+
+/// Writes the record of [`begin_or`] in FXT. Returns its time, `None` if nothing was written.
+///
+/// ```text
+/// HEADER | TIME | name
+/// ```
+#[inline(always)]
+pub(crate) fn in_fxt(hot: &Hot, callsite: &'static Callsite, name: &&str, taken: Taken) -> Option<u64> {
+    use fxt::layout::string_ref;
+    const NAME: fxt::layout::Field = fxt::layout::event::NAME;
+    const MOST: i32 = 16 + LONGEST as i32 + FXT_END;
+    if !is_fit(callsite, name) || taken.room() < MOST {
+        return taken.put_back();
+    }
+    let Some((now, _)) = hot.tick::<false>(&taken) else { return taken.put_back() };
+    taken.lease.set_last(now);
+    let commit = taken.last_commit();
+    // SAFETY: room for MOST bytes.
+    let start = settled(unsafe { taken.raw(commit) }.position());
+    let own_header = callsite.fxt_header();
+    taken.note_at_limit::<false>(start, commit, FXT_END, now);
+    // The record has not the strings of the end.
+    taken.note_strings_at_limit(start, FXT_END, own_header);
+    // Each step after the other, as in `packet::plain`.
+    compiler_fence(Ordering::SeqCst);
+    // SAFETY: as above.
+    let mut raw = unsafe { Raw::at(start.add(8)) };
+    raw.word_of(now, 8);
+    let name = settled_ref(name).as_bytes();
+    // Not `StringRef::bits`, which cuts a long string.
+    let inline = NAME.set(string_ref::INLINE.set(1) + name.len() as u64);
+    let own_header = callsite.fxt_header();
+    let header = own_header - NAME.set(NAME.get(own_header)) + inline;
+    fxt::PutWords::stream(&mut Leaf(&mut raw), name);
+    let bytes = raw.distance(start);
+    let size = (bytes as u64 - 16) << 1; // in words, from bit 4 on
+    // SAFETY: the first word of the record.
+    unsafe { Raw::at(start) }.word_of(header + size, 8);
+    compiler_fence(Ordering::SeqCst);
+    Some(taken.commit_timed(bytes as u32, FXT_END))
+}
+
+/// Writes the record of [`begin_or`] as a packet.
+///
+/// ```text
+/// 0a LEN  50 SEQUENCE  40 DELTA | 68 02 5a L  48 TYPE  18 CATEGORY  ba 01 l name
+/// ```
+#[inline(always)]
+pub(crate) fn in_packet(hot: &Hot, callsite: &'static Callsite, name: &&str, taken: Taken) -> Option<u64> {
+    const NAME_TAG: u64 = {
+        let tag = proto::tag(track_event::fields::track_event::NAME, proto::WireType::Bytes) as u64;
+        tag >> 7 << 8 | tag & 0x7f | 0x80
+    };
+    // Prefix, time, message, name.
+    const MOST: usize = 8 + TIME_LEN + 16 + 3 + LONGEST;
+    if !is_fit(callsite, name) || taken.room() < MOST as i32 + TRACK_EVENT_END {
+        return taken.put_back();
+    }
+    let Some((now, delta)) = hot.tick::<false>(&taken) else { return taken.put_back() };
+    taken.lease.set_last(now);
+    let commit = taken.last_commit();
+    // SAFETY: room for MOST bytes, less than 128.
+    let mut packet = unsafe { ShortPacket::begin(taken.raw(commit)) };
+    taken.note_at_limit::<true>(packet.start(), commit, TRACK_EVENT_END, now);
+    compiler_fence(Ordering::SeqCst);
+    packet.put_head(hot, delta);
+    let own_len = callsite.message_len() - own_name_len(callsite);
+    let raw = packet.open_message(callsite.message_words(), own_len);
+    compiler_fence(Ordering::SeqCst);
+    let name = settled_ref(name).as_bytes();
+    raw.word_of(NAME_TAG + ((name.len() as u64) << 16), 3);
+    Leaf(raw).bytes(name);
+    let len = packet.close();
+    compiler_fence(Ordering::SeqCst);
+    Some(taken.commit_timed(len, TRACK_EVENT_END))
+}
