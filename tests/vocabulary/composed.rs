@@ -87,6 +87,25 @@ fn numbers() {
     }
 }
 
+/// Texts at the end of a scope: alone, and with others.
+fn texts() {
+    let text = "é".repeat(32);
+    for len in (0..=10).chain(15..=17).chain(30..=34).chain(38..=42) {
+        let text = format!("{}{}", &text[..len / 2 * 2], &"x"[..len % 2]);
+        let key: &str = "k".repeat(len).leak();
+        scope!("t", "text").arg("text", &text);
+        scope!("t", "key of a text").arg(key, "done");
+        scope!("t", "key of a text as long").arg(key, &text);
+        scope!("t", "two texts").arg("first", &text).arg("second", &text);
+        scope!("t", "text and number").arg("first", &text).arg("second", len);
+        scope!("t", "number and text").arg("first", len).arg("second", &text);
+        scope!("t", "text and null").arg("first", &text).arg("second", None::<u8>);
+        scope!("t", "null and text").arg("first", None::<u8>).arg("second", &text);
+        let mut named = scope!("t", "named", name: key);
+        named.arg("text", &text);
+    }
+}
+
 fn lines(text: &str) -> Vec<String> {
     let mut all: Vec<String> = text.lines().map(str::to_owned).collect();
     all.sort();
@@ -102,6 +121,7 @@ fn the_hot_path_says_what_the_cold_path_says() {
             for _ in 0..2 {
                 everything();
                 numbers();
+                texts();
             }
         };
         let hot = record(format, |_| events());
@@ -137,6 +157,8 @@ fn every_record_is_whole_wherever_a_chunk_ends() {
                     one.arg("n", n);
                     let mut two = scope!("t", "two");
                     two.arg("m", n).arg("n", n);
+                    let mut text = scope!("t", "text");
+                    text.arg("n", &name[..len.min(40)]);
                 }
             });
             let label = format!("{format:?} {overflow:?}");
@@ -152,13 +174,10 @@ fn every_record_is_whole_wherever_a_chunk_ends() {
             ]);
             rows.require_clean();
             let ends = trace.ask(&["select count(*), sum(dur >= 0), count(distinct \
-                coalesce(extract_arg(arg_set_id, 'debug.n'), extract_arg(arg_set_id, 'n'))) \
-                from slice where name in ('one', 'two') group by name"]);
-            assert_eq!(
-                ends.results[0].text(),
-                vec![format!("{ROUNDS}\t{ROUNDS}\t{ROUNDS}"); 2].join("\n"),
-                "{label}"
-            );
+                coalesce(extract_arg(arg_set_id, 'debug.n'), extract_arg(arg_set_id, 'n'), '')) \
+                from slice where name in ('one', 'text', 'two') group by name order by name"]);
+            let distinct = [ROUNDS, 41, ROUNDS].map(|distinct| format!("{ROUNDS}\t{ROUNDS}\t{distinct}"));
+            assert_eq!(ends.results[0].text(), distinct.join("\n"), "{label}");
             let all = format!("{ROUNDS}\t{ROUNDS}\t{ROUNDS}");
             assert_eq!(rows.results[0].text(), all, "{label}");
             assert_eq!(rows.results[1].text(), all, "{label}");

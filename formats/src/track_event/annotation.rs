@@ -125,15 +125,43 @@ pub fn put_number(out: &mut impl PutBytes, name: &str, value: &Value<'_>) {
         _ => return debug_assert!(false, "no number"),
     };
     let len = if tag == DOUBLE { 8 } else { varint_len(bits) };
-    let content = TAG + 1 + name.len() + TAG + len;
+    put_short_head(out, name, TAG + len);
+    out.word(u64::from(tag), TAG);
+    if tag == DOUBLE { out.fixed64(bits) } else { out.varint(bits) }
+}
+
+/// The most bytes that [`put_short_text`] writes, without those of the name and the text.
+pub const SHORT_TEXT: usize = 3 * (TAG + 1);
+
+/// Writes an annotation whose name is in it, as a field of `TrackEvent`. Name and text have at most 100 bytes
+/// together.
+///
+/// ```
+/// use hairline_formats::track_event::{SHORT_TEXT, put_short_text};
+///
+/// let mut event = Vec::new(); // the bytes of a `TrackEvent`
+/// put_short_text(&mut event, "state", "done");
+/// assert_eq!(event, b"\x22\x0d\x52\x05state\x32\x04done");
+/// assert_eq!(event.len(), SHORT_TEXT + "state".len() + "done".len());
+/// ```
+#[inline(always)]
+pub fn put_short_text(out: &mut impl PutBytes, name: &str, text: &str) {
+    debug_assert!(name.len() + text.len() <= 100, "lengths of one byte");
+    put_short_head(out, name, TAG + 1 + text.len());
+    out.word(u64::from(STRING) + ((text.len() as u64) << 8), TAG + 1);
+    out.bytes(text.as_bytes());
+}
+
+/// Writes what precedes the value's field in an annotation of less than 128 bytes.
+#[inline(always)]
+fn put_short_head(out: &mut impl PutBytes, name: &str, value_len: usize) {
+    let content = TAG + 1 + name.len() + value_len;
     let head = u64::from(ANNOTATION)
         + ((content as u64) << 8)
         + (u64::from(NAME) << 16)
         + ((name.len() as u64) << 24);
     out.word(head, 2 * (TAG + 1));
     out.bytes(name.as_bytes());
-    out.word(u64::from(tag), TAG);
-    if tag == DOUBLE { out.fixed64(bits) } else { out.varint(bits) }
 }
 
 /// The constant part of the annotations with one interned name, `22 LEN 08 <name iid>`: a program composes it

@@ -39,8 +39,8 @@ mod tracks;
 mod waking;
 
 pub use annotation::{
-    AnnotationHead, LONGEST_ELEMENT, LONGEST_NUMBER, annotation_len, most_of_entry, put_annotation,
-    put_array, put_element, put_entry, put_named, put_number,
+    AnnotationHead, LONGEST_ELEMENT, LONGEST_NUMBER, SHORT_TEXT, annotation_len, most_of_entry,
+    put_annotation, put_array, put_element, put_entry, put_named, put_number, put_short_text,
 };
 pub use carry::Carry;
 pub use event::{Correlation, CounterValue, Event, Location, LogMessage, event, event_with};

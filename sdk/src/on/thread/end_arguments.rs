@@ -1,6 +1,9 @@
 //! Arguments that a guard collects for the record of its end.
 //!
-//! The guard itself has the first two, if they are numbers: nearly all are. Others are in a list beside it.
+//! The guard itself has the first two, if they are numbers, or one short text: nearly all are. Others are in a
+//! list beside it.
+
+#![allow(unsafe_code)] // a part of a text, without a check
 
 use std::cell::Cell;
 
@@ -15,12 +18,41 @@ use crate::on::event::owned_arguments::{OwnedArguments, Plain, Scalar};
 /// A number and its key.
 pub(crate) type Number = (&'static str, Plain);
 
+/// A short text and its key.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ShortText {
+    pub(crate) key: &'static str,
+    len: u8,
+    bytes: [u8; Self::LONGEST],
+}
+
+impl ShortText {
+    /// The most bytes of the text. The guard has room for two numbers.
+    pub(crate) const LONGEST: usize = 40;
+
+    /// Copies a text. Returns `None` if it is too long.
+    #[inline]
+    fn of(key: &'static str, text: &str) -> Option<Self> {
+        let mut bytes = [0; Self::LONGEST];
+        bytes.get_mut(..text.len())?.copy_from_slice(text.as_bytes());
+        Some(Self { key, len: text.len() as u8, bytes })
+    }
+
+    /// Returns the text.
+    #[inline(always)]
+    pub(crate) fn text(&self) -> &str {
+        // SAFETY: `of` copied a whole text, of at most LONGEST bytes.
+        unsafe { std::str::from_utf8_unchecked(self.bytes.get_unchecked(..usize::from(self.len))) }
+    }
+}
+
 /// The end arguments of one scope.
 #[derive(Debug)]
 pub(crate) enum Collected {
     None,
     One([Number; 1]),
     Two([Number; 2]),
+    Text(ShortText),
     /// `None` once the end has taken the list.
     List(Option<Box<EndArguments>>),
 }
@@ -38,9 +70,13 @@ impl Collected {
 
     #[inline(never)]
     fn add_another(&mut self, key: &'static str, value: &Value<'_>) {
-        match (Plain::of(value), &*self) {
-            (Some(plain), Self::One([first])) => *self = Self::Two([*first, (key, plain)]),
-            _ if matches!(value, Value::Null) => {}
+        match (value, Plain::of(value), &*self) {
+            (_, Some(plain), Self::One([first])) => *self = Self::Two([*first, (key, plain)]),
+            (Value::Str(text), _, Self::None) => match ShortText::of(key, text) {
+                Some(text) => *self = Self::Text(text),
+                None => self.add_to_list(key, value),
+            },
+            (Value::Null, ..) => {}
             _ => self.add_to_list(key, value),
         }
     }
@@ -50,19 +86,14 @@ impl Collected {
             return list.add_value(key, value);
         }
         let mut list = EndArguments::take_free();
-        self.numbers().iter().for_each(|(key, number)| list.add_value(key, &number.value()));
+        match self {
+            Self::One(numbers) => list.add_numbers(numbers),
+            Self::Two(numbers) => list.add_numbers(numbers),
+            Self::Text(text) => list.add_value(text.key, &Value::Str(text.text())),
+            Self::None | Self::List(_) => {}
+        }
         list.add_value(key, value); // may run code of the program, which may panic
         *self = Self::List(Some(list));
-    }
-
-    /// Returns the arguments that are not in a list.
-    #[inline(always)]
-    pub(crate) fn numbers(&self) -> &[Number] {
-        match self {
-            Self::One(numbers) => numbers,
-            Self::Two(numbers) => numbers,
-            Self::None | Self::List(_) => &[],
-        }
     }
 }
 
@@ -117,6 +148,10 @@ impl EndArguments {
         if !matches!(value, Value::Null) {
             list.get_or_insert_with(Self::take_free).add_value(key, value);
         }
+    }
+
+    fn add_numbers(&mut self, numbers: &[Number]) {
+        numbers.iter().for_each(|(key, number)| self.add_value(key, &number.value()));
     }
 
     /// Adds an argument. Null is omitted.

@@ -11,6 +11,7 @@ pub(crate) mod events;
 pub(crate) mod guards;
 pub(crate) mod hot;
 pub(crate) mod lanes;
+pub(crate) mod late;
 pub(crate) mod named;
 pub(crate) mod open_scope;
 pub(crate) mod raw;

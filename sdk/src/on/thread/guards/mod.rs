@@ -5,7 +5,7 @@ use std::mem::ManuallyDrop;
 
 use hairline_formats::Value;
 
-use crate::on::base::this_thread::{self, Hot};
+use crate::on::base::this_thread;
 use crate::on::callsite::{Callsite, Epoch};
 use crate::on::event::argument::{Argument, Held, Values};
 use crate::on::event::extras::Extras;
@@ -15,10 +15,10 @@ use crate::on::event::position::TrackAction;
 use crate::on::event::text::Text;
 use crate::on::event::{Action, Event};
 use crate::on::thread::cold::TrackEnd;
-use crate::on::thread::end_arguments::{Collected, EndArguments, Number};
-use crate::on::thread::hot::encoded::Encoded;
+use crate::on::thread::end_arguments::{Collected, EndArguments};
+use crate::on::thread::late::{self, EndWith};
 use crate::on::thread::open_scope::{End, OpenScope};
-use crate::on::thread::{cold, events, hot, named, slow, valued};
+use crate::on::thread::{cold, events, hot, named, valued};
 use crate::options::Format;
 
 pub(crate) mod interval;
@@ -152,100 +152,12 @@ impl Drop for Scope {
             match *self.arguments {
                 Collected::None => events::end(self.callsite, open),
                 Collected::One(number) => {
-                    end_with_number(&EndWith { end: End { callsite: self.callsite, open }, number });
+                    late::end_with_number(&EndWith { end: End { callsite: self.callsite, open }, number });
                 }
-                ref mut arguments => end_with_more(&End { callsite: self.callsite, open }, arguments),
+                ref mut arguments => late::end_with(&End { callsite: self.callsite, open }, arguments),
             }
         }
     }
-}
-
-/// The end of a scope with one number as argument. By reference, like [`End`].
-struct EndWith {
-    end: End,
-    number: [Number; 1],
-}
-
-/// Ends a recorded scope with one argument. Most scopes with arguments at the end have one number.
-#[inline(never)]
-fn end_with_number(EndWith { end, number }: &EndWith) {
-    end_with_numbers(end, number);
-}
-
-#[inline(always)]
-fn end_with_numbers<const COUNT: usize>(end: &End, numbers: &[Number; COUNT]) {
-    let (fxt, packet) = (end_in_fxt::<COUNT>, end_in_packet::<COUNT>);
-    hot::late::end_or(this_thread::hot(), end, numbers, fxt, packet, end_slow::<COUNT>);
-}
-
-#[inline(never)]
-fn end_in_fxt<const COUNT: usize>(
-    hot: &'static Hot,
-    end: &End,
-    numbers: &[Number; COUNT],
-    taken: hot::Taken,
-) {
-    if !hot::late::in_fxt(hot, end, numbers, taken) {
-        end_slow(end, numbers);
-    }
-}
-
-#[inline(never)]
-fn end_in_packet<const COUNT: usize>(
-    hot: &'static Hot,
-    end: &End,
-    numbers: &[Number; COUNT],
-    taken: hot::Taken,
-) {
-    if !hot::late::in_packet(hot, end, numbers, taken) {
-        end_slow(end, numbers);
-    }
-}
-
-#[cold]
-#[inline(never)]
-fn end_slow<const COUNT: usize>(end: &End, numbers: &[Number; COUNT]) {
-    let open = end.open.untimed();
-    if !hot::composed::end_with_numbers(&End { open, ..*end }, numbers) {
-        let named = numbers.each_ref().map(|(key, number)| (*key, number.value()));
-        end_cold(end.callsite, open, &named);
-    }
-    slow::ended(end.callsite, end.open);
-}
-
-/// Ends a recorded scope with arguments, which it takes.
-#[inline(never)]
-fn end_with_more(end: &End, arguments: &mut Collected) {
-    match arguments {
-        Collected::None => events::end(end.callsite, end.open),
-        Collected::One(number) => end_with_numbers(end, number),
-        Collected::Two(numbers) => end_with_numbers(end, numbers),
-        Collected::List(list) => {
-            if let Some(list) = list.take() {
-                end_with_list(end, list);
-            }
-        }
-    }
-}
-
-#[inline(never)]
-fn end_with_list(end: &End, list: Box<EndArguments>) {
-    let (callsite, open) = (end.callsite, end.open.untimed());
-    let mut encoded = Encoded::new(open.epoch().format());
-    list.each(|name, value| encoded.put_named(name, value));
-    if !hot::composed::end(callsite, open, &encoded) {
-        list.show(|named| end_cold(callsite, open, named));
-    }
-    EndArguments::keep(list);
-    slow::ended(callsite, end.open);
-}
-
-#[cold]
-#[inline(never)]
-fn end_cold(callsite: &'static Callsite, open: OpenScope, named: &[(&str, Value<'_>)]) {
-    let extras = Extras::new();
-    let event = Event { action: Action::End, named, ..Event::new(callsite, &[], &extras) };
-    cold::end_with(&event, open);
 }
 
 /// Records the end of a slice on a track, in the session with `epoch`.

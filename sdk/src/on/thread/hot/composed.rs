@@ -20,12 +20,11 @@ use crate::on::encode::track_event::message::{
     END_MESSAGE, END_MESSAGE_LEN, FIELDS_AT, LENGTH_AT, own_name_len,
 };
 use crate::on::event::argument::Values;
-use crate::on::thread::end_arguments::Number;
 use crate::on::thread::hot::encoded::{Encoded, Keyed};
 use crate::on::thread::hot::packet::TIME_LEN;
 use crate::on::thread::hot::taken::Taken;
 use crate::on::thread::hot::{FXT_END, TRACK_EVENT_END, fxt as fxt_hot, packet};
-use crate::on::thread::open_scope::{End, OpenScope};
+use crate::on::thread::open_scope::OpenScope;
 use crate::on::thread::raw::Raw;
 use crate::options::Format;
 use crate::site::CallsiteKind;
@@ -89,14 +88,6 @@ pub(crate) fn end(callsite: &'static Callsite, open: OpenScope, arguments: &Enco
     let Some(arguments) = arguments.get() else { return false };
     let what = What::End { id: open.id };
     Record { callsite, what, name: "", arguments: &arguments }.write(open.recorded_in.number()).is_some()
-}
-
-/// As [`end`], with numbers as arguments.
-#[inline(always)]
-pub(crate) fn end_with_numbers<const COUNT: usize>(end: &End, numbers: &[Number; COUNT]) -> bool {
-    let End { callsite, open } = *end;
-    let what = What::End { id: open.id };
-    Record { callsite, what, name: "", arguments: numbers }.write(open.recorded_in.number()).is_some()
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -180,41 +171,6 @@ impl Arguments for (&[u8], u64) {
     #[inline(always)]
     fn put_annotations(&self, raw: &mut Raw) {
         raw.copy_short(self.0);
-    }
-}
-
-/// The most bytes of the key of a number.
-const LONGEST_KEY: usize = 100;
-
-impl<const COUNT: usize> Arguments for [Number; COUNT] {
-    #[inline(always)]
-    fn most(&self, format: Format) -> Option<usize> {
-        let mut most = 0;
-        for (key, _) in self {
-            if key.is_empty() || key.len() > LONGEST_KEY {
-                return None;
-            }
-            most += match format {
-                Format::Fxt => 16 + key.len().next_multiple_of(8), // header, key, value
-                Format::TrackEvent => track_event::LONGEST_NUMBER + key.len(),
-            };
-        }
-        Some(most)
-    }
-
-    #[inline(always)]
-    fn put_fxt(&self, raw: &mut Raw) -> u64 {
-        for (key, number) in self {
-            fxt::put_number(&mut raw.short(), key, &number.value());
-        }
-        self.len() as u64
-    }
-
-    #[inline(always)]
-    fn put_annotations(&self, raw: &mut Raw) {
-        for (key, number) in self {
-            track_event::put_number(&mut raw.short(), key, &number.value());
-        }
     }
 }
 
