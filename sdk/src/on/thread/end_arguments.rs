@@ -1,7 +1,7 @@
 //! Arguments that a guard collects for the record of its end.
 //!
-//! The guard itself has the first two, if they are numbers, or one short text: nearly all are. Others are in a
-//! list beside it.
+//! The guard itself has two numbers, or one short text: nearly all arguments are these. Others are in a list
+//! beside it.
 
 #![allow(unsafe_code)] // a part of a text, without a check
 

@@ -1,6 +1,6 @@
 //! The end of a scope with few and short arguments.
 //!
-//! Each format has a function, as for [short values](super::with_short_values). Whatever these do not write is
+//! Each format has a function, as for [short values](super::with_short_values). What these do not write is
 //! left to `composed.rs`.
 
 #![allow(unsafe_code)] // stores into the chunk
@@ -106,8 +106,8 @@ fn is_key(key: &str) -> bool {
     (1..=LONGEST_KEY).contains(&key.len())
 }
 
-/// Ends a recorded scope. `fxt` or `packet` writes the record, in tail position. If nothing is written, as for
-/// each slice that is timed, `slow` follows.
+/// Ends a recorded scope. `fxt` or `packet` writes the record, in tail position. If nothing is written, as
+/// for each slice that is timed, `slow` follows.
 #[inline(always)]
 pub(crate) fn end_or<L: Late>(
     hot: &'static Hot,

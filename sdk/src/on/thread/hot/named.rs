@@ -1,6 +1,6 @@
 //! The begin of a scope with a short name made at run time, and without arguments.
 //!
-//! Each format has a function, as for [short values](super::with_short_values). Whatever these do not write is
+//! Each format has a function, as for [short values](super::with_short_values). What these do not write is
 //! left to `composed.rs`.
 
 #![allow(unsafe_code)] // stores into the chunk

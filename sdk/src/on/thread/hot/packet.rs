@@ -252,8 +252,8 @@ pub(crate) fn put_track(raw: &mut Raw, uuid: TrackUuid) {
     raw.word_of(proto::varint_of_8(uuid.0), 8);
 }
 
-/// A packet of less than 128 bytes that is being written. Each of its lengths has one byte, and is stored after
-/// what it counts. The time comes before the message.
+/// A packet of less than 128 bytes that is being written. Each of its lengths has one byte, and is stored
+/// after what it counts. The time comes before the message.
 pub(crate) struct ShortPacket {
     raw: Raw,
     /// What the packet's length counts begins here, and what the event's length counts.
