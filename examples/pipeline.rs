@@ -1,8 +1,8 @@
 //! Counts the words of every file in a folder, on a pool of threads behind a bounded queue.
 //!
 //! ```text
-//! cargo run --release --example pipeline -- [FOLDER] [--workers N] [--top N] [--trace FILE]
-//! HAIRLINE=pipeline.fxt cargo run --release --example pipeline -- FOLDER
+//! cargo run --release -p hairline-examples --example pipeline -- [FOLDER] [--workers N] [--top N] [--trace FILE]
+//! HAIRLINE=pipeline.fxt cargo run --release -p hairline-examples --example pipeline -- FOLDER
 //! ```
 //!
 //! The answer is the same with tracing and without. The last line says how many scopes the program entered,

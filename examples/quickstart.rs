@@ -1,7 +1,7 @@
 //! A first trace. Run it, then open the file it names in the Perfetto UI.
 //!
 //! ```text
-//! cargo run --release --example quickstart [trace.pftrace|trace.fxt]
+//! cargo run --release -p hairline-examples --example quickstart [trace.pftrace|trace.fxt]
 //! ```
 
 use std::thread;

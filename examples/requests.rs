@@ -2,7 +2,7 @@
 //! through all of them.
 //!
 //! ```text
-//! cargo run --release --example requests -- [FOLDER] [--requests N] [--format pftrace|fxt]
+//! cargo run --release -p hairline-examples --example requests -- [FOLDER] [--requests N] [--format pftrace|fxt]
 //! hairline merge FOLDER/*.pftrace -o requests.pftrace
 //! ```
 //!

@@ -1,7 +1,7 @@
 //! A tokio runtime from the inside: its worker threads, its tasks and its queue.
 //!
 //! ```text
-//! HAIRLINE=tokio.pftrace cargo run --release --features tokio --example tokio
+//! HAIRLINE=tokio.pftrace cargo run --release -p hairline-examples --features tokio --example tokio
 //! ```
 //!
 //! Requests come in bursts. In the middle, two tasks sleep without `await`, one on each worker thread: until

@@ -1,7 +1,7 @@
 //! A tour of what a trace can say: a small job server in which every kind of event has its place.
 //!
 //! ```text
-//! cargo run --release --example tour [-- trace.pftrace | trace.fxt]
+//! cargo run --release -p hairline-examples --example tour [-- trace.pftrace | trace.fxt]
 //! ```
 //!
 //! | look for | made with |

@@ -1,7 +1,7 @@
 //! An HTTP server with a database behind it, instrumented with the `tracing` crate alone.
 //!
 //! ```text
-//! HAIRLINE=web.pftrace cargo run --release --features web --example web -- [REQUESTS]
+//! HAIRLINE=web.pftrace cargo run --release -p hairline-examples --features web --example web -- [REQUESTS]
 //! ```
 //!
 //! A load loop in the same program sends the requests, 1,000 by default, over several connections at once;
