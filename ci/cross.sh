@@ -132,7 +132,10 @@ kills() {
     : >"$out/said"
     "$@" forever "$out/killed.$format" >"$out/said" &
     pid=$!
-    until grep -q recording "$out/said"; do sleep 0.05; done
+    until grep -q recording "$out/said"; do
+      kill -0 "$pid" 2>/dev/null || fails "kill $i: the program ended before it recorded"
+      sleep 0.05
+    done
     sleep "0.$((i * 7 % 9 + 1))"
     kill -9 "$pid"
     wait "$pid" 2>/dev/null || true
@@ -218,6 +221,9 @@ windows() {
   needs wine wine64 || return 0
   local folder wine
   build_for_wine -p hairline-cli
+  # One server for all: it ends with the last program, and a program that starts at that moment with it.
+  trap 'wineserver --kill' EXIT
+  wineserver --persistent
   programs "$wine" "$folder/hairline-cross.exe"
   crowd "$wine" "$folder/hairline-cross.exe"
   kills "${CROSS_KILLS:-10}" "$wine" "$folder/hairline-cross.exe"
