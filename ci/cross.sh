@@ -296,7 +296,10 @@ looked() {
   : >"$out/said"
   "$1" "${2%hairline.exe}hairline-cross.exe" forever "$out/living.$format" >"$out/said" &
   process=$!
-  until grep -q recording "$out/said"; do sleep 0.05; done
+  until grep -q recording "$out/said"; do
+    kill -0 "$process" 2>/dev/null || fails "looked: the program ended before it recorded"
+    sleep 0.05
+  done
   pid=$(sed -n 's/^recording \([0-9]*\).*/\1/p' "$out/said")
   sleep 0.5
   grep -Eq "^ *$pid alive " <("$@" ls) || fails "ls: $("$@" ls)"
