@@ -165,13 +165,16 @@ pub(crate) struct TraceRows {
     pub(crate) readings: Arc<Readings>,
 }
 
+/// The batches that are read before the engine takes them. With fewer, reader and engine wait for each other.
+const BATCHES_AHEAD: usize = 8;
+
 impl PartitionStream for TraceRows {
     fn schema(&self) -> &SchemaRef {
         &self.schema
     }
 
     fn execute(&self, task: Arc<TaskContext>) -> SendableRecordBatchStream {
-        let mut stream = RecordBatchReceiverStreamBuilder::new(Arc::clone(&self.schema), 2);
+        let mut stream = RecordBatchReceiverStreamBuilder::new(Arc::clone(&self.schema), BATCHES_AHEAD);
         let (rows, output, most) = (self.parts(), stream.tx(), task.session_config().batch_size());
         stream.spawn_blocking(move || {
             for trace in &rows.traces {
