@@ -87,9 +87,9 @@ async fn context(
         .with_information_schema(true);
     let optimizer = &mut config.options_mut().optimizer;
     optimizer.prefer_hash_join = joins == Joins::Hashed;
-    // The rows of one trace come from one reader, which takes as long as what follows it: partitions of their
-    // groups would only be copied.
-    if inputs.traces.len() == 1 && inputs.files.is_empty() && std::env::var_os("HQ_PLAIN").is_none() {
+    // The rows of one trace come from one thread, which takes as long as grouping them does: partitions of the
+    // groups would only be copied, as often as there are steps.
+    if inputs.traces.len() == 1 && inputs.files.is_empty() {
         optimizer.enable_round_robin_repartition = false;
         optimizer.repartition_aggregations = false;
     }
