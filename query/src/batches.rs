@@ -75,7 +75,11 @@ fn array(values: &Values, rows: Range<usize>) -> Result<ArrayRef, ArrowError> {
 const BLOCK: usize = 32;
 
 /// The texts with these codes, one after the other.
-fn text_array(codes: &[u32], texts: &Dictionary, nulls: Option<NullBuffer>) -> Result<StringArray, ArrowError> {
+fn text_array(
+    codes: &[u32],
+    texts: &Dictionary,
+    nulls: Option<NullBuffer>,
+) -> Result<StringArray, ArrowError> {
     let place = |code: u32| {
         let at = code as usize;
         texts.offsets[at] as usize..texts.offsets[at + 1] as usize
