@@ -4,13 +4,13 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use datafusion::arrow::array::{
-    ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatchOptions, StringArray, StringBuilder,
+    ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatchOptions, StringArray,
 };
-use datafusion::arrow::buffer::{BooleanBuffer, NullBuffer};
+use datafusion::arrow::buffer::{BooleanBuffer, NullBuffer, OffsetBuffer};
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::arrow::error::ArrowError;
 use datafusion::arrow::record_batch::RecordBatch;
-use hairline_tables::{Batch, Data, Kind, TableId, Values};
+use hairline_tables::{Batch, Data, Dictionary, Kind, TableId, Values};
 
 use crate::place::{self, Origin, TEXT};
 
@@ -66,18 +66,46 @@ fn array(values: &Values, rows: Range<usize>) -> Result<ArrayRef, ArrowError> {
         Data::Int(ints) => Arc::new(Int64Array::new(ints[rows].to_vec().into(), nulls)),
         Data::Float(floats) => Arc::new(Float64Array::new(floats[rows].to_vec().into(), nulls)),
         Data::Bool(bools) => Arc::new(BooleanArray::new(BooleanBuffer::from(&bools[rows]), nulls)),
-        Data::Text { codes, texts } => {
-            let mut all = StringBuilder::new();
-            for (row, code) in codes[rows].iter().enumerate() {
-                if nulls.as_ref().is_none_or(|nulls| nulls.is_valid(row)) {
-                    all.append_value(texts.get(*code));
-                } else {
-                    all.append_null();
-                }
-            }
-            Arc::new(all.finish())
-        }
+        Data::Text { codes, texts } => Arc::new(text_array(&codes[rows], texts, nulls)?),
     })
+}
+
+/// Texts are copied in blocks of this many bytes. Nearly all are shorter than one, and a copy whose length is
+/// known takes no call.
+const BLOCK: usize = 32;
+
+/// The texts with these codes, one after the other.
+fn text_array(
+    codes: &[u32],
+    texts: &Dictionary,
+    nulls: Option<NullBuffer>,
+) -> Result<StringArray, ArrowError> {
+    let place = |code: u32| {
+        let at = code as usize;
+        texts.offsets[at] as usize..texts.offsets[at + 1] as usize
+    };
+    let is_valid = |row: usize| nulls.as_ref().is_none_or(|nulls| nulls.is_valid(row));
+    let (mut offsets, mut end) = (Vec::with_capacity(codes.len() + 1), 0);
+    offsets.push(0);
+    for (row, code) in codes.iter().enumerate() {
+        end += if is_valid(row) { place(*code).len() } else { 0 };
+        offsets.push(i32::try_from(end).map_err(|_| ArrowError::OffsetOverflowError(end))?);
+    }
+    let from = texts.bytes.as_bytes();
+    let mut all = vec![0; end + BLOCK];
+    let mut at = 0;
+    for (row, code) in codes.iter().enumerate().filter(|(row, _)| is_valid(*row)) {
+        let place = place(*code);
+        let block = from.get(place.start..place.start + BLOCK).filter(|_| place.len() <= BLOCK);
+        match (block, all.get_mut(at..at + BLOCK)) {
+            // The next text overwrites what is too much.
+            (Some(block), Some(to)) => to.copy_from_slice(block),
+            _ => all[at..at + place.len()].copy_from_slice(&from[place.clone()]),
+        }
+        at = offsets[row + 1] as usize;
+    }
+    all.truncate(end);
+    StringArray::try_new(OffsetBuffer::new(offsets.into()), all.into(), nulls)
 }
 
 fn repeated(text: &str, rows: usize) -> ArrayRef {

@@ -16,6 +16,7 @@ mod inputs;
 mod memory;
 mod notes;
 mod output;
+mod pipe;
 mod place;
 mod provider;
 mod readings;

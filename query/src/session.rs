@@ -85,7 +85,14 @@ async fn context(
         .with_target_partitions(partitions)
         .with_sort_spill_reservation_bytes(memory / partitions / 16)
         .with_information_schema(true);
-    config.options_mut().optimizer.prefer_hash_join = joins == Joins::Hashed;
+    let optimizer = &mut config.options_mut().optimizer;
+    optimizer.prefer_hash_join = joins == Joins::Hashed;
+    // The rows of one trace come from one thread, which takes as long as grouping them does: partitions of the
+    // groups would only be copied, as often as there are steps.
+    if inputs.traces.len() == 1 && inputs.files.is_empty() {
+        optimizer.enable_round_robin_repartition = false;
+        optimizer.repartition_aggregations = false;
+    }
     let folders = DiskManagerMode::Directories(vec![spill.to_owned()]);
     let runtime = RuntimeEnvBuilder::new()
         .with_memory_pool(Arc::new(Shared::new(memory)))

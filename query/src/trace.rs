@@ -8,13 +8,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::common::DataFusionError;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
-use datafusion::physical_plan::stream::RecordBatchReceiverStreamBuilder;
 use datafusion::physical_plan::streaming::PartitionStream;
 use hairline_convert::{TraceFormat, TraceReader, Unpacked, open_twice};
 use hairline_tables::{Batch, Error, Place, Sink, Source, Summary, TableId, Wanted, read, read_at_once};
+use tokio::task::spawn_blocking;
 
-use crate::batches::record_batch;
 use crate::notes::Notes;
+use crate::pipe::{Sender, pipe};
 use crate::place::Origin;
 use crate::readings::Readings;
 
@@ -171,17 +171,18 @@ impl PartitionStream for TraceRows {
     }
 
     fn execute(&self, task: Arc<TaskContext>) -> SendableRecordBatchStream {
-        let mut stream = RecordBatchReceiverStreamBuilder::new(Arc::clone(&self.schema), 2);
-        let (rows, output, most) = (self.parts(), stream.tx(), task.session_config().batch_size());
-        stream.spawn_blocking(move || {
+        let (reader, receiver) = pipe();
+        let rows = self.parts();
+        let reading = spawn_blocking(move || {
             for trace in &rows.traces {
-                if !rows.send(trace, most, &|batch| output.blocking_send(Ok(batch)).is_ok())? {
+                if !rows.send(trace, &reader)? {
                     break;
                 }
             }
             Ok(())
         });
-        stream.build()
+        let (chosen, schema) = (self.chosen.clone(), Arc::clone(&self.schema));
+        receiver.stream(reading, chosen, schema, task.session_config().batch_size())
     }
 }
 
@@ -198,19 +199,14 @@ impl TraceRows {
     }
 
     /// Sends the rows of a trace. Returns whether more are wanted.
-    fn send(
-        &self,
-        trace: &Trace,
-        most: usize,
-        send: &dyn Fn(datafusion::arrow::array::RecordBatch) -> bool,
-    ) -> Result<bool, DataFusionError> {
+    fn send(&self, trace: &Trace, to: &Sender) -> Result<bool, DataFusionError> {
         let columns = self.table.table().columns;
         let origin =
             self.chosen.iter().any(|column| *column >= columns.len()).then(|| trace.origin()).transpose()?;
         let names: Vec<&str> =
             self.chosen.iter().filter_map(|column| Some(columns.get(*column)?.name)).collect();
         let wanted = Wanted::nothing().columns(self.table, &names);
-        let mut sending = Sending { rows: self, origin, most, send, has_sent: false, is_wanted: true };
+        let mut sending = Sending { to, origin: origin.map(Arc::new), has_sent: false, is_wanted: true };
         match self.read(trace, &wanted, &mut sending) {
             Ok(summary) => self.notes.summary(&trace.name, &summary),
             Err(Error::Sink(_)) if !sending.is_wanted => return Ok(false),
@@ -239,27 +235,16 @@ impl TraceRows {
 }
 
 struct Sending<'s> {
-    rows: &'s TraceRows,
-    origin: Option<Origin>,
-    /// The most rows of a batch for the engine.
-    most: usize,
-    send: &'s dyn Fn(datafusion::arrow::array::RecordBatch) -> bool,
+    to: &'s Sender,
+    origin: Option<Arc<Origin>>,
     has_sent: bool,
     is_wanted: bool,
 }
 
 impl Sink for Sending<'_> {
     fn batch(&mut self, batch: &mut Batch) -> io::Result<()> {
-        let Self { rows, origin, most, .. } = self;
-        for first in (0..batch.rows).step_by(*most) {
-            let range = first..batch.rows.min(first + *most);
-            let part = record_batch(batch, range, &rows.chosen, &rows.schema, origin.as_ref());
-            self.has_sent = true;
-            self.is_wanted = (self.send)(part.map_err(io::Error::other)?);
-            if !self.is_wanted {
-                return Err(io::ErrorKind::BrokenPipe.into());
-            }
-        }
-        Ok(())
+        self.has_sent = true;
+        self.is_wanted = self.to.send(batch, self.origin.as_ref());
+        if self.is_wanted { Ok(()) } else { Err(io::ErrorKind::BrokenPipe.into()) }
     }
 }
