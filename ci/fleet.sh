@@ -28,7 +28,7 @@ cargo build --release --locked -p hairline-cli
 hairline=$target/release/hairline
 cargo build --release --locked --manifest-path query/fleet/Cargo.toml
 cargo build --release --locked --manifest-path query/Cargo.toml
-HAIRLINE=$hairline cargo test --release --locked --manifest-path query/Cargo.toml
+HAIRLINE_TOOL=$hairline cargo test --release --locked --manifest-path query/Cargo.toml
 # A workspace of its own has a target directory of its own, unless one is set for all.
 export HAIRLINE_QUERY=${CARGO_TARGET_DIR:-$PWD/query/target}/release/hairline-query
 generator=${CARGO_TARGET_DIR:-$PWD/query/fleet/target}/release/hairline-fleet

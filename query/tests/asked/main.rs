@@ -62,7 +62,7 @@ impl Folder {
 
     /// `hairline ARGUMENTS` in this folder, which succeeds.
     fn hairline(&self, arguments: &[&str]) {
-        let program = std::env::var_os("HAIRLINE").map_or_else(
+        let program = std::env::var_os("HAIRLINE_TOOL").map_or_else(
             || Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/release/hairline"),
             PathBuf::from,
         );
