@@ -67,7 +67,7 @@ impl Folder {
             PathBuf::from,
         );
         let output = Command::new(&program).args(arguments).current_dir(self.path()).output();
-        let output = output.unwrap_or_else(|e| panic!("{}: {e}: set HAIRLINE", program.display()));
+        let output = output.unwrap_or_else(|e| panic!("{}: {e}: set HAIRLINE_TOOL", program.display()));
         assert!(output.status.success(), "{}", stderr(&output));
     }
 
