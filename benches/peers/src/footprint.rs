@@ -60,6 +60,9 @@ impl Bench {
     /// a scope around a piece. (In the L3 cache, which other programs use too, the difference is lost in the
     /// noise.)
     pub fn footprint(&mut self, mut traced: impl FnMut(&mut Walk)) {
+        if self.only_rows {
+            return;
+        }
         let mut walk = Walk::through(machine::l2_cache() / 2);
         let warm_up = self.effort.batches / 10;
         for every in EVERY {

@@ -2,12 +2,13 @@
 //! reads.
 //!
 //! ```text
-//! cd benches/peers && cargo run --release [-- --json] [--quick] [--only NAME] [--scopes N]
+//! cd benches/peers && cargo run --release [-- --json] [--quick] [--rows] [--only NAME] [--scopes N]
 //! ```
 //!
 //! Each peer has its own process, which runs this same binary, since nearly all peers have global state.
 //! README.md explains the tables and names the peers that are left out.
 
+mod anywhere;
 mod bench;
 mod child;
 mod ends;
@@ -17,6 +18,7 @@ mod kill;
 mod peer;
 mod peers;
 mod scopes;
+mod short;
 mod table;
 mod threads;
 
@@ -30,9 +32,10 @@ use serde_json::{Value, json};
 use bench::Bench;
 use peer::{Failure, Peer};
 
-const HELP: &str = "usage: hairline-peers [--json] [--quick] [--only NAME] [--scopes N]
+const HELP: &str = "usage: hairline-peers [--json] [--quick] [--rows] [--only NAME] [--scopes N]
   --json       for machines
   --quick      a tenth of the batches and of the flood
+  --rows       the tables of one thread alone
   --only NAME  the peers whose names contain this
   --scopes N   scopes of a flood (10,000,000)
 exit: 0 measured; 1 no peer could be measured; 2 usage";
@@ -45,6 +48,7 @@ const CHILD: &str = "--peer";
 struct Options {
     json: bool,
     quick: bool,
+    rows: bool,
     only: String,
     scopes: Option<u32>,
 }
@@ -61,6 +65,7 @@ impl Options {
             match argument.as_str() {
                 "--json" => options.json = true,
                 "--quick" => options.quick = true,
+                "--rows" => options.rows = true,
                 "--only" => options.only = arguments.next()?,
                 "--scopes" => options.scopes = Some(arguments.next()?.replace([',', '_'], "").parse().ok()?),
                 _ => return None,
@@ -78,11 +83,16 @@ fn effort(quick: bool) -> Effort {
 fn as_child(arguments: &[String]) -> Option<Result<Value, Failure>> {
     let peer = |name: &String| peers::ALL.iter().find(|peer| peer.name == name).ok_or("no such peer");
     Some(match arguments {
-        [what, name, quick @ ..] if what == CHILD => peer(name).map_err(Failure::from).and_then(|peer| {
-            let mut bench = Bench::new(effort(!quick.is_empty()));
+        [what, name, options @ ..] if what == CHILD => peer(name).map_err(Failure::from).and_then(|peer| {
+            let has = |option: &str| options.iter().any(|given| given == option);
+            let mut bench = Bench::new(effort(has("--quick")), has("--rows"));
             (peer.cost)(&mut bench)?;
             Ok(bench.finish())
         }),
+        [what] if what == short::CHILD => Ok(Value::Null),
+        [what, name, path] if what == short::CHILD => {
+            peer(name).map_err(Failure::from).and_then(|peer| short::record(peer, path.as_ref()))
+        }
         [what, name, path] if what == kill::CHILD => peer(name).map_err(Failure::from).and_then(|peer| {
             (peer.killed.as_ref().ok_or("it writes no file")?.record)(path.as_ref())?;
             Ok(Value::Null)
@@ -97,11 +107,16 @@ fn as_child(arguments: &[String]) -> Option<Result<Value, Failure>> {
 /// Measures one peer, in its own processes.
 fn measured(peer: &Peer, options: &Options) -> Result<Value, Failure> {
     let mut child = child::command()?;
-    let costs = child::said(child.args([CHILD, peer.name]).args(options.quick.then_some("--quick")))?;
+    let (quick, rows) = (options.quick.then_some("--quick"), options.rows.then_some("--rows"));
+    let costs = child::said(child.args([CHILD, peer.name]).args(quick).args(rows))?;
     let mut all = json!({
         "peer": peer.name, "package": peer.package, "version": version(peer.package), "setup": peer.setup,
-        "floods": flood::measured(peer, options.scopes(), options.quick), "killed": kill::measured(peer)?,
     });
+    if !options.rows {
+        all["short"] = short::measured(peer)?;
+        all["floods"] = flood::measured(peer, options.scopes(), options.quick);
+        all["killed"] = kill::measured(peer)?;
+    }
     if let (Value::Object(all), Value::Object(costs)) = (&mut all, costs) {
         all.extend(costs);
     }

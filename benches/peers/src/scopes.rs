@@ -10,6 +10,8 @@ use crate::bench::two_clock_reads;
 /// The scopes of a flood, and their times.
 pub struct Run {
     scopes: u32,
+    /// The batches of the floor.
+    batches: u32,
     floor: Samples,
     began: Instant,
     recording_s: f64,
@@ -18,7 +20,12 @@ pub struct Run {
 impl Run {
     /// A flood of `scopes` scopes.
     pub fn new(scopes: u32) -> Self {
-        Self { scopes, floor: Samples::default(), began: Instant::now(), recording_s: f64::NAN }
+        Self { scopes, batches: 100, floor: Samples::default(), began: Instant::now(), recording_s: f64::NAN }
+    }
+
+    /// A single scope, without a floor.
+    pub fn of_one() -> Self {
+        Self { batches: 0, ..Self::new(1) }
     }
 
     /// The number of scopes, for peers that reserve memory for them.
@@ -30,7 +37,7 @@ impl Run {
     /// one.
     pub fn scopes(&mut self, mut scope: impl FnMut()) {
         pin_to_last_core();
-        for _ in 0..100 {
+        for _ in 0..self.batches {
             self.floor.push(batch(10_000, two_clock_reads));
         }
         self.began = Instant::now();

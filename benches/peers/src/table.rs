@@ -30,14 +30,15 @@ fn figure(peer: &Value, row: Row) -> Option<&Value> {
 pub fn markdown(peers: &[Value]) -> String {
     let mut text = format!("{}\n", machine::processor());
     let events = [Row::Disabled, Row::Scope, Row::Arguments, Row::Instant, Row::Counter];
-    one_thread(&mut text, peers, "## One thread\n\nns, median (minimum)", &events, Row::Scope);
-    one_thread(
-        &mut text,
-        peers,
-        "## One thread, spans of `tracing`\n\nns, median (minimum)",
-        &[Row::Span],
-        Row::Span,
-    );
+    let build = if cfg!(debug_assertions) { ", debug build" } else { "" };
+    let title = |what: &str| format!("## One thread{what}{build}\n\nns, median (minimum)");
+    one_thread(&mut text, peers, &title(""), &events, Row::Scope);
+    let more = [Row::Named, Row::Late, Row::Nested];
+    one_thread(&mut text, peers, &title(", more than a plain scope"), &more, Row::Late);
+    let anywhere = title(", 64 callsites at random");
+    one_thread(&mut text, peers, &anywhere, &[Row::Anywhere], Row::Anywhere);
+    one_thread(&mut text, peers, &title(", spans of `tracing`"), &[Row::Span], Row::Span);
+    short(&mut text, peers);
     two_threads(&mut text, peers);
     floods(&mut text, peers);
     footprint(&mut text, peers);
@@ -78,6 +79,17 @@ fn one_thread(text: &mut String, peers: &[Value], title: &str, rows: &[Row], mai
         let _ = writeln!(table, "| {} | {floor:.1} |{cells} {ratio:.2} |", name(peer));
     }
     section(text, title, &columns, &table);
+}
+
+fn short(text: &mut String, peers: &[Value]) {
+    let columns = ["added, ms", "by the minima", "the program that ends at once, ms"];
+    let mut table = String::new();
+    for peer in peers.iter().filter(|peer| peer["short"].is_object()) {
+        let [added, least, nothing] = ["added_ms_median", "added_ms_min", "nothing_ms_median"]
+            .map(|key| format!("{:.2}", number(&peer["short"], key)));
+        let _ = writeln!(table, "| {} | {added} | {least} | {nothing} |", name(peer));
+    }
+    section(text, "## Short programs\n\nA trace with one scope in a file; median of 40", &columns, &table);
 }
 
 fn two_threads(text: &mut String, peers: &[Value]) {

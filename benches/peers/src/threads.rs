@@ -73,6 +73,9 @@ impl Bench {
     /// call before each batch, without measuring it, and the operation. Measures nothing on a machine with
     /// one core.
     pub fn two_threads<B: FnMut(), O: FnMut(u32)>(&mut self, row: Row, thread: impl Fn() -> (B, O) + Sync) {
+        if self.only_rows {
+            return;
+        }
         let &[.., second, first] = self.cores.as_slice() else { return };
         let (rounds, warm_up) = (self.effort.batches, self.effort.batches / 10);
         let meeting = Meeting { barrier: Barrier::new(2), arrived: AtomicUsize::new(0) };

@@ -4,7 +4,8 @@ use fastrace::Event;
 use fastrace::local::{LocalCollector, LocalSpan};
 use hairline_benches::machine::pin_to_last_core;
 
-use crate::bench::{Bench, Row, TEXT};
+use crate::anywhere::callsites;
+use crate::bench::{Bench, NAME, Row, TEXT};
 use crate::peer::{Failure, Peer};
 
 pub const PEER: Peer = Peer {
@@ -28,6 +29,15 @@ fn cost(bench: &mut Bench) -> Result<(), Failure> {
         drop(span.with_properties(|| [("number", i.to_string()), ("text", text.to_owned())]));
     });
     bench.row_between(Row::Instant, &mut collect, |_| LocalSpan::add_event(Event::new("instant")));
+    bench.anywhere(&mut collect, callsites!({ drop(LocalSpan::enter_with_local_parent("scope")) }));
+    let name = std::hint::black_box(NAME);
+    bench.row_between(Row::Named, &mut collect, |_| {
+        drop(LocalSpan::enter_with_local_parent(name.to_owned()));
+    });
+    bench.row_between(Row::Late, &mut collect, |i| {
+        let _span = LocalSpan::enter_with_local_parent("late");
+        LocalSpan::add_property(|| ("number", i.to_string()));
+    });
     bench.two_threads(Row::Scope, || (collecting(), scope));
     Ok(())
 }

@@ -5,13 +5,14 @@ use std::time::Duration;
 
 use hairline::recovery::{self, RecoverOptions};
 use hairline::{
-    Format, MemoryOutput, Overflow, Session, SessionBuilder, Summary, trace_counter, trace_instant,
+    Format, MemoryOutput, Overflow, Session, SessionBuilder, Summary, scope, trace_counter, trace_instant,
     trace_scope,
 };
 use hairline_benches::machine::pin_to_last_core;
 use tracing_subscriber::layer::SubscriberExt;
 
-use crate::bench::{Bench, Row, TEXT};
+use crate::anywhere::callsites;
+use crate::bench::{Bench, NAME, Row, TEXT};
 use crate::ends;
 use crate::peer::{Failure, Flood, Killed, Peer, Trace};
 use crate::peers::spans::spans;
@@ -87,6 +88,22 @@ fn cost(bench: &mut Bench, format: Format) -> Result<(), Failure> {
     bench.row(Row::Scope, scope);
     bench.row(Row::Arguments, |i| {
         trace_scope!("bench", "arguments", number = i64::from(i), text);
+    });
+    bench.anywhere(
+        || {},
+        callsites!({
+            trace_scope!("bench", "scope");
+        }),
+    );
+    let name = std::hint::black_box(NAME);
+    bench.row(Row::Named, |_| {
+        trace_scope!("bench", "named", name: name);
+    });
+    bench.row(Row::Late, |i| {
+        scope!("bench", "late").arg("number", i64::from(i));
+    });
+    bench.row(Row::Nested, |i| {
+        trace_scope!("bench", "nested", list = [i.cast_signed(), 2]);
     });
     bench.row(Row::Instant, |_| trace_instant!("bench", "instant"));
     bench.row(Row::Counter, |i| trace_counter!("bench", "counter", i64::from(i)));

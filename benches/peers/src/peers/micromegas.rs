@@ -8,6 +8,7 @@ use micromegas_tracing::event::NullEventSink;
 use micromegas_tracing::guards::{TracingSystemGuard, TracingThreadGuard};
 use micromegas_tracing::{imetric, span_scope};
 
+use crate::anywhere::callsites;
 use crate::bench::{Bench, Row};
 use crate::peer::{Failure, Peer};
 
@@ -39,6 +40,12 @@ fn cost(bench: &mut Bench, block: usize) -> Result<(), Failure> {
     bench.row(Row::Scope, |_| {
         span_scope!("scope");
     });
+    bench.anywhere(
+        || {},
+        callsites!({
+            span_scope!("scope");
+        }),
+    );
     bench.footprint(|walk| {
         span_scope!("scope");
         walk.piece();

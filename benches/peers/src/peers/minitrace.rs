@@ -3,7 +3,8 @@
 use hairline_benches::machine::pin_to_last_core;
 use minitrace::local::{LocalCollector, LocalSpan};
 
-use crate::bench::{Bench, Row, TEXT};
+use crate::anywhere::callsites;
+use crate::bench::{Bench, NAME, Row, TEXT};
 use crate::peer::{Failure, Peer};
 
 pub const PEER: Peer = Peer {
@@ -25,6 +26,15 @@ fn cost(bench: &mut Bench) -> Result<(), Failure> {
     bench.row_between(Row::Arguments, &mut collect, |i| {
         let span = LocalSpan::enter_with_local_parent("arguments");
         drop(span.with_properties(|| [("number", i.to_string()), ("text", text.to_owned())]));
+    });
+    bench.anywhere(&mut collect, callsites!({ drop(LocalSpan::enter_with_local_parent("scope")) }));
+    let name = std::hint::black_box(NAME);
+    bench.row_between(Row::Named, &mut collect, |_| {
+        drop(LocalSpan::enter_with_local_parent(name.to_owned()));
+    });
+    bench.row_between(Row::Late, &mut collect, |i| {
+        let _span = LocalSpan::enter_with_local_parent("late");
+        LocalSpan::add_property(|| ("number", i.to_string()));
     });
     bench.two_threads(Row::Scope, || (collecting(), scope));
     Ok(())

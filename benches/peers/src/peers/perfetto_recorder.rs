@@ -8,6 +8,7 @@ use perfetto_recorder::{
     start, time,
 };
 
+use crate::anywhere::callsites;
 use crate::bench::{Bench, Row, TEXT};
 use crate::ends;
 use crate::peer::{Failure, Flood, Peer, Trace};
@@ -70,6 +71,12 @@ fn taken(bench: &mut Bench) -> Result<(), Failure> {
         take_at_first(i);
         scope!("arguments", number = i64::from(i), text);
     });
+    bench.anywhere_of_ten_thousand(
+        take_at_first,
+        callsites!({
+            scope!("scope");
+        }),
+    );
     let mut counter = counter()?;
     bench.row_of_ten_thousand(Row::Counter, |i| {
         take_at_first(i);
@@ -105,6 +112,12 @@ fn reserved(bench: &mut Bench) -> Result<(), Failure> {
         |i| {
             scope!("arguments", number = i64::from(i), text);
         },
+    );
+    bench.anywhere(
+        || take(2_100),
+        callsites!({
+            scope!("scope");
+        }),
     );
     let mut counter = counter()?;
     bench.row_between(Row::Counter, || take(2_100), |i| counter.record_i64(time(), i64::from(i)));

@@ -8,8 +8,11 @@ use perfetto_sdk::tracing_session::TracingSession;
 use perfetto_sdk::track_event::{
     EventContext, TrackEvent, TrackEventCounter, TrackEventDebugArg, TrackEventTrack,
 };
-use perfetto_sdk::{scoped_track_event, track_event_counter, track_event_instant};
+use perfetto_sdk::{
+    scoped_track_event, track_event_begin, track_event_counter, track_event_end, track_event_instant,
+};
 
+use crate::anywhere::callsites;
 use crate::bench::{Bench, Row, TEXT};
 use crate::ends;
 use crate::peer::{Failure, Flood, Peer, Trace};
@@ -122,6 +125,18 @@ fn cost(bench: &mut Bench) -> Result<(), Failure> {
         scoped_track_event!("bench", "arguments", |event: &mut EventContext| {
             event.add_debug_arg("number", TrackEventDebugArg::Int64(i64::from(i)));
             event.add_debug_arg("text", TrackEventDebugArg::String(text));
+        });
+    });
+    bench.anywhere(
+        || {},
+        callsites!({
+            scoped_track_event!("bench", "scope");
+        }),
+    );
+    bench.row(Row::Late, |i| {
+        track_event_begin!("bench", "late");
+        track_event_end!("bench", |event: &mut EventContext| {
+            event.add_debug_arg("number", TrackEventDebugArg::Int64(i64::from(i)));
         });
     });
     bench.row(Row::Instant, |_| track_event_instant!("bench", "instant"));

@@ -3,6 +3,7 @@
 use hairline_benches::machine::pin_to_last_core;
 use puffin::{GlobalProfiler, profile_scope, set_scopes_on};
 
+use crate::anywhere::callsites;
 use crate::bench::{Bench, Row};
 use crate::peer::{Failure, Peer};
 
@@ -25,6 +26,12 @@ fn cost(bench: &mut Bench) -> Result<(), Failure> {
         profile_scope!("scope");
     };
     bench.row_between(Row::Scope, frames(), scope);
+    bench.anywhere(
+        frames(),
+        callsites!({
+            profile_scope!("scope");
+        }),
+    );
     bench.two_threads(Row::Scope, || (frames(), scope));
     Ok(())
 }

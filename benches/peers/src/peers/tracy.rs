@@ -3,7 +3,8 @@
 use hairline_benches::machine::pin_to_last_core;
 use tracy_client::{Client, plot, span};
 
-use crate::bench::{Bench, Row, TEXT};
+use crate::anywhere::callsites;
+use crate::bench::{Bench, NAME, Row, TEXT};
 use crate::peer::{Failure, Peer};
 
 pub const PEER: Peer = Peer {
@@ -27,6 +28,20 @@ fn cost(bench: &mut Bench) -> Result<(), Failure> {
         let span = span!("arguments");
         span.emit_value(u64::from(i));
         span.emit_text(text);
+    });
+    bench.anywhere(
+        || {},
+        callsites!({
+            let _span = span!("scope");
+        }),
+    );
+    let name = std::hint::black_box(NAME);
+    bench.row(Row::Named, |_| {
+        drop(client.clone().span_alloc(Some(name), "cost", file!(), line!(), 0));
+    });
+    bench.row(Row::Late, |i| {
+        let span = span!("late");
+        span.emit_value(u64::from(i));
     });
     bench.row(Row::Instant, |_| client.message("instant", 0));
     bench.row(Row::Counter, |i| plot!("counter", f64::from(i)));
