@@ -65,7 +65,7 @@ mod tests {
         let all = ProcessCounters::parse("counters", "all").unwrap();
         let before = Usage::now(all);
         let file = std::fs::File::open("/proc/self/stat").expect("a file");
-        let touched = vec![1_u8; 8 << 20];
+        let touched = std::hint::black_box(vec![1_u8; 8 << 20]);
         let after = std::thread::scope(|scope| scope.spawn(|| Usage::now(all)).join().expect("its end"));
         drop((file, touched));
         assert!(before.rss > Some(100 << 10) && before.open_files >= Some(3), "{before:?}");
