@@ -56,6 +56,7 @@
 //! * `futures`: `TraceStream`, which records streams as [`TraceFuture`] records futures.
 //! * `http`: `Flow::from_headers` and `Flow::add_to_headers`, for the headers of the `http` crate.
 //! * `serde`: `serialize`, which makes an argument of any `serde::Serialize`.
+//! * `sampling`: `SessionBuilder::sampling`, which records the call stacks of the process's threads (Linux).
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
