@@ -1,7 +1,8 @@
 //! Counts the words of every file in a folder, on a pool of threads behind a bounded queue.
 //!
 //! ```text
-//! cargo run --release -p hairline-examples --example pipeline -- [FOLDER] [--workers N] [--top N] [--trace FILE]
+//! cargo run --release -p hairline-examples --example pipeline -- \
+//!     [FOLDER] [--workers N] [--top N] [--trace FILE]
 //! HAIRLINE=pipeline.fxt cargo run --release -p hairline-examples --example pipeline -- FOLDER
 //! ```
 //!

@@ -2,7 +2,8 @@
 //! through all of them.
 //!
 //! ```text
-//! cargo run --release -p hairline-examples --example requests -- [FOLDER] [--requests N] [--format pftrace|fxt]
+//! cargo run --release -p hairline-examples --example requests -- \
+//!     [FOLDER] [--requests N] [--format pftrace|fxt]
 //! hairline merge FOLDER/*.pftrace -o requests.pftrace
 //! ```
 //!
