@@ -17,19 +17,23 @@ CRATES=(hairline-formats hairline-shm hairline-perf hairline-macros hairline-sta
   hairline-tables hairline-cli)
 
 crates() {
-  local crate chosen=()
-  for crate in "${CRATES[@]}"; do chosen+=(-p "$crate"); done
   # Builds each from its package, with the others from theirs.
-  cargo publish --dry-run --allow-dirty "${chosen[@]}"
+  cargo publish --dry-run --allow-dirty $(printf -- '-p %s ' "${CRATES[@]}")
   alone "${CRATES[@]}"
 }
 
 query() {
-  cargo package --allow-dirty --no-verify --manifest-path query/Cargo.toml --target-dir "$target"
+  cargo package --allow-dirty --no-verify $(printf -- '-p %s ' "${CRATES[@]}")
+  # It is in a workspace of its own: there, nothing stands in for the crates that are not published yet.
+  cargo package --allow-dirty --no-verify --exclude-lockfile --manifest-path query/Cargo.toml --target-dir "$target"
+  ONLY=(-p hairline-query)
   alone "${CRATES[@]}" hairline-query
 }
 
-# alone CRATE..: unpacks the packages into a folder of their own, and tests the last one, or all that are CRATES.
+# What `alone` tests, if that is not everything.
+ONLY=()
+
+# alone CRATE..: unpacks the packages into a folder of their own, and tests them there.
 alone() {
   local folder crate
   folder=$(mktemp -d)
@@ -51,7 +55,6 @@ alone() {
   done
   (cd "$folder" && CARGO_TARGET_DIR=$target/packages cargo test --all-features "${ONLY[@]}")
 }
-ONLY=()
 
 tool() {
   local host name folder
