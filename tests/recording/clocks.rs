@@ -5,7 +5,7 @@
 use std::thread;
 use std::time::Duration;
 
-use hairline::{Format, MemoryOutput, Session, trace_instant};
+use hairline::{Format, MemoryOutput, Session, trace_instant, trace_scope};
 use hairline_formats::fxt;
 use hairline_tests::recording::{FORMATS, record, turn};
 
@@ -90,5 +90,25 @@ fn times_are_those_of_the_systems_clock_for_others_too() {
             assert_eq!(recorded, before, "{format:?}: no time jumps back");
             assert!(before - ERROR_NS <= ts && ts <= after + ERROR_NS, "{format:?}: {before} {ts} {after}");
         }
+    }
+}
+
+/// Importers nest two instants that have one time. Some processors count in steps of 10 ns, which is more than an
+/// event takes.
+#[test]
+fn no_two_events_of_a_thread_have_one_time() {
+    const COUNT: i64 = 20_000;
+    for format in FORMATS {
+        let trace = record(format, |_| {
+            for n in 0..COUNT {
+                trace_instant!("clock", "bare");
+                trace_instant!("clock", "with a value", n);
+                trace_scope!("clock", "scope");
+            }
+        });
+        let times =
+            "select count(*), count(distinct ts), max(depth), min(iif(name = 'scope', dur, 1)) from slice";
+        let all = 3 * COUNT;
+        assert_eq!(trace.rows(times), format!("{all}\t{all}\t0\t1"), "{format:?}");
     }
 }

@@ -156,6 +156,10 @@ impl Hot {
             // The fallback clock, whose ticks may be long.
             return (delta.wrapping_neg() < SAME_TICK).then_some((last + 1, 1));
         }
+        if delta == 0 {
+            // On x86-64 too: some processors count in steps of 10 ns, and an event takes less.
+            return Some((last + 1, 1));
+        }
         (delta < GAP).then_some((now, delta))
     }
 }
