@@ -93,8 +93,8 @@ fn times_are_those_of_the_systems_clock_for_others_too() {
     }
 }
 
-/// Importers nest two instants that have one time. Some processors count in steps of 10 ns, which is more than
-/// an event takes.
+/// Importers nest two instants that have one time. Some processors count in steps of 10 ns: an event may take
+/// less.
 #[test]
 fn no_two_events_of_a_thread_have_one_time() {
     const COUNT: i64 = 20_000;
