@@ -114,8 +114,8 @@ fn measured(peer: &Peer, options: &Options) -> Result<Value, Failure> {
     });
     if !options.rows {
         all["short"] = short::measured(peer)?;
-        all["floods"] = flood::measured(peer, options.scopes(), options.quick);
-        all["killed"] = kill::measured(peer)?;
+        all["floods"] = flood::measured(peer, options.scopes(), options.quick).into();
+        all["killed"] = kill::measured(peer)?.into();
     }
     if let (Value::Object(all), Value::Object(costs)) = (&mut all, costs) {
         all.extend(costs);
