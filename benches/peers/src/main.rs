@@ -89,7 +89,6 @@ fn as_child(arguments: &[String]) -> Option<Result<Value, Failure>> {
             (peer.cost)(&mut bench)?;
             Ok(bench.finish())
         }),
-        [what] if what == short::CHILD => Ok(Value::Null),
         [what, name, path] if what == short::CHILD => {
             peer(name).map_err(Failure::from).and_then(|peer| short::record(peer, path.as_ref()))
         }

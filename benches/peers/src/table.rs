@@ -82,14 +82,14 @@ fn one_thread(text: &mut String, peers: &[Value], title: &str, rows: &[Row], mai
 }
 
 fn short(text: &mut String, peers: &[Value]) {
-    let columns = ["added, ms", "by the minima", "the program that ends at once, ms"];
     let mut table = String::new();
     for peer in peers.iter().filter(|peer| peer["short"].is_object()) {
-        let [added, least, nothing] = ["added_ms_median", "added_ms_min", "nothing_ms_median"]
-            .map(|key| format!("{:.2}", number(&peer["short"], key)));
-        let _ = writeln!(table, "| {} | {added} | {least} | {nothing} |", name(peer));
+        let [median, min] = ["ms_median", "ms_min"].map(|key| number(&peer["short"], key));
+        let _ = writeln!(table, "| {} | {median:.2} ({min:.2}) |", name(peer));
     }
-    section(text, "## Short programs\n\nA trace with one scope in a file; median of 40", &columns, &table);
+    let title =
+        "## Short programs\n\nFrom the peer's start to a whole file with one scope; median (minimum) of 40";
+    section(text, title, &["ms"], &table);
 }
 
 fn two_threads(text: &mut String, peers: &[Value]) {
