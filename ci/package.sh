@@ -18,7 +18,8 @@ CRATES=(hairline-formats hairline-shm hairline-perf hairline-macros hairline-sta
 
 crates() {
   # Builds each from its package, with the others from theirs.
-  cargo publish --dry-run --allow-dirty $(printf -- '-p %s ' "${CRATES[@]}")
+  cargo package --allow-dirty $(printf -- '-p %s ' "${CRATES[@]}")
+  cargo publish --dry-run --no-verify --allow-dirty $(printf -- '-p %s ' "${CRATES[@]}")
   alone "${CRATES[@]}"
 }
 
