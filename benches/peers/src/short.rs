@@ -17,8 +17,8 @@ pub const CHILD: &str = "--short";
 const PROGRAMS: usize = 40;
 
 /// Makes the trace of one scope with this process, in the peer's first way to make a file. The time is that
-/// from the peer's start until the file is whole: some peers that are linked into this program take a quarter of
-/// a second before `main`.
+/// from the peer's start until the file is whole: some peers that are linked into this program take a
+/// quarter of a second before `main`.
 pub fn record(peer: &Peer, path: &Path) -> Result<Value, Failure> {
     let way = peer.floods.first().ok_or("it writes no file")?;
     let began = Instant::now();
