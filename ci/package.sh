@@ -37,8 +37,9 @@ ONLY=()
 # alone CRATE..: unpacks the packages into a folder of their own, and tests them there.
 alone() {
   local folder crate
-  folder=$(mktemp -d)
-  trap 'rm -rf "$folder"' RETURN
+  folder=$target/packages/alone
+  rm -rf "$folder"
+  mkdir -p "$folder"
   {
     echo '[workspace]'
     echo 'resolver = "3"'
