@@ -50,6 +50,7 @@ mod fxt;
 pub(crate) mod late;
 pub(crate) mod named;
 mod packet;
+mod short_packet;
 mod taken;
 
 use hairline_formats::proto;
@@ -364,7 +365,7 @@ pub(crate) fn short_values_in_packet(
     if kind == CallsiteKind::Counter {
         packet::counter::<false>(hot, callsite, values, taken)
     } else {
-        packet::with_short_values(hot, callsite, kind, values, taken)
+        short_packet::with_short_values(hot, callsite, kind, values, taken)
     }
 }
 
