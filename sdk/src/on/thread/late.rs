@@ -44,19 +44,19 @@ pub(crate) fn end_with(end: &End, arguments: &mut Collected) {
 
 #[inline(always)]
 fn end_late<L: Late>(end: &End, arguments: &L) {
-    hot::late::end_or(this_thread::hot(), end, arguments, in_fxt::<L>, in_packet::<L>, end_slow::<L>);
+    let (fxt, packet) = (written::<L, true>, written::<L, false>);
+    hot::late::end_or(this_thread::hot(), end, arguments, fxt, packet, end_slow::<L>);
 }
 
+/// Writes the record in one of the formats: a function for each.
 #[inline(never)]
-fn in_fxt<L: Late>(hot: &'static Hot, end: &End, arguments: &L, taken: Taken) {
-    if !hot::late::in_fxt(hot, end, arguments, taken) {
-        end_slow(end, arguments);
-    }
-}
-
-#[inline(never)]
-fn in_packet<L: Late>(hot: &'static Hot, end: &End, arguments: &L, taken: Taken) {
-    if !hot::late::in_packet(hot, end, arguments, taken) {
+fn written<L: Late, const IS_FXT: bool>(hot: &'static Hot, end: &End, arguments: &L, taken: Taken) {
+    let is_written = if IS_FXT {
+        hot::late::in_fxt(hot, end, arguments, taken)
+    } else {
+        hot::late::in_packet(hot, end, arguments, taken)
+    };
+    if !is_written {
         end_slow(end, arguments);
     }
 }

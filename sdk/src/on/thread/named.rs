@@ -28,32 +28,24 @@ pub(crate) fn begin<V: Values>(
 
 #[inline(never)]
 fn begin_bare(callsite: &'static Callsite, name: &&str) -> Option<OpenScope> {
-    hot::named::begin_or(this_thread::hot(), callsite, name, in_fxt, in_packet, begin_warm)
+    hot::named::begin_or(this_thread::hot(), callsite, name, written::<true>, written::<false>, begin_warm)
 }
 
+/// Writes the record in one of the formats: a function for each.
 #[inline(never)]
-fn in_fxt(
+fn written<const IS_FXT: bool>(
     hot: &'static Hot,
     callsite: &'static Callsite,
     name: &&str,
     epoch: Epoch,
     taken: Taken,
 ) -> Option<OpenScope> {
-    match hot::named::in_fxt(hot, callsite, name, taken) {
-        Some(now) => Some(OpenScope::new(epoch, now)),
-        None => begin_warm(callsite, name),
-    }
-}
-
-#[inline(never)]
-fn in_packet(
-    hot: &'static Hot,
-    callsite: &'static Callsite,
-    name: &&str,
-    epoch: Epoch,
-    taken: Taken,
-) -> Option<OpenScope> {
-    match hot::named::in_packet(hot, callsite, name, taken) {
+    let now = if IS_FXT {
+        hot::named::in_fxt(hot, callsite, name, taken)
+    } else {
+        hot::named::in_packet(hot, callsite, name, taken)
+    };
+    match now {
         Some(now) => Some(OpenScope::new(epoch, now)),
         None => begin_warm(callsite, name),
     }

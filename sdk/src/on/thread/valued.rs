@@ -26,33 +26,25 @@ trait Kind {
 
 #[inline(never)]
 fn short<K: Kind, V: Values>(callsite: &'static Callsite, values: &V) -> K::Recorded {
-    let (fxt, packet) = (in_fxt::<K, V>, in_packet::<K, V>);
+    let (fxt, packet) = (written::<K, V, true>, written::<K, V, false>);
     hot::with_short_values(this_thread::hot(), callsite, values, fxt, packet, K::slow::<V>)
 }
 
+/// Writes the record in one of the formats: a function for each.
 #[inline(never)]
-fn in_fxt<K: Kind, V: Values>(
+fn written<K: Kind, V: Values, const IS_FXT: bool>(
     hot: &'static Hot,
     callsite: &'static Callsite,
     values: &V,
     epoch: Epoch,
     taken: Taken,
 ) -> K::Recorded {
-    match hot::short_values_in_fxt(hot, callsite, K::KIND, values, taken) {
-        Some(now) => K::recorded(epoch, now),
-        None => K::slow(callsite, values),
-    }
-}
-
-#[inline(never)]
-fn in_packet<K: Kind, V: Values>(
-    hot: &'static Hot,
-    callsite: &'static Callsite,
-    values: &V,
-    epoch: Epoch,
-    taken: Taken,
-) -> K::Recorded {
-    match hot::short_values_in_packet(hot, callsite, K::KIND, values, taken) {
+    let now = if IS_FXT {
+        hot::short_values_in_fxt(hot, callsite, K::KIND, values, taken)
+    } else {
+        hot::short_values_in_packet(hot, callsite, K::KIND, values, taken)
+    };
+    match now {
         Some(now) => K::recorded(epoch, now),
         None => K::slow(callsite, values),
     }
