@@ -26,9 +26,10 @@ pub(crate) fn begin<V: Values>(
     }
 }
 
+/// The name is passed by reference: it takes one register, not two.
 #[inline(never)]
 fn begin_bare(callsite: &'static Callsite, name: &&str) -> Option<OpenScope> {
-    hot::named::begin_or(this_thread::hot(), callsite, name, written::<true>, written::<false>, begin_warm)
+    hot::continue_seen(this_thread::hot(), callsite, name, written::<true>, written::<false>, begin_warm)
 }
 
 /// Writes the record in one of the formats: a function for each.

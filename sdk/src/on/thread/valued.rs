@@ -26,8 +26,11 @@ trait Kind {
 
 #[inline(never)]
 fn short<K: Kind, V: Values>(callsite: &'static Callsite, values: &V) -> K::Recorded {
+    if !V::ARE_HOT {
+        return K::slow(callsite, values);
+    }
     let (fxt, packet) = (written::<K, V, true>, written::<K, V, false>);
-    hot::with_short_values(this_thread::hot(), callsite, values, fxt, packet, K::slow::<V>)
+    hot::continue_seen(this_thread::hot(), callsite, values, fxt, packet, K::slow::<V>)
 }
 
 /// Writes the record in one of the formats: a function for each.

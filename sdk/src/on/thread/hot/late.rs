@@ -1,6 +1,6 @@
 //! The end of a scope with few and short arguments.
 //!
-//! Each format has a function, as for [short values](super::with_short_values). What these do not write is
+//! Each format has a function, as for [short values](super::continue_seen). What these do not write is
 //! left to `composed.rs`.
 
 #![allow(unsafe_code)] // stores into the chunk

@@ -302,26 +302,11 @@ pub(crate) fn with_values<const WARM: bool, V: Values>(
     }
 }
 
-/// As [`with_values`], for few and short values. `fxt` or `packet` writes the record, in tail position, so
-/// that neither saves registers for the other. If nothing is written, `slow` follows.
+/// Continues an event at a callsite that the thread has seen, with what the program gave it: `fxt` or `packet`
+/// writes the record, in tail position, so that neither saves registers for the other. If the event cannot be
+/// written there, `slow` follows.
 #[inline(always)]
-pub(crate) fn with_short_values<V: Values, R>(
-    hot: &'static Hot,
-    callsite: &'static Callsite,
-    values: &V,
-    fxt: fn(&'static Hot, &'static Callsite, &V, Epoch, Taken) -> R,
-    packet: fn(&'static Hot, &'static Callsite, &V, Epoch, Taken) -> R,
-    slow: fn(&'static Callsite, &V) -> R,
-) -> R {
-    if !V::ARE_HOT {
-        return slow(callsite, values);
-    }
-    continue_seen(hot, callsite, values, fxt, packet, slow)
-}
-
-/// Continues an event with what the program gave it, at a callsite that the thread has seen.
-#[inline(always)]
-fn continue_seen<V, R>(
+pub(crate) fn continue_seen<V, R>(
     hot: &'static Hot,
     callsite: &'static Callsite,
     given: &V,
@@ -341,7 +326,7 @@ fn continue_seen<V, R>(
     }
 }
 
-/// Writes the record of [`with_short_values`] in FXT.
+/// Writes the record of [`continue_seen`], of few and short values, in FXT.
 #[inline(always)]
 pub(crate) fn short_values_in_fxt(
     hot: &Hot,
@@ -353,7 +338,7 @@ pub(crate) fn short_values_in_fxt(
     fxt::with_short_values(hot, callsite, kind, values, taken)
 }
 
-/// Writes the record of [`with_short_values`] as a packet.
+/// Writes the record of [`continue_seen`], of few and short values, as a packet.
 #[inline(always)]
 pub(crate) fn short_values_in_packet(
     hot: &Hot,

@@ -1,6 +1,6 @@
 //! The begin of a scope with a short name made at run time, and without arguments.
 //!
-//! Each format has a function, as for [short values](super::with_short_values). What these do not write is
+//! Each format has a function, as for [short values](super::continue_seen). What these do not write is
 //! left to `composed.rs`.
 
 #![allow(unsafe_code)] // stores into the chunk
@@ -11,31 +11,17 @@ use hairline_formats::proto::{self, PutBytes};
 use hairline_formats::{fxt, track_event};
 
 use crate::on::base::this_thread::Hot;
-use crate::on::callsite::{Callsite, Epoch};
+use crate::on::callsite::Callsite;
 use crate::on::encode::track_event::message::own_name_len;
 use crate::on::thread::hot::packet::TIME_LEN;
 use crate::on::thread::hot::short_packet::ShortPacket;
 use crate::on::thread::hot::taken::Taken;
-use crate::on::thread::hot::{FXT_END, TRACK_EVENT_END, continue_seen};
+use crate::on::thread::hot::{FXT_END, TRACK_EVENT_END};
 use crate::on::thread::raw::{Leaf, Raw, settled, settled_ref};
 use crate::site::CallsiteKind;
 
 /// The most bytes of a name. The packet has less than 128.
 const LONGEST: usize = 64;
-
-/// Begins a scope. `fxt` or `packet` writes the record, in tail position; if nothing is written, `slow`
-/// follows. The name is passed by reference: it takes one register, not two.
-#[inline(always)]
-pub(crate) fn begin_or<R>(
-    hot: &'static Hot,
-    callsite: &'static Callsite,
-    name: &&str,
-    fxt: fn(&'static Hot, &'static Callsite, &&str, Epoch, Taken) -> R,
-    packet: fn(&'static Hot, &'static Callsite, &&str, Epoch, Taken) -> R,
-    slow: fn(&'static Callsite, &&str) -> R,
-) -> R {
-    continue_seen(hot, callsite, name, fxt, packet, slow)
-}
 
 /// Whether the hot path writes this name, for this callsite.
 #[inline(always)]
@@ -45,7 +31,7 @@ fn is_fit(callsite: &'static Callsite, name: &str) -> bool {
         && callsite.keys().is_empty()
 }
 
-/// Writes the record of [`begin_or`] in FXT. Returns its time, `None` if nothing was written.
+/// Writes the record in FXT. Returns its time, `None` if nothing was written.
 ///
 /// ```text
 /// HEADER | TIME | name
@@ -86,7 +72,7 @@ pub(crate) fn in_fxt(hot: &Hot, callsite: &'static Callsite, name: &&str, taken:
     Some(taken.commit_timed(bytes as u32, FXT_END))
 }
 
-/// Writes the record of [`begin_or`] as a packet.
+/// Writes the record as a packet.
 ///
 /// ```text
 /// 0a LEN  50 SEQUENCE  40 DELTA | 68 02 5a L  48 TYPE  18 CATEGORY  ba 01 l name
