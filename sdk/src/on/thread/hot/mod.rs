@@ -302,9 +302,9 @@ pub(crate) fn with_values<const WARM: bool, V: Values>(
     }
 }
 
-/// Continues an event at a callsite that the thread has seen, with what the program gave it: `fxt` or `packet`
-/// writes the record, in tail position, so that neither saves registers for the other. If the event cannot be
-/// written there, `slow` follows.
+/// Continues an event at a callsite that the thread has seen, with what the program gave it. `fxt` or
+/// `packet` writes the record, in tail position, so that neither saves registers for the other. If the event
+/// cannot be written there, `slow` follows.
 #[inline(always)]
 pub(crate) fn continue_seen<V, R>(
     hot: &'static Hot,
