@@ -17,11 +17,12 @@ import json, os, sys
 packages = {package["name"]: package for package in json.load(sys.stdin)["packages"]}
 folder = os.path.dirname(os.path.dirname(packages["grep"]["manifest_path"]))
 print(os.path.join(folder, "ripgrep-" + packages["ripgrep-traced"]["version"]))')
-for copy in plain traced; do
+for copy in plain traced peer; do
   rm -rf "ripgrep/$copy"
   cp -R "$sources" "ripgrep/$copy"
 done
 patch --quiet --strip=1 --directory=ripgrep/traced <ripgrep/hairline.patch
+patch --quiet --strip=1 --directory=ripgrep/peer <ripgrep/peer.patch
 
 cargo fmt --check -p quic-traced -p web-traced
 target=$(cargo metadata --locked --no-deps --format-version 1 | python3 -c '

@@ -5,8 +5,9 @@ import re
 import subprocess
 from dataclasses import dataclass
 
-# The program without Hairline, with Hairline while nothing is recorded, and recording into each format.
-STATES = ["without", "off", "fxt", "pftrace"]
+# The program without Hairline, with Hairline while nothing is recorded, recording into each format, and with
+# another tracer.
+STATES = ["without", "off", "fxt", "pftrace", "peer"]
 # The program that shows what a session costs: a search of one file.
 START = "start and end"
 SUMMARY = re.compile(r"^hairline: .*: (\d+) records, (\d+) bytes, (\d+) events lost", re.MULTILINE)
@@ -28,6 +29,8 @@ def environment(state, trace, mode):
         variables |= {"HAIRLINE": str(trace), "HAIRLINE_LOG": "info", "HAIRLINE_OVERFLOW": "block"}
     if mode:
         variables["HAIRLINE_MODE"] = mode
+    if state == "peer":
+        variables["PEER"] = str(trace)
     return variables
 
 
@@ -50,15 +53,18 @@ def run(command, state, trace, mode=None, converse=None):
     result = Run(output, usage.ru_utime + usage.ru_stime)
     if summary := SUMMARY.search(said):
         result.records, result.bytes, result.lost = map(int, summary.groups())
+    if state == "peer":
+        result.bytes = trace.stat().st_size
     return result
 
 
 def times(program, rounds, folder):
     """The runs of each state, in turn, so that all states meet the same weather."""
-    runs = {state: [] for state in STATES}
+    states = [state for state in STATES if state != "peer" or program.has_peer]
+    runs = {state: [] for state in states}
     for turn in range(rounds):
-        for step in range(len(STATES)):
-            state = STATES[(turn + step) % len(STATES)]
+        for step in range(len(states)):
+            state = states[(turn + step) % len(states)]
             runs[state].append(program.run(state, folder / f"measured.{state}"))
     return runs
 
@@ -81,16 +87,18 @@ class Table:
     def add(self, name, runs):
         """`a record` is the median's distance from `off`, without that of a program that records next to
         nothing: a session's start and end."""
-        medians = {state: median([run.cpu for run in runs[state]]) for state in STATES}
+        medians = {state: median([run.cpu for run in of_state]) for state, of_state in runs.items()}
         if name == START:
-            self.start = {state: medians[state] - medians["off"] for state in STATES}
-        for state in STATES:
+            self.start = {state: of_state - medians["off"] for state, of_state in medians.items()}
+        for state in runs:
             least = min(run.cpu for run in runs[state])
             row = f"| {name} | {state} | {least * 1e3:.1f} | {medians[state] * 1e3:.1f} "
             row += f"| {medians[state] / medians['off']:.3f} x |"
             records = median([run.records for run in runs[state]])
-            if records and name != START:
-                size = median([run.bytes for run in runs[state]])
+            size = median([run.bytes for run in runs[state]])
+            if state == "peer":
+                row += f" | {size / 1e6:.2f} | |"
+            elif records and name != START:
                 each = (medians[state] - medians["off"] - self.start[state]) / records
                 row += f" {records:.0f} | {size / 1e6:.2f} | {each * 1e9:.0f} |"
             else:

@@ -15,13 +15,14 @@ class Ripgrep:
     """Searches a folder of made-up text. Its own `--stats` say what the trace must have."""
 
     modes = [None]
+    has_peer = True
 
     def __init__(self, name, binaries, folder, files):
         self.name, self.binaries, self.corpus = name, binaries, folder / f"corpus of {files}"
         write_corpus(self.corpus, files)
 
     def run(self, state, trace, mode=None):
-        binary = self.binaries / ("rg-plain" if state == "without" else "rg")
+        binary = self.binaries / {"without": "rg-plain", "peer": "rg-peer"}.get(state, "rg")
         command = [binary, "--threads", "2", "--no-ignore", "--stats", r"\bqu\w+", self.corpus]
         return measure.run(command, state, trace)
 
@@ -79,7 +80,11 @@ class Traced:
     modes = ["auto", "lifetimes", "threads"]
 
     def arguments(self, state):
-        return ["--with", "none" if state == "without" else self.through]
+        return ["--with", {"without": "none", "peer": "peer"}.get(state, self.through)]
+
+    @property
+    def has_peer(self):
+        return self.through == "subscriber"
 
     def polls(self, run, name):
         return int(re.search(rf"^polls of {name}: (\d+)$", run.output, re.MULTILINE)[1])

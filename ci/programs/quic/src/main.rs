@@ -1,7 +1,7 @@
 //! quinn over loopback: a server and a client in one process, a stream for each call.
 //!
 //! ```text
-//! quic --with none|subscriber|layer [--streams N]
+//! quic --with none|subscriber|layer|peer [--streams N]
 //! ```
 //!
 //! quinn has spans of its own: `drive` for a connection, `recv`, `frame` and `send` for packets. Added to
@@ -26,6 +26,7 @@ use quinn::rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
 use quinn::{ClientConfig, Connection, Endpoint, RecvStream, SendStream, ServerConfig};
 use tokio::task::JoinSet;
 use tracing::{Instrument, info_span};
+use tracing_chrome::{ChromeLayerBuilder, FlushGuard};
 use tracing_subscriber::prelude::*;
 
 type Failure = Box<dyn Error + Send + Sync>;
@@ -42,7 +43,7 @@ static SERVE_POLLS: AtomicU64 = AtomicU64::new(0);
 
 #[tokio::main(worker_threads = 2)]
 async fn main() -> Result<(), Failure> {
-    install(&argument("--with").ok_or("--with is missing")?)?;
+    let _peer = install(&argument("--with").ok_or("--with is missing")?)?;
     let streams = argument("--streams").map_or(Ok(3200), |n| n.parse())?;
 
     let (server, certificate) = server()?;
@@ -75,15 +76,22 @@ fn argument(name: &str) -> Option<String> {
     std::env::args().skip_while(|argument| argument != name).nth(1)
 }
 
-/// The lines that a user adds to a program to record its spans.
-fn install(with: &str) -> Result<(), Failure> {
+/// The lines that a user adds to a program to record its spans. `peer` writes them with tracing-chrome to the file
+/// that the variable PEER names, and returns what completes the file.
+fn install(with: &str) -> Result<Option<FlushGuard>, Failure> {
     match with {
         "none" => {}
         "subscriber" => tracing::subscriber::set_global_default(hairline::Subscriber::new())?,
         "layer" => tracing_subscriber::registry().with(hairline::layer()).try_init()?,
-        other => return Err(format!("--with {other}: none, subscriber or layer").into()),
+        "peer" => {
+            let path = std::env::var_os("PEER").ok_or("PEER is missing")?;
+            let (layer, guard) = ChromeLayerBuilder::new().file(path).include_args(true).build();
+            tracing_subscriber::registry().with(layer).try_init()?;
+            return Ok(Some(guard));
+        }
+        other => return Err(format!("--with {other}: none, subscriber, layer or peer").into()),
     }
-    Ok(())
+    Ok(None)
 }
 
 fn server() -> Result<(Endpoint, CertificateDer<'static>), Failure> {

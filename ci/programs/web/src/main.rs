@@ -1,7 +1,7 @@
 //! An HTTP server with a database behind it: axum, tower-http's `TraceLayer` and `#[instrument]`.
 //!
 //! ```text
-//! web --with none|subscriber|layer
+//! web --with none|subscriber|layer|peer
 //! ```
 //!
 //! It prints its address, answers `/users/ID` until its standard input ends, and then prints how often each
@@ -27,6 +27,7 @@ use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use tower_http::trace::TraceLayer;
 use tracing::{Instrument, info_span};
+use tracing_chrome::{ChromeLayerBuilder, FlushGuard};
 use tracing_subscriber::prelude::*;
 
 /// Connections to the database, for all requests.
@@ -38,7 +39,7 @@ static QUERY_POLLS: AtomicU64 = AtomicU64::new(0);
 
 #[tokio::main(worker_threads = 2)]
 async fn main() -> Result<(), Box<dyn Error>> {
-    install(&argument("--with").ok_or("--with is missing")?)?;
+    let _peer = install(&argument("--with").ok_or("--with is missing")?)?;
 
     let app = Router::new()
         .route("/users/{id}", get(user))
@@ -57,15 +58,22 @@ fn argument(name: &str) -> Option<String> {
     std::env::args().skip_while(|argument| argument != name).nth(1)
 }
 
-/// The lines that a user adds to a program to record its spans.
-fn install(with: &str) -> Result<(), Box<dyn Error>> {
+/// The lines that a user adds to a program to record its spans. `peer` writes them with tracing-chrome to the file
+/// that the variable PEER names, and returns what completes the file.
+fn install(with: &str) -> Result<Option<FlushGuard>, Box<dyn Error>> {
     match with {
         "none" => {}
         "subscriber" => tracing::subscriber::set_global_default(hairline::Subscriber::new())?,
         "layer" => tracing_subscriber::registry().with(hairline::layer()).try_init()?,
-        other => return Err(format!("--with {other}: none, subscriber or layer").into()),
+        "peer" => {
+            let path = std::env::var_os("PEER").ok_or("PEER is missing")?;
+            let (layer, guard) = ChromeLayerBuilder::new().file(path).include_args(true).build();
+            tracing_subscriber::registry().with(layer).try_init()?;
+            return Ok(Some(guard));
+        }
+        other => return Err(format!("--with {other}: none, subscriber, layer or peer").into()),
     }
-    Ok(())
+    Ok(None)
 }
 
 async fn end_of_input() {
