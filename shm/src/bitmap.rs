@@ -28,6 +28,10 @@ impl Taken {
     }
 }
 
+/// The moment of a look that found no free chunk: the number of times that chunks had become free until then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FullSince(u32);
+
 impl Region {
     /// Takes the free chunk with the lowest number.
     pub(crate) fn take_lowest_free(&self) -> Option<Taken> {
@@ -92,6 +96,53 @@ impl Region {
         step();
         // Release pairs with the Acquire in `take_lowest_free`.
         self.bitmap(chunk as usize / 64).fetch_or(1 << (chunk % 64), Ordering::Release);
+        step();
+        self.count_freed();
+    }
+
+    /// Counts that chunks have become free, after they have.
+    pub(crate) fn count_freed(&self) {
+        // Release pairs with the Acquire in `full_since`.
+        self.frees().fetch_add(1, Ordering::Release);
+    }
+
+    /// Looks for a free chunk. Returns `None` if some chunk was free at some moment of the call, or can be
+    /// allocated; always in a region that overwrites.
+    ///
+    /// ```
+    /// use hairline_shm::{ChunkInfo, Drain, Region, RegionConfig};
+    ///
+    /// let region = Region::create(&RegionConfig::small())?;
+    /// assert_eq!(region.full_since(), None);
+    /// let claim = || region.claim(ChunkInfo { sequence: region.new_sequence(), ..Default::default() }, b"");
+    /// let mut chunks: Vec<_> = std::iter::from_fn(claim).collect();
+    /// let full = region.full_since().unwrap();
+    /// assert!(region.is_full_since(full));
+    ///
+    /// chunks.pop(); // complete
+    /// # struct Output;
+    /// # impl hairline_shm::Output for Output {
+    /// #     fn write_all_parts(&mut self, _: &[std::io::IoSlice<'_>]) -> std::io::Result<()> { Ok(()) }
+    /// # }
+    /// # let mut output = Output;
+    /// Drain::new(region.clone()).pass(&mut output)?;
+    /// assert!(!region.is_full_since(full));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn full_since(&self) -> Option<FullSince> {
+        // Before the look. Acquire pairs with the Release in `count_freed`: a look after a number finds the
+        // chunks that are counted in it, so what the look misses changes the number later.
+        let frees = self.frees().load(Ordering::Acquire);
+        (!self.has_free_chunk()).then_some(FullSince(frees))
+    }
+
+    /// Returns whether no chunk has become free since a look found none. It takes one load, where a look takes
+    /// one for each 64 chunks.
+    #[inline]
+    pub fn is_full_since(&self, look: FullSince) -> bool {
+        // Relaxed: the next look orders what it reads. The number comes again after 2^32 chunks, while this
+        // thread would have to lose no event.
+        self.frees().load(Ordering::Relaxed) == look.0
     }
 
     /// The numbers of the chunks that are not free. A chunk that is claimed or freed during the call may be
@@ -119,7 +170,6 @@ impl Region {
 
     /// Whether some chunk was free at some moment of the call, or could be allocated. Always true in a region
     /// that overwrites.
-    #[inline(always)] // a thread whose ring is full asks this for each event
     pub fn has_free_chunk(&self) -> bool {
         if self.overwrites() || self.chunks_to_come() > 0 {
             return true;

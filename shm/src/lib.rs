@@ -112,6 +112,7 @@ mod window;
 
 pub use abi::{ChunkHeader, ChunkInfo, Commit, State};
 pub use backing::{Backing, BackingChoice};
+pub use bitmap::FullSince;
 pub use chunk::WriteChunk;
 pub use drain::{Drain, OTHER_SEQUENCES, Output, Pass};
 pub use error::RegionError;

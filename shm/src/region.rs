@@ -18,7 +18,7 @@ use crate::error::RegionError;
 use crate::loss::LossReason;
 use crate::owner::Owner;
 use crate::step::step;
-use crate::sync::{AtomicU64, Ordering};
+use crate::sync::{AtomicU32, AtomicU64, Ordering};
 use crate::wait::Waiting;
 use crate::{platform, process};
 
@@ -133,7 +133,14 @@ pub struct Region {
     /// Whether the region has a drain or a window.
     has_reader: AtomicBool,
     waiting: Waiting,
+    frees: Frees,
 }
+
+/// The number of times that chunks became free. Here, since other processes can write the region's memory. In
+/// a cache line of its own: the drain changes it with each chunk, and threads read the rest of the region.
+#[derive(Debug)]
+#[repr(align(64))]
+struct Frees(AtomicU32);
 
 const _: () = assert!(align_of::<RegionHeader>() <= PAGE);
 
@@ -188,6 +195,7 @@ impl Region {
             sequences: atomic::AtomicU32::new(0),
             has_reader: AtomicBool::new(false),
             waiting: Waiting::new(),
+            frees: Frees(AtomicU32::new(0)),
         };
         region.initialise(config);
         Ok(Arc::new(region))
@@ -358,6 +366,11 @@ impl Region {
         &self.waiting
     }
 
+    #[inline]
+    pub(crate) fn frees(&self) -> &AtomicU32 {
+        &self.frees.0
+    }
+
     /// The number of chunks.
     pub fn chunk_count(&self) -> u32 {
         self.chunk_count
@@ -430,6 +443,7 @@ impl Region {
         }
         // Release pairs with the Acquire in `allocated_chunks`.
         self.allocated.fetch_max(to, Ordering::Release);
+        self.count_freed(); // if another thread's memory was denied meanwhile, the ring may have been full
         true
     }
 

@@ -68,3 +68,26 @@ fn no_chunk_is_lost_if_claims_and_a_free_change_one_word() {
         assert_eq!(region.free_chunks(), 2);
     });
 }
+
+// drain:  frees chunk 0, counts it
+// thread: looks for a free chunk, remembers that there is none
+#[test]
+fn a_thread_that_remembers_a_full_ring_learns_of_a_freed_chunk() {
+    let (was_full, was_free) = (Seen::default(), Seen::default());
+    let (full, free) = (was_full.clone(), was_free.clone());
+    explore(move || {
+        let (region, _held) = ring_with_free(1);
+        write_chunk(&region, 1, 0, &[b"x"]);
+        assert!(region.full_since().is_some());
+        let thread = {
+            let region = Arc::clone(&region);
+            thread::spawn(move || region.full_since())
+        };
+        Drain::new(Arc::clone(&region)).pass(&mut Sink::default()).unwrap();
+        let look = thread.join().unwrap();
+        assert!(!look.is_some_and(|look| region.is_full_since(look)), "the chunk would never be found");
+        full.note_if(look.is_some());
+        free.note_if(look.is_none());
+    });
+    assert!(was_full.happened() && was_free.happened());
+}

@@ -12,7 +12,7 @@ use std::cell::Cell;
 use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use hairline_shm::WriteChunk;
+use hairline_shm::{FullSince, WriteChunk};
 
 use crate::on::base::this_thread::{self, Hot};
 use crate::on::callsite::Callsite;
@@ -28,6 +28,8 @@ struct Counts {
     /// thread's lease has the epoch of the session. Null if a thread may wait for a chunk.
     shared: Cell<*const Shared>,
     in_chunk: Cell<*const AtomicU64>,
+    /// This thread's last look at the ring of that session, if no chunk was free.
+    full_since: Cell<Option<FullSince>>,
     /// Events lost here since the last record of the loss.
     refused: Cell<u64>,
 }
@@ -35,7 +37,12 @@ struct Counts {
 thread_local! {
     // Without a destructor, like `Hot`.
     static COUNTS: Counts = const {
-        Counts { shared: Cell::new(ptr::null()), in_chunk: Cell::new(ptr::null()), refused: Cell::new(0) }
+        Counts {
+            shared: Cell::new(ptr::null()),
+            in_chunk: Cell::new(ptr::null()),
+            full_since: Cell::new(None),
+            refused: Cell::new(0),
+        }
     };
 }
 
@@ -45,6 +52,7 @@ pub(crate) fn set_counts(shared: &Shared, chunk: &WriteChunk) {
     COUNTS.with(|counts| {
         counts.shared.set(if can_wait { ptr::null() } else { ptr::from_ref(shared) });
         counts.in_chunk.set(ptr::from_ref(chunk.lost()));
+        counts.full_since.set(None);
     });
 }
 
@@ -93,7 +101,8 @@ fn count() -> bool {
     // called before the lease gets the session's epoch, and the chunk writer goes only after the lease has
     // lost it. In a child that a signal handler forked just now, the chunk writer stays for ever.
     let Some(shared) = (unsafe { counts.shared.get().as_ref() }) else { return false };
-    if shared.region().has_free_chunk() {
+    let is_full = counts.full_since.get().is_some_and(|look| shared.region().is_full_since(look));
+    if !is_full && !look(counts, shared) {
         return false;
     }
     // SAFETY: as above: a number in the region of that session, in the chunk that the lease has.
@@ -103,4 +112,12 @@ fn count() -> bool {
     counts.refused.set(counts.refused.get() + 1);
     shared.note_full();
     true
+}
+
+/// Looks whether a chunk of the ring is free. Returns whether none is, and keeps the look for the next event.
+#[cold]
+#[inline(never)]
+fn look(counts: &Counts, shared: &Shared) -> bool {
+    counts.full_since.set(shared.region().full_since());
+    counts.full_since.get().is_some()
 }
