@@ -94,7 +94,8 @@ impl<'s> RecorderThread<'s> {
             }
             if !self.upkeep.allocate_ahead(self.shared) {
                 let sleep = next_sample.unwrap_or(TICK).min(next_read).min(TICK);
-                std::thread::park_timeout(sleep.min(self.upkeep.longest_sleep()));
+                let upkeep = self.upkeep.longest_sleep().min(self.upkeep.growth_of_window_due_in());
+                std::thread::park_timeout(sleep.min(upkeep));
             }
         }
     }

@@ -1,7 +1,9 @@
 //! The background work of a session's own thread: refines the clock, allocates the ring's memory ahead of its
 //! use, and removes the regions that earlier crashes of this program left.
 //!
-//! A program that ends at once pays for none of the ring's memory but that of the start.
+//! The memory of the ring costs the kernel 0.3 to 1 ms of CPU time a MiB. So a program gets no more than it
+//! uses or, for a burst to come, than its age allows: a program that ends soon pays for next to none but that
+//! of the start.
 
 use std::time::{Duration, Instant};
 
@@ -13,15 +15,21 @@ use crate::on::prune::Pruning;
 use crate::on::session::recall;
 use crate::on::session::shared::Shared;
 
-/// Bytes of free chunks that are allocated ahead of their use, at least.
-const AHEAD: u32 = 2 << 20;
+/// Bytes of free chunks that are allocated for a burst, in a session of age [`OLD`]. A younger one has as large
+/// a part of them as it is old: so they take at most 1 % of the program's time.
+const FOR_BURST: u32 = 2 << 20;
+const OLD: Duration = Duration::from_millis(200);
 
-/// Bytes of the ring that each step allocates, in some 0.3 ms.
-const STEP: u32 = 1 << 20;
+/// Bytes of free chunks from which on a ring has as many allocated chunks that are free as are taken. A smaller
+/// ring has three times as many.
+const SMALL: u32 = 1 << 20;
 
-/// A session that is younger than this may be that of a program that ends at once. Until then the ring has
-/// the memory of its start, unless threads take a quarter of that.
+/// A ring that overwrites is used as a whole, so all of it is allocated when the session has this age. A younger
+/// one may be that of a program that ends at once.
 const YOUNG: Duration = Duration::from_millis(2);
+
+/// Bytes of the ring that a step allocates at least and at most: half of what is allocated.
+const STEPS: (u32, u32) = (256 << 10, 1 << 20);
 
 /// The time between two refinements of the clock grows by this factor.
 const REFINEMENT_GROWTH: u32 = 4;
@@ -37,8 +45,6 @@ const LONGEST_WOKEN_FOR: Duration = Duration::from_millis(50);
 pub(crate) struct Upkeep {
     clock: Clock,
     started: Instant,
-    /// Whether the ring gets memory ahead of its use.
-    allocates: bool,
     last_refinement: Instant,
     /// `None`: the clock needs no refinement.
     refine_after: Option<Duration>,
@@ -49,7 +55,7 @@ pub(crate) struct Upkeep {
 impl Upkeep {
     pub(crate) fn new(clock: Clock) -> Self {
         let (now, refine_after) = (Instant::now(), clock.first_refinement());
-        Self { clock, started: now, allocates: false, last_refinement: now, refine_after, pruning: None }
+        Self { clock, started: now, last_refinement: now, refine_after, pruning: None }
     }
 
     /// Refines the clock if that is due. Threads with parameters that are too old load the new ones at their
@@ -73,17 +79,19 @@ impl Upkeep {
     /// Returns the longest time that the session's own thread may sleep before the next upkeep.
     pub(crate) fn longest_sleep(&self) -> Duration {
         let is_early = self.refine_after.is_some_and(|after| after <= LONGEST_WOKEN_FOR);
-        let refinement = self.refinement_due_in().filter(|_| is_early);
-        let growth = (!self.allocates).then(|| YOUNG.saturating_sub(self.started.elapsed()));
-        refinement.into_iter().chain(growth).min().unwrap_or(Duration::MAX)
+        self.refinement_due_in().filter(|_| is_early).unwrap_or(Duration::MAX)
     }
 
-    /// Allocates the next [`STEP`] of the ring. Returns false when enough is allocated; then it searches for
+    /// Returns the time until a ring that overwrites is allocated.
+    pub(crate) fn growth_of_window_due_in(&self) -> Duration {
+        YOUNG.checked_sub(self.started.elapsed()).unwrap_or(Duration::MAX)
+    }
+
+    /// Allocates more of the ring, if its age or its use demands that. Returns false when enough is allocated; then it searches for
     /// the regions of dead processes instead.
     pub(crate) fn allocate_ahead(&mut self, shared: &Shared) -> bool {
         let region = shared.region();
-        self.allocates |= self.started.elapsed() >= YOUNG || is_busy(region);
-        if !self.allocates || has_enough(region) || !region.grow(STEP) {
+        if has_enough(region, self.started.elapsed()) || !region.grow(step(region)) {
             let pruning =
                 self.pruning.get_or_insert_with(|| Pruning::new(&process::name(), region.backing()));
             pruning.proceed(|| shared.requests.pending().stop);
@@ -95,16 +103,52 @@ impl Upkeep {
     }
 }
 
-/// Whether a quarter of the allocated chunks is taken, in a ring that is drained.
-fn is_busy(region: &Region) -> bool {
-    let (allocated, free) = (region.allocated_chunks(), region.free_allocated_chunks());
-    !region.overwrites() && free <= allocated / 4 * 3
+/// Returns the bytes that the next step allocates.
+fn step(region: &Region) -> u32 {
+    let allocated = region.allocated_chunks().saturating_mul(region.chunk_size());
+    (allocated / 2).clamp(STEPS.0, STEPS.1)
 }
 
-/// Whether enough chunks are allocated: as many are free as are taken, or all. A ring that overwrites will be
-/// used as a whole.
-fn has_enough(region: &Region) -> bool {
+/// Returns whether enough chunks of a region of this age are allocated.
+fn has_enough(region: &Region, age: Duration) -> bool {
+    if region.overwrites() {
+        return age < YOUNG;
+    }
     let (allocated, free) = (region.allocated_chunks(), region.free_allocated_chunks());
-    let ahead = (AHEAD / region.chunk_size()).max(allocated - free.min(allocated));
-    !region.overwrites() && free >= ahead
+    let taken = allocated - free.min(allocated);
+    free >= ahead(taken, region.chunk_size(), age)
+}
+
+/// Returns the number of free chunks that are to be allocated.
+fn ahead(taken: u32, chunk_size: u32, age: Duration) -> u32 {
+    let for_burst = FOR_BURST as u128 * age.min(OLD).as_micros() / OLD.as_micros();
+    let for_use = taken.max((taken * 3).min(SMALL / chunk_size));
+    for_use.max(for_burst as u32 / chunk_size)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CHUNK: u32 = 16 << 10;
+
+    #[test]
+    fn a_young_quiet_program_gets_no_memory_beyond_the_start() {
+        let at_start = 256 << 10;
+        for ms in [0, 2, 18] {
+            assert!(ahead(3, CHUNK, Duration::from_millis(ms)) <= at_start / CHUNK - 3, "{ms} ms");
+        }
+    }
+
+    #[test]
+    fn a_program_gets_memory_for_a_burst_with_its_age() {
+        let after = |ms| ahead(1, CHUNK, Duration::from_millis(ms)) * CHUNK;
+        assert_eq!([50, 100, 200, 100_000].map(after), [512 << 10, 1 << 20, 2 << 20, 2 << 20]);
+    }
+
+    #[test]
+    fn a_busy_program_gets_memory_with_its_use_at_any_age() {
+        let taken = |chunks| ahead(chunks, CHUNK, Duration::ZERO);
+        assert_eq!([5, 12, 30, 200].map(taken), [15, 36, 64, 200]);
+    }
 }
