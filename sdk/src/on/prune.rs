@@ -40,7 +40,6 @@ pub(crate) struct Pruning {
 enum State {
     Searching {
         search: Search,
-        process_name: String,
         /// The newest first.
         dead: Vec<Dead>,
     },
@@ -53,11 +52,12 @@ impl Pruning {
     /// Starts the pruning of the regions of the program with this process name, which has the region `own`.
     pub(crate) fn new(process_name: &str, own: &Backing) -> Self {
         let process_name = truncate_utf8(process_name, 63).to_owned(); // cut in the region
-        let search = Search::new().map(|search| match own {
+        let search = Search::new().map(|search| search.of_processes(process_name));
+        let search = search.map(|search| match own {
             Backing::File(path) => search.except(path.into()),
             Backing::Memfd | Backing::Heap => search,
         });
-        let searching = |search| State::Searching { search, process_name, dead: Vec::new() };
+        let searching = |search| State::Searching { search, dead: Vec::new() };
         Self { state: search.map_or(State::Done, searching), last: None }
     }
 
@@ -78,13 +78,13 @@ impl Pruning {
 impl State {
     fn next(self) -> Self {
         match self {
-            Self::Searching { mut search, process_name, mut dead } => match search.step(ENTRIES) {
+            Self::Searching { mut search, mut dead } => match search.step(ENTRIES) {
                 Some(found) if dead.len() < MOST => {
-                    if let Some(new) = found.and_then(|found| Dead::of(found, &process_name)) {
+                    if let Some(new) = found.and_then(Dead::of) {
                         let place = dead.partition_point(|dead| dead.last_look >= new.last_look);
                         dead.insert(place, new);
                     }
-                    Self::Searching { search, process_name, dead }
+                    Self::Searching { search, dead }
                 }
                 _ => Self::Removing(room().map_or(Vec::new(), |room| surplus(dead, room / SHARE))),
             },
@@ -111,10 +111,13 @@ struct Dead {
 }
 
 impl Dead {
-    fn of(found: Found, process_name: &str) -> Option<Self> {
+    fn of(found: Found) -> Option<Self> {
         let facts = found.facts.ok()?;
-        let is_ours = found.life == Life::Dead && facts.process_name == process_name;
-        is_ours.then_some(Self { path: found.path, bytes: found.len, last_look: facts.last_look })
+        (found.life == Life::Dead).then_some(Self {
+            path: found.path,
+            bytes: found.len,
+            last_look: facts.last_look,
+        })
     }
 }
 

@@ -86,6 +86,8 @@ pub struct Search {
     entries: std::fs::ReadDir,
     /// A region that is not looked at.
     skipped: Option<PathBuf>,
+    /// The name of the processes whose regions are looked for; all if there is none.
+    process_name: Option<String>,
 }
 
 impl Search {
@@ -99,7 +101,7 @@ impl Search {
 
     fn of(directory: &Path) -> Result<Self, RecoverError> {
         let failed = |source| RecoverError::File { path: directory.to_owned(), source };
-        Ok(Self { entries: std::fs::read_dir(directory).map_err(failed)?, skipped: None })
+        Ok(Self { entries: std::fs::read_dir(directory).map_err(failed)?, skipped: None, process_name: None })
     }
 
     /// Leaves out the region at this path: a session that searches need not open its own.
@@ -108,36 +110,47 @@ impl Search {
         Self { skipped: Some(path), ..self }
     }
 
+    /// Finds only regions of processes with this name that can be read. Whether a process lives, for which
+    /// several files of `/proc` are read, is asked for these alone.
+    #[must_use]
+    pub fn of_processes(self, name: String) -> Self {
+        Self { process_name: Some(name), ..self }
+    }
+
     /// Reads up to `entries` more names of the directory, and stops after the first region.
     ///
     /// Returns `Some(Some(region))` if it found one, `Some(None)` if it did not, `None` at the end of the
     /// directory.
     pub fn step(&mut self, entries: usize) -> Option<Option<Found>> {
         for _ in 0..entries {
-            let found = self.entries.next()?.ok().and_then(|entry| look(&entry, self.skipped.as_deref()));
+            let entry = self.entries.next()?;
+            let found = entry.ok().and_then(|entry| self.look(&entry));
             if found.is_some() {
                 return Some(found);
             }
         }
         Some(None)
     }
-}
 
-fn look(entry: &DirEntry, skipped: Option<&Path>) -> Option<Found> {
-    let pid = entry.file_name().to_str().and_then(pid_in)?;
-    let path = entry.path();
-    if skipped == Some(&path) {
-        return None;
+    fn look(&self, entry: &DirEntry) -> Option<Found> {
+        let pid = entry.file_name().to_str().and_then(pid_in)?;
+        let path = entry.path();
+        if self.skipped.as_ref() == Some(&path) {
+            return None;
+        }
+        // The files of other users are not opened: their file system can make that slow, and can see it.
+        let len = entry.metadata().ok().filter(is_ours)?.len();
+        let wanted = self.process_name.as_deref();
+        let (life, facts) = match RegionFile::open(&path) {
+            Ok(region) if wanted.is_some_and(|name| name != region.facts().process_name) => return None,
+            Ok(region) => (region.life(), Ok(region.into_facts())),
+            Err(RecoverError::File { source, .. }) if gone(&source) => return None,
+            Err(RecoverError::NotARegion { what, .. }) if what == NOT_OURS => return None,
+            Err(_) if wanted.is_some() => return None,
+            Err(e) => (Life::Unknown, Err(e)),
+        };
+        Some(Found { path, len, pid, life, facts })
     }
-    // The files of other users are not opened: their file system can make that slow, and can see it.
-    let len = entry.metadata().ok().filter(is_ours)?.len();
-    let (life, facts) = match RegionFile::open(&path) {
-        Ok(region) => (region.life(), Ok(region.into_facts())),
-        Err(RecoverError::File { source, .. }) if gone(&source) => return None,
-        Err(RecoverError::NotARegion { what, .. }) if what == NOT_OURS => return None,
-        Err(e) => (Life::Unknown, Err(e)),
-    };
-    Some(Found { path, len, pid, life, facts })
 }
 
 /// Whether the file was removed meanwhile, or belongs to another user.
