@@ -1,7 +1,9 @@
 //! Panics of a real process as instants.
 
+use std::path::{Path, PathBuf};
+
 use super::{Run, run_program};
-use hairline::recovery;
+use hairline::recovery::{self, RecoverOptions};
 use hairline_tests::judge;
 
 /// The panics of a trace: thread, enclosing slice, message, and the file of the location.
@@ -16,6 +18,12 @@ const EXTENSIONS: [&str; 2] = ["fxt", "pftrace"];
 
 fn panics(way: &str, file: &str, variables: &[(&str, &str)]) -> Run {
     run_program(env!("CARGO_BIN_EXE_panics"), &[way, file], variables)
+}
+
+/// The region that a dead process with this output has left.
+fn region_of(output: &Path) -> PathBuf {
+    let regions = recovery::find().expect("regions");
+    regions.into_iter().find(|region| region.output.as_deref() == Some(output)).expect("a region").path
 }
 
 fn recorded(run: &Run, file: &str) -> String {
@@ -97,12 +105,7 @@ fn a_panic_that_aborts_the_process_is_in_the_file_already() {
         assert_eq!(run.output.status.signal(), Some(libc::SIGABRT), "{:?}", run.output);
         let flushed = std::fs::read(run.path(&file)).expect("the trace");
         assert!(flushed.windows(10).any(|bytes| bytes == b"on purpose"), "{extension}");
-        let region = recovery::find()
-            .expect("regions")
-            .into_iter()
-            .find(|r| r.output.as_deref() == Some(&run.path(&file)));
-        let region = region.expect("a region");
-        recovery::recover(&region.path, &recovery::RecoverOptions::new()).expect("recovered");
+        recovery::recover(&region_of(&run.path(&file)), &RecoverOptions::new()).expect("recovered");
         let rows = recorded(&run, &file);
         // The second panic is that of the boundary, and its location is in the standard library.
         assert_eq!(rows.lines().next(), Some("main\tfatal\ton purpose\t1"), "{extension}: {rows}");
@@ -148,4 +151,9 @@ fn panics_wait_for_an_output_that_is_stuck_once_and_not_for_long() {
         .expect("it ran");
     let printed = String::from_utf8_lossy(&run.stdout);
     assert_eq!(printed, "hook: on purpose\n".repeat(5) + "1 s\n", "{run:?}");
+    let recovered = directory.path().join("recovered.fxt");
+    let region = region_of(&directory.path().join("t.fxt"));
+    recovery::recover(&region, &RecoverOptions::new().to(&recovered)).expect("recovered");
+    let panics = judge::load(recovered, &[PANICS]).results[0].text();
+    assert_eq!(panics.lines().count(), 5, "none is lost: {panics}");
 }
