@@ -15,17 +15,17 @@ use crate::on::prune::Pruning;
 use crate::on::session::recall;
 use crate::on::session::shared::Shared;
 
-/// Bytes of free chunks that are allocated for a burst, in a session of age [`OLD`]. A younger one has as large
-/// a part of them as it is old: so they take at most 1 % of the program's time.
+/// Bytes of free chunks that are allocated for a burst, in a session of age [`OLD`]. A younger one has as
+/// large a part of them as it is old: so they take at most 1 % of the program's time.
 const FOR_BURST: u32 = 2 << 20;
 const OLD: Duration = Duration::from_millis(200);
 
-/// Bytes of free chunks from which on a ring has as many allocated chunks that are free as are taken. A smaller
-/// ring has three times as many.
+/// Bytes of free chunks from which on a ring has as many allocated chunks that are free as are taken. A
+/// smaller ring has three times as many.
 const SMALL: u32 = 1 << 20;
 
-/// A ring that overwrites is used as a whole, so all of it is allocated when the session has this age. A younger
-/// one may be that of a program that ends at once.
+/// A ring that overwrites is used as a whole, so all of it is allocated when the session has this age. A
+/// younger one may be that of a program that ends at once.
 const YOUNG: Duration = Duration::from_millis(2);
 
 /// Bytes of the ring that a step allocates at least and at most: half of what is allocated.
@@ -87,8 +87,8 @@ impl Upkeep {
         YOUNG.checked_sub(self.started.elapsed()).unwrap_or(Duration::MAX)
     }
 
-    /// Allocates more of the ring, if its age or its use demands that. Returns false when enough is allocated; then it searches for
-    /// the regions of dead processes instead.
+    /// Allocates more of the ring, if its age or its use demands that. Returns false when enough is allocated;
+    /// then it searches for the regions of dead processes instead.
     pub(crate) fn allocate_ahead(&mut self, shared: &Shared) -> bool {
         let region = shared.region();
         if has_enough(region, self.started.elapsed()) || !region.grow(step(region)) {
