@@ -76,8 +76,8 @@ fn argument(name: &str) -> Option<String> {
     std::env::args().skip_while(|argument| argument != name).nth(1)
 }
 
-/// The lines that a user adds to a program to record its spans. `peer` writes them with tracing-chrome to the file
-/// that the variable PEER names, and returns what completes the file.
+/// The lines that a user adds to a program to record its spans. `peer` writes them with tracing-chrome to the
+/// file that the variable PEER names, and returns what completes the file.
 fn install(with: &str) -> Result<Option<FlushGuard>, Failure> {
     match with {
         "none" => {}
