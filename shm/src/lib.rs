@@ -29,6 +29,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! The feature `recovery` (on by default) adds functions that read the records of a region from outside.
+//! Without it, [`recover`] only finds regions and removes them.
+//!
 //! # Layers
 //!
 //! ```text
