@@ -8,8 +8,20 @@
 //!
 //! An [`Item`] is the content of one record, packet or object. All references in it are resolved: tracks and
 //! strings have numbers ([`TrackId`], [`StringId`]) that are valid for the whole conversion, and times are in
-//! nanoseconds. Items borrow from the reader, so an event needs no allocation. The conversion neither sorts
-//! events nor pairs begins with ends. It stores a buffer, the strings, and the descriptions of tracks.
+//! nanoseconds. Items borrow from the reader, so an event needs no allocation.
+//!
+//! A conversion streams in bounded memory: it neither sorts the whole trace nor pairs begins with ends. It
+//! stores a buffer, the strings, the descriptions of tracks, and the events that a format holds back for a
+//! moment, such as complete slices of JSON with equal begins.
+//!
+//! | module | content |
+//! |---|---|
+//! | [`slices`] | begins and ends paired to slices, for consumers that need durations |
+//! | [`timeline`] | how long each thread ran, waited and slept between two moments |
+//! | [`sampled`] | stack samples by thread and time |
+//! | [`splice`] | traces of one run, format and clock joined byte by byte |
+//!
+//! The feature `unpack` adds `Unpacked`, which reads inputs that are compressed with zstd, xz or zip.
 //!
 //! To merge traces, read them one after the other with the same [`Context`], and call [`Context::next_input`]
 //! between them.

@@ -13,7 +13,10 @@
 //! memory.
 //!
 //! Readers expect hostile input. No input makes them panic or allocate more memory than a multiple of its
-//! size. They pass over unknown parts, and each error has the offset of its byte.
+//! size. They skip unknown parts, and each error has the offset of its byte.
+//!
+//! Features: `read` adds the readers of whole traces. `json` (on by default) adds `trace_event_json`, and
+//! turns `read` on.
 //!
 //! ```
 //! use hairline_formats::{Value, fxt};

@@ -29,34 +29,41 @@
 //!
 //! # What an event costs
 //!
-//! While recording is off, an event is a load and a branch. While it is on, an event costs little more than a
-//! clock read: the macro writes the final bytes of the trace into the thread's own chunk of a ring, without a
-//! lock or an allocation. The drain thread copies these bytes to the output. The repository's `report`
-//! measures the cost on your machine.
+//! While recording is off, an event is a load and a branch. While it is on, a scope costs less than twice the
+//! two clock reads that it needs: the macro writes the final bytes of the trace into the thread's own chunk
+//! of a ring, without a lock or an allocation. The drain thread copies these bytes to the output. The
+//! repository's `report` measures the cost on your machine.
 //!
 //! # What a trace holds
 //!
 //! A trace holds whole scopes. If the ring is full, events are dropped and counted by reason in
-//! [`Summary::lost`]. A scope whose begin was dropped has no end either.
+//! [`Summary::lost`]. A scope whose begin was dropped has no end either. [`SessionBuilder::overflow`] chooses
+//! another policy: to wait for room, or to keep the newest events (a flight recorder).
+//!
+//! A scope must end on its own thread, so it must not be held across an `.await`: record the future with
+//! [`TraceFuture`] or [`macro@trace`].
 //!
 //! # When the process is killed
 //!
-//! Recorded events are not lost: the command `hairline recover` completes the trace. The feature `recovery`
-//! does it in a program.
+//! Recorded events are not lost: the command `hairline recover` (crate `hairline-cli`) completes the trace.
+//! The feature `recovery` does it in a program.
 //!
 //! # Features
 //!
 //! * `enable` (default): without it every macro compiles to nothing, and the same code still builds.
-//! * `recovery`: `recovery`, which completes the traces of killed processes, as the command `hairline` does.
-//! * `compress`: `SessionBuilder::compress`.
-//! * `subscriber`: `Subscriber`, which records the spans and events of the `tracing` crate. Enables `enable`.
-//! * `tracing`: `layer()`, the same as a layer of tracing-subscriber's registry. Enables `subscriber`.
+//! * `recovery`: the module `recovery`, which completes the traces of killed processes, as the command
+//!   `hairline recover` does.
+//! * `compress`: `SessionBuilder::compress`, for TrackEvent traces.
+//! * `subscriber`: `Subscriber`, which records the spans and events of the `tracing` crate. Turns `enable`
+//!   on.
+//! * `tracing`: `layer()`, the same as a layer of tracing-subscriber's registry. Turns `subscriber` on.
 //! * `log`: `Logger`, which records the messages of the `log` crate.
 //! * `metrics`: `MetricsRecorder`, which records the values of the `metrics` crate.
 //! * `futures`: `TraceStream`, which records streams as [`TraceFuture`] records futures.
 //! * `http`: `Flow::from_headers` and `Flow::add_to_headers`, for the headers of the `http` crate.
 //! * `serde`: `serialize`, which makes an argument of any `serde::Serialize`.
 //! * `sampling`: `SessionBuilder::sampling`, which records the call stacks of the process's threads (Linux).
+//!   Turns `enable` on.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 

@@ -2,9 +2,9 @@
 //! chunks. One thread at a time writes a chunk, and one drain reads all of them. Neither takes a lock for
 //! that.
 //!
-//! This crate moves bytes. It knows no trace format and starts no thread. It does not open the output: the
-//! caller implements [`Output`]. But the header of a region has the path, the length and the inode of the
-//! output, so that [`recover`] can complete the file after a kill.
+//! This crate moves bytes. It knows no trace format, starts no thread and does not open the output: the
+//! caller implements [`Output`]. The header of a region has the path, the length and the inode of the output,
+//! so that [`recover`] can complete the file after a kill.
 //!
 //! ```
 //! use hairline_shm::{ChunkInfo, Drain, Output, Region, RegionConfig};
@@ -29,6 +29,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! The feature `recovery` (on by default) adds functions that read the records of a region from outside.
+//! Without it, [`recover`] only finds regions and removes them.
+//!
 //! # Layers
 //!
 //! ```text
@@ -43,7 +46,7 @@
 //!
 //! # Why no byte is read before it is written
 //!
-//! Six pairs of atomic operations are the whole argument. The code names the pair at each of them.
+//! The argument is six pairs of atomic operations. The code names the pair at each of them.
 //!
 //! 1. **Claim.** The `fetch_and` (Acquire) that finds a bit of the bitmap set reads from the drain's
 //!    `fetch_or` (Release) that set it. Only one `fetch_and` can find the bit set, so only one thread owns
@@ -62,7 +65,6 @@
 //!    Complete. It reads from the last owner's Complete (Release) and from the end of the last pin (Release).
 //!    The window pins a chunk by a compare-and-swap (Acquire) of the whole word that it has seen, with the
 //!    generation. Only one of the two succeeds, so no thread writes the bytes that the window reads.
-//!
 //! 6. **Turn.** An owner may take its last records back, by a lower commit (`turn.rs`). It begins its turn by
 //!    a compare-and-swap (Acquire), which reads from the end of a reader's turn (Release), and so sees how
 //!    far that reader reads. A reader begins its turn by a `fetch_or` (Acquire), which reads from the begin
