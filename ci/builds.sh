@@ -57,6 +57,9 @@ packages=$(cargo tree --offline --manifest-path "$work/Cargo.toml" --edges norma
   awk '$1 != "program" { print $1, $2 }' | sort -u | wc -l)
 row "packages that are compiled" "$packages" "" 9 packages
 
+locked=$(grep -c '^name = ' "$work/Cargo.lock") # with the program itself
+row "packages in the program's lock file" "$((locked - 1))" "" 12 packages
+
 # A program with so many events, each in a function of its own that differs from all others and calls two others.
 program() { # COUNT EVENT ABI
   printf '#![allow(unused)]\nuse hairline::trace_scope;\nuse std::hint::black_box;\n'

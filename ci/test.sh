@@ -43,6 +43,11 @@ step_lint() {       # the files form layers; clippy has nothing to say: all feat
     cargo clippy -p hairline-formats --no-default-features --features "$feature" --locked -- -D warnings
   done
   cargo clippy -p hairline-shm --no-default-features --locked -- -D warnings
+  # Cargo locks whatever a manifest names for any platform and any `cfg`.
+  if cargo tree -p hairline --locked --edges normal,build --target all --prefix none | grep -w loom; then
+    echo "loom is in the lock file of every program that uses Hairline" >&2
+    return 1
+  fi
   # The peers, the fleet's generator and the programs of other people are not built here, but they could be.
   cargo update --quiet --workspace --locked --manifest-path benches/peers/Cargo.toml
   cargo update --quiet --workspace --locked --manifest-path query/fleet/Cargo.toml
@@ -71,7 +76,7 @@ step_loom() {       # the models of the shared-memory protocol, and of the SDK's
   LOOM_MAX_PREEMPTIONS=${LOOM_MAX_PREEMPTIONS:-3} \
   RUSTFLAGS="--cfg loom" \
   CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-target}/loom" \
-    cargo test -p hairline-shm --release --locked --test loom
+    cargo test -p hairline-shm-models --release --locked --test loom
   # Without `enable`: the models include the files that they are about, and the rest has statics that loom does not allow.
   LOOM_MAX_PREEMPTIONS=${LOOM_MAX_PREEMPTIONS:-3} \
   RUSTFLAGS="--cfg loom" \

@@ -75,7 +75,7 @@
 //! `wait.rs` has the only lock: a thread that waits for a chunk holds it, and so does the drain when it wakes
 //! such threads.
 //!
-//! `tests/loom` tries the interleavings of each pair, up to the number of preemptions that
+//! `models/tests` tries the interleavings of each pair, up to the number of preemptions that
 //! docs/reliability.md lists.
 //!
 //! # Why a killed process loses nothing

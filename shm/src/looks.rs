@@ -19,7 +19,7 @@
 //! step 1 saw that number, step 2 sees the lower commit or a later one. If it did not, and the copy has the
 //! byte, step 4 finds another number.
 //!
-//! `tests/loom/glance.rs` runs this function with loads in place of reads from the region's file.
+//! `models/tests/glance.rs` runs this function with loads in place of reads from the region's file.
 
 use crate::abi::State;
 use crate::sync::{Ordering, fence};

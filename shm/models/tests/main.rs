@@ -2,7 +2,7 @@
 //! all values that a weak load can return.
 //!
 //! ```text
-//! RUSTFLAGS="--cfg loom" cargo test -p hairline-shm --release --test loom
+//! RUSTFLAGS="--cfg loom" cargo test -p hairline-shm-models --release --test loom
 //! ```
 //!
 //! A model has one property. A model with several outcomes checks at its end that it has seen the required
@@ -17,7 +17,7 @@
 
 mod batches;
 mod claim;
-#[path = "../common/mod.rs"]
+#[path = "../../tests/common/mod.rs"]
 mod common;
 mod drain;
 mod glance;
@@ -25,6 +25,8 @@ mod lease;
 mod overwrite;
 mod turn;
 mod wait;
+
+extern crate hairline_shm_models as hairline_shm;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
