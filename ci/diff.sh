@@ -3,7 +3,7 @@
 # of the pipeline example, recorded in turns; the second one splits a twentieth of each text twice,
 # without an allocation, which would move those of other functions.
 #
-#   ci/diff.sh [REPETITIONS [TRACES]]     100 comparisons with 20 traces a side; prints how many raised an alarm
+#   ci/diff.sh [REPETITIONS [TRACES]]     100 comparisons with 40 traces a side; prints how many raised an alarm
 #
 # Fails if the slower function is not the first row in nine of ten comparisons, or if more than 3 of 100 of equal builds
 # report anything: 1 is expected.
@@ -11,7 +11,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 repetitions=${1:-100}
-traces=${2:-20}
+traces=${2:-40}
 repository=$PWD
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -1,6 +1,7 @@
 //! Two sides, and the figures that differ.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use crate::diff::chance::{Change, Test, changes};
 use crate::diff::reading::{FIGURES, Name, Part, SEVERAL, Trace};
@@ -66,7 +67,8 @@ pub(super) struct Line {
     pub(super) figure: Figure,
     /// Whether the old side has such slices, and whether the new one has.
     pub(super) is_on: [bool; 2],
-    /// The geometric mean of the traces of each side, a number or nanoseconds; 0 on a side without such
+    /// The geometric mean of the traces of each side, a number or nanoseconds, where values far from the middle
+    /// count as at its limit ([`Test::new`]); 0 on a side without such
     /// slices. A percentile is that of the parts, if there are parts.
     pub(super) old: f64,
     pub(super) new: f64,
@@ -127,15 +129,22 @@ impl Comparison {
         let tests: Vec<Test> =
             about.iter().map(|(about, figure)| test(about.name, *figure, &units)).collect();
         let changes = changes(&tests, old, units.len());
-        let line = |((about, figure), change): ((&About<'_>, Figure), Change)| {
-            let (olds, news) = units.split_at(old);
-            let side = |units| mean_of(units, about.name, figure, per_trace);
+        let line = |((about, figure), (test, change)): ((&About<'_>, Figure), (&Test, Change))| {
+            let side = |range: Range<usize>| {
+                let units = &units[range.clone()];
+                match units.iter().all(|unit| figure_of(unit, about.name, figure) == 0.0) {
+                    true => 0.0,
+                    false if per_trace == 1 => test.mean(range),
+                    false => mean_of_parts(units, about.name, figure, per_trace),
+                }
+            };
+            let (olds, news) = (side(0..old), side(old..units.len()));
             let is_changed = change.p <= alarms && change.by.exp_m1().abs() >= least;
             let (name, category) = (about.name.clone(), about.category.to_owned());
             let is_on = about.units.map(|units| units > 0);
-            Line { name, category, figure, is_on, old: side(olds), new: side(news), change, is_changed }
+            Line { name, category, figure, is_on, old: olds, new: news, change, is_changed }
         };
-        let mut lines: Vec<Line> = about.into_iter().zip(changes).map(line).collect();
+        let mut lines: Vec<Line> = about.into_iter().zip(tests.iter().zip(changes)).map(line).collect();
         lines.sort_by(|a, b| {
             let by_change = || b.surely().total_cmp(&a.surely());
             b.is_changed.cmp(&a.is_changed).then_with(by_change)
@@ -207,18 +216,16 @@ fn test(name: &Name, figure: Figure, units: &[&Part]) -> Test {
     // A count varies at least as that of independent events does.
     let mean = values.iter().sum::<f64>() / values.len().max(1) as f64;
     let variance = if figure == Figure::Count { 1.0 / mean.max(1.0) } else { 0.0 };
-    Test { values: values.into_iter().map(logarithm).collect(), variance }
+    Test::new(values.into_iter().map(logarithm).collect(), variance)
 }
 
-/// The geometric mean of a side: of whole traces for what can be added, else of their parts.
+/// The geometric mean of a side whose traces are in parts: of whole traces for what can be added, else of
+/// their parts.
 #[allow(clippy::cast_precision_loss)] // a mean
-fn mean_of(units: &[&Part], name: &Name, figure: Figure, per_trace: usize) -> f64 {
+fn mean_of_parts(units: &[&Part], name: &Name, figure: Figure, per_trace: usize) -> f64 {
     let together = if matches!(figure, Figure::Count | Figure::Total) { per_trace } else { 1 };
     let sum = |units: &[&Part]| units.iter().map(|unit| figure_of(unit, name, figure)).sum::<f64>();
     let values: Vec<f64> = units.chunks(together).map(sum).collect();
-    if values.iter().all(|value| *value == 0.0) {
-        return 0.0;
-    }
     (values.iter().copied().map(logarithm).sum::<f64>() / values.len() as f64).exp()
 }
 
