@@ -48,6 +48,8 @@ pub(crate) fn rows(format: Format, rounds: usize) -> Result<Vec<Row>, Error> {
             let (both, start) = (&both, &start);
             threads.spawn(move || {
                 pin(core);
+                scopes(1); // each thread gets a chunk before the other one fills the ring
+                start.wait();
                 fill();
                 start.wait();
                 let ns = batches();
