@@ -29,11 +29,12 @@ use crate::options::Format;
 /// makes some 200,000 in a second at most.
 pub(crate) const TICK: Duration = Duration::from_millis(50);
 
-/// The time until the next read of rings that fill faster than that.
+/// The shortest time between two reads, and that until the first one, before which the pace is not known.
 const SHORT_TICK: Duration = Duration::from_millis(5);
 
-/// A ring that is so full at a read, in percent, is read again after [`SHORT_TICK`].
-const FILLED: u64 = 20;
+/// How full a ring is to be at the next read, in percent, if it fills at its present pace. The threads may
+/// become faster meanwhile.
+const FILLED: u32 = 20;
 
 /// The changes that a flight recorder keeps: 2 MiB.
 const KEPT: usize = 1 << 16;
@@ -48,8 +49,9 @@ const PATIENCE: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(crate) struct Scheduling {
     own: Switches,
-    /// The part of the fullest ring at the last read, in percent.
-    filled: u64,
+    last_read: Instant,
+    /// The time from that read until the next one.
+    next: Duration,
     /// The number of the file that has the present states.
     file: u64,
     /// In a flight recorder.
@@ -116,7 +118,13 @@ impl Slot {
         DESCRIPTORS.set(own.raw_fds());
         self.is_open.store(true, Ordering::Relaxed);
         let has_all_threads = own.has_all_threads();
-        self.put(Some(Box::new(Scheduling { own, filled: 0, file: 0, history: History::default() })));
+        self.put(Some(Box::new(Scheduling {
+            own,
+            last_read: Instant::now(),
+            next: SHORT_TICK,
+            file: 0,
+            history: History::default(),
+        })));
         if has_all_threads { Ok(()) } else { Err(hairline_perf::not_all_threads("context switches")) }
     }
 
@@ -165,7 +173,10 @@ impl Slot {
 impl Scheduling {
     /// Reads the rings, and counts what they have lost.
     fn read(&mut self, of: Traced<'_>, is_last: bool) {
-        self.filled = self.own.read(clock::boottime());
+        let filled = self.own.read(clock::boottime());
+        let elapsed = std::mem::replace(&mut self.last_read, Instant::now()).elapsed();
+        let until_filled = elapsed * FILLED / u32::try_from(filled.max(1)).unwrap_or(u32::MAX);
+        self.next = until_filled.clamp(SHORT_TICK, TICK);
         let lost = self.own.newly_lost(is_last);
         if lost > 0 {
             of.region.count_lost(LossReason::KernelRing, lost);
@@ -174,7 +185,7 @@ impl Scheduling {
 
     /// Returns the longest time until the next read.
     pub(crate) fn longest_sleep(&self) -> Duration {
-        if self.filled > FILLED { SHORT_TICK } else { TICK }
+        self.next
     }
 
     /// Writes what has happened since the last call. `file` is the number of the output's present file: each
