@@ -126,6 +126,7 @@ impl Transfer<'_> {
         for input in inputs {
             outcome = outcome.max(self.copy(input, &mut context, &mut *writer, &mut report)?);
             context.next_input();
+            writer.next_input().map_err(fail)?;
         }
         writer.finish().map_err(fail)?;
         report.add_all(writer.report());

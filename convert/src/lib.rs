@@ -55,6 +55,7 @@ mod strings;
 mod ties;
 pub mod timeline;
 mod track_event;
+mod window;
 
 pub use brief::{BriefEvent, BriefKind, BriefUse, MOST_BRIEF};
 pub use context::Context;

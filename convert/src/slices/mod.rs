@@ -22,7 +22,6 @@ mod slice;
 #[cfg(test)]
 mod tests;
 mod track;
-mod window;
 
 pub use keys::{Key, Keys};
 pub use slice::{Defect, Frame, Point, Slice, SliceSink};
@@ -34,7 +33,7 @@ use crate::slices::entry::{Change, Entry};
 use crate::slices::order::Order;
 use crate::slices::slice::TrackSink;
 use crate::slices::track::TrackSlices;
-use crate::slices::window::Window;
+use crate::window::{LONGEST, Window};
 use crate::{BriefEvent, BriefKind, Event, EventKind, Item, Strings, TrackId, TrackKind};
 
 /// The limit for stored intervals on all tracks together.
@@ -74,7 +73,7 @@ const MOST_HELD: usize = 1 << 16;
 pub struct Slices {
     keys: Keys,
     tracks: Vec<TrackSlices>,
-    window: Window,
+    window: Window<Entry>,
     /// The number of open slices.
     open: usize,
     /// The number of stored intervals.
@@ -261,7 +260,10 @@ impl Slices {
             TrackSink { track: entry.track, sink: &mut *sink }.defect(Defect::OutOfOrder, entry.time, name);
             track.is_windowed = true;
         }
-        if let Some(earliest) = self.window.push(entry) {
+        self.window.push(entry);
+        if self.window.len() > LONGEST
+            && let Some(earliest) = self.window.pop()
+        {
             self.take(&earliest, sink);
         }
     }
