@@ -143,6 +143,8 @@ impl Slices {
     fn event(&mut self, event: &Event<'_>, sink: &mut impl SliceSink) {
         if matches!(event.kind, EventKind::Begin | EventKind::End | EventKind::Complete { .. }) {
             self.tagged(event, 0, sink);
+        } else {
+            self.last = self.last.max(Some(event.time)); // open slices last to the end of the trace
         }
     }
 
@@ -224,7 +226,7 @@ impl Slices {
         }
         let taken = slices.take_plain(briefs, &self.keys, &mut self.open, &mut TrackSink { track, sink });
         if taken > 0 {
-            self.last = self.last.max(slices.last);
+            self.last = self.last.max(slices.last).max(briefs.get(taken - 1).map(|brief| brief.time));
         }
         taken
     }
@@ -234,7 +236,10 @@ impl Slices {
         let change = match brief.kind {
             BriefKind::Begin => Change::Begin,
             BriefKind::End => Change::End,
-            BriefKind::Instant | BriefKind::Counter => return,
+            BriefKind::Instant | BriefKind::Counter => {
+                self.last = self.last.max(Some(brief.time));
+                return;
+            }
         };
         let name = self.keys.numbered(brief.name, strings);
         let category = match change {
