@@ -1,9 +1,9 @@
 //! Writes events of intervals: of all tracks that are not threads.
 //!
-//! Threads write to such a track from their own chunks, and chunks follow each other in the file in any order.
-//! So an end may precede its begin in the file, and a step of a flow may precede the flow's begin. An `e` needs
-//! the category of its `b`, and only the first point of a flow has no `flow_in`. So the events wait in a window
-//! and are written in order of time, as [`slices`](crate::slices) reads them.
+//! Threads write to such a track from their own chunks, and chunks follow each other in the file in any
+//! order. So an end may precede its begin in the file, and a step of a flow may precede the flow's begin. An
+//! `e` needs the category of its `b`, and only the first point of a flow has no `flow_in`. So the events wait
+//! in a window and are written in order of time, as [`slices`](crate::slices) reads them.
 //!
 //! Behind the window, in its order:
 //! * an end finds its begin by the open slices of its track;
