@@ -9,8 +9,8 @@ use crate::text::{failed, say, size};
 
 /// Lists traced processes, and killed ones with a recoverable trace.
 ///
-/// Each line below the titles is a region: pid, state, size, executable, output. A `dead` process can be recovered with
-/// `hairline recover`. Empty output means that there are no regions.
+/// Each line below the titles is a region: pid, state, size, executable, output. A `dead` process can be
+/// recovered with `hairline recover`. Empty output means that there are no regions.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   hairline ls
