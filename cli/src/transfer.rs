@@ -186,30 +186,38 @@ impl Transfer<'_> {
 /// The processes of the inputs.
 #[derive(Default)]
 struct Owners {
+    /// The processes of the current input, and its UUID.
     now: BTreeSet<u64>,
-    /// The number of inputs that have each process.
-    inputs: BTreeMap<u64, usize>,
+    uuid: Option<u128>,
+    /// The UUIDs of the inputs that have each process. A conversion of a trace has the same one.
+    inputs: BTreeMap<u64, BTreeSet<u128>>,
 }
 
 impl Owners {
     fn item(&mut self, item: &Item<'_>) {
-        if let Item::Track(track) = item
-            && let TrackKind::Process { pid, .. } = track.kind
-        {
-            self.now.insert(pid);
+        match item {
+            Item::Trace(trace) => self.uuid = trace.uuid.or(self.uuid),
+            Item::Track(track) => {
+                if let TrackKind::Process { pid, .. } = track.kind {
+                    self.now.insert(pid);
+                }
+            }
+            _ => {}
         }
     }
 
     fn next_input(&mut self) {
-        for pid in std::mem::take(&mut self.now) {
-            *self.inputs.entry(pid).or_default() += 1;
+        let (now, uuid) = (std::mem::take(&mut self.now), self.uuid.take());
+        for (pid, uuid) in now.into_iter().zip(uuid.into_iter().cycle()) {
+            self.inputs.entry(pid).or_default().insert(uuid);
         }
     }
 
     /// Says which process became several, because a Perfetto trace keeps those of each input apart.
     fn say(&self) {
-        let Some((pid, count)) = self.inputs.iter().max_by_key(|(_, count)| **count) else { return };
-        if *count > 1 {
+        let Some((pid, uuids)) = self.inputs.iter().max_by_key(|(_, uuids)| uuids.len()) else { return };
+        let count = uuids.len();
+        if count > 1 {
             complain(format_args!(
                 "process {pid} is in {count} of the traces, and is {count} processes in the output; if they \
                  are the files of one rotated output, join them with `cat`, the oldest first"
