@@ -118,3 +118,17 @@ fn a_flow_from_a_thread_to_an_interval_is_said_to_be_cut() {
     let of_flows: Vec<_> = report.iter().filter(|(what, _)| what.contains("flow")).collect();
     assert_eq!(of_flows, [("flows between threads and intervals, cut in two", 1)]);
 }
+
+/// FXT finds the begin of an interval by its name, which ends in JSON need not have.
+#[test]
+fn an_end_without_a_name_before_its_begin_ends_the_slice_in_each_format() {
+    let event = |rest: &str| format!(r#"{{"cat":"app","id":1,"pid":1,{rest}}}"#);
+    let [first, second] = [r#""ph":"e","ts":20"#, r#""ph":"b","ts":10,"name":"job""#].map(event);
+    let next = [r#""ph":"b","ts":30,"name":"next""#, r#""ph":"e","ts":40"#].map(event).join(",");
+    let json = format!("[{first},{second},{next}]").into_bytes();
+    for to in ALL {
+        let (converted, _) = convert(&json, to);
+        let sql = "select name, dur from slice order by ts";
+        assert_eq!(rows(&converted, [sql])[0].trim(), "job\t10000\nnext\t10000", "{to:?}");
+    }
+}
