@@ -502,3 +502,12 @@ fn the_order_of_records_changes_no_number() {
         assert!(error.contains("save it to a file, which can be read twice"), "{error}");
     }
 }
+
+#[test]
+fn a_comparison_without_a_result_says_how_to_get_one() {
+    let folder = tempfile::tempdir().expect("a folder");
+    trace().write(folder.path());
+    let compared = said(folder.path(), &["diff", "trace.fxt", "trace.fxt"]);
+    let expected = "in some parts of a trace only, cannot be compared: five traces a side need no parts";
+    assert!(compared.contains(expected), "{compared}");
+}
