@@ -9,7 +9,7 @@ use clap::ValueEnum;
 use hairline_convert::slices::{Defect, Frame, Key, Slice, SliceSink, Slices};
 use hairline_convert::{Item, TrackId};
 
-use crate::folded::{draw, step};
+use crate::folded::{draw, step, without_symbols};
 use crate::input::identity;
 use crate::outcome::Outcome;
 use crate::output::Output;
@@ -102,6 +102,8 @@ fn run_samples(arguments: &Arguments) -> Outcome {
             summary.name
         ));
     }
+    sampled.samples.finish();
+    without_symbols(&sampled.samples).iter().for_each(complain);
     finish(&sampled.folded(arguments.by), arguments, summary.outcome())
 }
 

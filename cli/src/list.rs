@@ -1,8 +1,7 @@
 //! `hairline ls`
 
-use std::io::IsTerminal;
-
 use hairline::recovery::{self, FoundRegion, ProcessState};
+use unicode_width::UnicodeWidthStr;
 
 use crate::outcome::Outcome;
 use crate::table::plain;
@@ -10,8 +9,8 @@ use crate::text::{failed, say, size};
 
 /// Lists traced processes, and killed ones with a recoverable trace.
 ///
-/// Each line is a region: pid, state, size, executable, output. A `dead` process can be recovered with
-/// `hairline recover`. Empty output means that there are no regions.
+/// Each line below the titles is a region: pid, state, size, executable, output. A `dead` process can be
+/// recovered with `hairline recover`. Empty output means that there are no regions.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   hairline ls
@@ -23,14 +22,30 @@ pub(crate) fn run(Arguments {}: &Arguments) -> Outcome {
         Ok(found) => found,
         Err(e) => return failed(e),
     };
-    if std::io::stdout().is_terminal() && !found.is_empty() {
-        say("    PID STATE          SIZE  PROCESS          OUTPUT");
+    if !found.is_empty() {
+        let titles = ["PID", "STATE", "SIZE", "PROCESS", "OUTPUT"].map(str::to_owned);
+        let rows: Vec<_> = std::iter::once(titles).chain(found.iter().map(cells)).collect();
+        let width = |column: usize| rows.iter().map(|row| row[column].width()).max().unwrap_or(0);
+        let widths = [0, 1, 2, 3].map(width);
+        rows.iter().for_each(|row| say(line(row, widths)));
     }
-    found.iter().for_each(|region| say(line(region)));
     Outcome::Done
 }
 
-fn line(region: &FoundRegion) -> String {
+fn line([pid, state, size, name, output]: &[String; 5], widths: [usize; 4]) -> String {
+    let [before_pid, after_state, before_size, after_name] = widths;
+    // The width on a terminal differs from the number of characters, which padding counts.
+    let pad = |cell: &str, width: usize| " ".repeat(width.saturating_sub(cell.width()));
+    format!(
+        "{}{pid} {state}{} {}{size}  {name}{} {output}",
+        pad(pid, before_pid),
+        pad(state, after_state),
+        pad(size, before_size),
+        pad(name, after_name),
+    )
+}
+
+fn cells(region: &FoundRegion) -> [String; 5] {
     let state = match region.process {
         _ if region.unreadable.is_some() => "unreadable",
         ProcessState::Alive => "alive",
@@ -39,6 +54,20 @@ fn line(region: &FoundRegion) -> String {
     };
     let name = if region.process_name.is_empty() { "-".to_owned() } else { plain(&region.process_name) };
     let output = region.output.as_ref().map_or_else(|| "-".to_owned(), |path| path.display().to_string());
-    let output = region.unreadable.as_ref().unwrap_or(&output);
-    format!("{:>7} {state:<10} {:>10}  {name:<16} {output}", region.pid, size(region.len))
+    let output = region.unreadable.clone().unwrap_or(output);
+    [region.pid.to_string(), state.to_owned(), size(region.len), name, output]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_name_does_not_move_the_columns_of_others() {
+        let row = |name: &str| ["7", "dead", "4.0 MiB", name, "x.fxt"].map(str::to_owned);
+        let rows = [row("a"), row("a-very-long-name-of-a-program")];
+        let widths = [5, 10, 10, rows[1][3].width()];
+        let at = rows.map(|row| line(&row, widths).find("x.fxt"));
+        assert_eq!(at[0], at[1]);
+    }
 }

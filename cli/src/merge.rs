@@ -11,6 +11,8 @@ use crate::transfer::{self, Transfer};
 /// The traces must have one clock, like traces of one machine. A process or thread that occurs in several
 /// traces becomes one in FXT and JSON, which identify it by its id. A Perfetto trace keeps those of each
 /// input apart, like async intervals and custom tracks in all formats. Flows connect traces by their ids.
+///
+/// The files of one rotated output are joined with `cat`, the oldest first, not with this command.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   hairline merge server.pftrace client.fxt -o both.pftrace

@@ -20,7 +20,7 @@ use crate::text::{complain, count, failed, is_pid, say, size, who};
   hairline recover --keep /dev/shm/hairline-4711-0123456789abcdef")]
 pub(crate) struct Arguments {
     /// A pid, or the path of a region in /dev/shm (see `hairline ls`).
-    #[arg(value_name = "PID|REGION", required_unless_present = "all", conflicts_with = "all")]
+    #[arg(value_name = "PID|REGION", conflicts_with = "all")]
     region: Option<PathBuf>,
     /// Recover all regions of dead processes.
     #[arg(long)]
@@ -38,6 +38,10 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
+    if arguments.region.is_none() && !arguments.all {
+        complain("give a pid or a region, which `hairline ls` lists, or --all for all dead processes");
+        return Outcome::Usage;
+    }
     let regions = match &arguments.region {
         Some(region) if !is_pid(region) => vec![region.clone()],
         one => match find(one.as_deref(), arguments.assume_dead) {

@@ -1,12 +1,15 @@
 //! Traces to a trace: the common part of `convert` and `merge`.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use hairline_convert::{BriefUse, Context, FileFormat, MOST_BRIEF, Report, TraceFormat, TraceWriter, create};
+use hairline_convert::{
+    BriefUse, Context, FileFormat, Item, MOST_BRIEF, Report, TraceFormat, TraceWriter, TrackKind, create,
+};
 
 use crate::format::FormatArgument;
 use crate::input::{Input, is_standard, stream_identity};
@@ -123,12 +126,18 @@ impl Transfer<'_> {
         let fail = |e: io::Error| Failure::output(self.output, &e);
         let mut writer = create(format, output);
         let (mut context, mut report, mut outcome) = (Context::new(), Report::default(), Outcome::Done);
+        let mut owners = Owners::default();
         for input in inputs {
-            outcome = outcome.max(self.copy(input, &mut context, &mut *writer, &mut report)?);
+            outcome = outcome.max(self.copy(input, &mut context, &mut *writer, &mut report, &mut owners)?);
+            owners.next_input();
             context.next_input();
+            writer.next_input().map_err(fail)?;
         }
         writer.finish().map_err(fail)?;
         report.add_all(writer.report());
+        if format == TraceFormat::TrackEvent {
+            owners.say();
+        }
         Ok((outcome, report))
     }
 
@@ -139,6 +148,7 @@ impl Transfer<'_> {
         context: &mut Context,
         writer: &mut dyn TraceWriter,
         report: &mut Report,
+        owners: &mut Owners,
     ) -> Result<Outcome, Failure> {
         let name = input.name().to_owned();
         let mut reader = input.trace(self.from).map_err(|e| Failure::of(&name, e))?;
@@ -155,6 +165,7 @@ impl Transfer<'_> {
                 // By reference, because an item is large.
                 Ok(Some(ref item)) => {
                     is_empty = false;
+                    owners.item(item);
                     writer.write(item).map_err(|e| Failure::output(self.output, &e))?;
                 }
                 Ok(None) => break,
@@ -169,6 +180,49 @@ impl Transfer<'_> {
         }
         report.add_all(reader.report());
         Ok(outcome)
+    }
+}
+
+/// The processes of the inputs.
+#[derive(Default)]
+struct Owners {
+    /// The processes of the current input, and its UUID.
+    now: BTreeSet<u64>,
+    uuid: Option<u128>,
+    /// The UUIDs of the inputs that have each process. A conversion of a trace has the same one.
+    inputs: BTreeMap<u64, BTreeSet<u128>>,
+}
+
+impl Owners {
+    fn item(&mut self, item: &Item<'_>) {
+        match item {
+            Item::Trace(trace) => self.uuid = trace.uuid.or(self.uuid),
+            Item::Track(track) => {
+                if let TrackKind::Process { pid, .. } = track.kind {
+                    self.now.insert(pid);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn next_input(&mut self) {
+        let (now, uuid) = (std::mem::take(&mut self.now), self.uuid.take());
+        for (pid, uuid) in now.into_iter().zip(uuid.into_iter().cycle()) {
+            self.inputs.entry(pid).or_default().insert(uuid);
+        }
+    }
+
+    /// Says which process became several, because a Perfetto trace keeps those of each input apart.
+    fn say(&self) {
+        let Some((pid, uuids)) = self.inputs.iter().max_by_key(|(_, uuids)| uuids.len()) else { return };
+        let count = uuids.len();
+        if count > 1 {
+            complain(format_args!(
+                "process {pid} is in {count} of the traces, and is {count} processes in the output; if they \
+                 are the files of one rotated output, join them with `cat`, the oldest first"
+            ));
+        }
     }
 }
 

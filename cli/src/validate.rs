@@ -21,11 +21,12 @@ use crate::track_names::TrackNames;
 /// end, and lost events. Shows the first three of each kind with the offset of the record. Counts the records
 /// of each kind that it does not read, like statistics of the system and heap dumps. A trace of which it
 /// understands no event is not valid. Sound traces have slices without an end and flows with one end too,
-/// because a recording ends at some moment: both are shown, and affect the exit code only with --strict.
+/// because a recording ends at some moment, and because a future may be polled once: both are shown as usual.
+/// With --strict, a slice without an end is a defect.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   hairline validate trace.pftrace
-  hairline validate trace.pftrace --strict     every slice ends, and every flow has two ends
+  hairline validate trace.pftrace --strict     every slice has an end
   hairline validate trace.fxt --ignore loss    lost events are no failure
 
 Exit codes:
@@ -38,7 +39,7 @@ pub(crate) struct Arguments {
     /// Kinds of defects that do not affect the exit code. They are still shown.
     #[arg(long, value_enum, value_delimiter = ',', value_name = "KIND")]
     ignore: Vec<DefectKind>,
-    /// Also fail at slices without an end and flows with one end.
+    /// Also fail at slices without an end.
     #[arg(long)]
     strict: bool,
 }
@@ -54,7 +55,7 @@ enum DefectKind {
     Nesting,
     /// Threads whose events are out of order
     Order,
-    /// Flows with one end (affects the exit code only with --strict)
+    /// Flows with one end (never affects the exit code)
     Flow,
     /// Missing events: lost by the tracer, or not understood
     Loss,
@@ -62,8 +63,8 @@ enum DefectKind {
 
 impl DefectKind {
     /// Whether sound traces have it too.
-    fn is_usual(self) -> bool {
-        matches!(self, Self::NoEnd | Self::Flow)
+    fn is_usual(self, is_strict: bool) -> bool {
+        self == Self::Flow || self == Self::NoEnd && !is_strict
     }
 
     /// `None`: nothing is wrong with the trace.
@@ -111,7 +112,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
 impl Arguments {
     /// Whether defects of a kind affect the exit code.
     fn counts(&self, kind: DefectKind) -> bool {
-        !self.ignore.contains(&kind) && (self.strict || !kind.is_usual())
+        !self.ignore.contains(&kind) && !kind.is_usual(self.strict)
     }
 }
 
@@ -363,7 +364,8 @@ impl Check {
             for (n, id) in finding.ids.iter().enumerate() {
                 let _ = write!(more, "{}{id}", if n == 0 { ": " } else { ", " });
             }
-            let _ = writeln!(out, "{} x {}{more}", grouped(finding.count), finding.what);
+            let usual = if finding.kind.is_usual(arguments.strict) { "usual: " } else { "" };
+            let _ = writeln!(out, "{usual}{} x {}{more}", grouped(finding.count), finding.what);
             finding.examples.iter().for_each(|example| self.example(&mut out, example));
         }
         let report = &summary.report;
@@ -384,7 +386,7 @@ impl Check {
     fn verdict(&self, summary: &ReadSummary, arguments: &Arguments) -> String {
         let events = grouped_count(self.events, "event");
         // Kinds that the user ignores are wrong all the same.
-        let is_wrong = |finding: &&Finding| arguments.strict || !finding.kind.is_usual();
+        let is_wrong = |finding: &&Finding| !finding.kind.is_usual(arguments.strict);
         let wrong = self.found.findings.iter().filter(is_wrong).count();
         let passed_over = match self.passed_over.values().sum::<u64>() {
             0 => String::new(),
@@ -394,8 +396,8 @@ impl Check {
             _ if summary.stopped.is_some() => " before the first invalid byte".to_owned(),
             0 if self.has_no_event(&summary.report) => ", so there is nothing to check".to_owned(),
             0 => ", nothing is wrong".to_owned(),
-            1 => ", 1 kind of things that is wrong".to_owned(),
-            _ => format!(", {wrong} kinds of things that are wrong"),
+            1 => ", 1 kind of defect".to_owned(),
+            _ => format!(", {wrong} kinds of defects"),
         };
         events + &things + &passed_over
     }

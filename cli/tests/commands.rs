@@ -51,6 +51,9 @@ fn what_a_dead_process_left_is_listed_and_recovered_once() {
     let directory = tempfile::tempdir().expect("a directory");
     let trace = directory.path().join("trace.fxt");
     let pid = dead(&trace);
+    let titles = stdout(&hairline(&["ls"])).lines().next().map(str::to_owned).expect("a line");
+    let titles: Vec<_> = titles.split_whitespace().collect();
+    assert_eq!(titles, ["PID", "STATE", "SIZE", "PROCESS", "OUTPUT"]);
     let line = listed(&pid).expect("it is listed");
     assert!(line.contains(" dead ") && line.ends_with(&*trace.to_string_lossy()), "{line}");
 
@@ -118,4 +121,15 @@ fn what_nohup_ignores_the_recorded_command_ignores_too() {
     // This test may run under nohup too.
     let own = hup_of(&std::fs::read_to_string("/proc/self/status").expect("procfs"));
     assert_eq!([ignored(""), ignored("trap '' HUP;")], [own, 1]);
+}
+
+#[test]
+fn a_missing_argument_is_told_with_what_to_write() {
+    let recover = hairline(&["recover"]);
+    let expected = "give a pid or a region, which `hairline ls` lists, or --all for all dead processes";
+    assert_eq!((recover.status.code(), stderr(&recover)), (Some(2), format!("hairline: {expected}\n")));
+    let record = hairline(&["record", "--sample", "ls"]);
+    assert!(stderr(&record).contains("write `--` before the command"), "{}", stderr(&record));
+    let record = hairline(&["record", "--sample", "0", "--", "ls"]);
+    assert!(stderr(&record).contains("0 is not in 1..=10000"), "{}", stderr(&record));
 }

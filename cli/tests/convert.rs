@@ -94,6 +94,25 @@ fn stdout_and_gzip_have_the_same_bytes() {
 }
 
 #[test]
+fn a_process_that_becomes_several_is_told_with_what_joins_a_rotation() {
+    let of = |uuid| {
+        let mut out = trace(7, &["a"]);
+        te::trace_uuid(&mut out, SequenceId(1), uuid);
+        out
+    };
+    let folder = folder(&[("a.pftrace", &of(1)), ("b.pftrace", &of(2)), ("copy.pftrace", &of(1))]);
+    let merge = |other, output| {
+        let output = hairline(folder.path(), &["merge", "a.pftrace", other, "-o", output]);
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    let said = "hairline: process 7 is in 2 of the traces, and is 2 processes in the output; if they are the \
+                files of one rotated output, join them with `cat`, the oldest first\n";
+    assert_eq!(merge("b.pftrace", "all.pftrace"), said);
+    assert!(!merge("b.pftrace", "all.fxt").contains("process 7"), "it is one process in FXT");
+    assert_eq!(merge("copy.pftrace", "all.pftrace"), "", "no other file of a rotation");
+}
+
+#[test]
 fn traces_are_merged_each_with_its_own_tracks() {
     let folder = folder(&[("a.pftrace", &trace(7, &["one"])), ("b.pftrace", &trace(8, &["two"]))]);
     let output = hairline(folder.path(), &["merge", "a.pftrace", "b.pftrace", "-o", "-", "--to", "pftrace"]);

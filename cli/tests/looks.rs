@@ -158,6 +158,62 @@ fn a_table_is_for_people() {
     assert!(!table.contains('\u{1b}'), "no colours where there is no terminal");
 }
 
+/// As of a process that was killed.
+#[test]
+fn a_thread_is_busy_in_a_slice_without_an_end() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let open = Trace::new().begin(MAIN, 1_000, "a").begin(MAIN, 2_000, "b").end(MAIN, 5_000, "b");
+    for name in open.begin(OTHER, 7_000, "c").end(OTHER, 11_000, "c").write(folder.path()) {
+        let csv = said(folder.path(), &["stats", name, "--by", "thread", "--csv"]);
+        let column = |row: &str, at| row.split(',').nth(at).map(str::to_owned);
+        let at = csv.lines().next().and_then(|titles| titles.split(',').position(|title| title == "busy_ns"));
+        let mut busy: Vec<_> = csv.lines().skip(1).map(|row| column(row, at.expect("a column"))).collect();
+        busy.sort();
+        assert_eq!(busy, [Some("10000".to_owned()), Some("4000".to_owned())], "{name}: {csv}");
+        let table = said(folder.path(), &["stats", name, "--by", "thread"]);
+        assert!(table.contains("10.0 us   100.0"), "{table}");
+        let folded = said(folder.path(), &["flame", name, "--by", "all"]);
+        assert_eq!(folded, "a 7000\na;b 3000\nc 4000\n", "the same time");
+    }
+    let only_open = Trace::new().begin(MAIN, 1_000, "a").event(MAIN, 3_000, EventKind::Instant, "i", None);
+    for name in only_open.write(folder.path()) {
+        let table = said(folder.path(), &["stats", name, "--by", "thread"]);
+        assert!(table.contains("2.00 us   100.0      0   0 ns"), "{table}");
+    }
+}
+
+#[test]
+fn a_slice_of_fxt_that_only_carries_a_flow_is_in_no_table() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let carrier = |trace: Trace, time, kind| {
+        let begin = trace.begin(MAIN, time, "wake");
+        begin.event(MAIN, time, kind, "flow", Some(77)).end(MAIN, time, "wake")
+    };
+    let trace = carrier(Trace::new().begin(MAIN, 1_000, "a"), 2_000, EventKind::FlowBegin);
+    let trace =
+        carrier(trace.begin(MAIN, 3_000, "quick").end(MAIN, 3_000, "quick"), 4_000, EventKind::FlowEnd);
+    fs::write(folder.path().join("trace.fxt"), &trace.end(MAIN, 5_000, "a").0).expect("a file");
+    let table = said(folder.path(), &["stats", "trace.fxt", "--by", "name"]);
+    let names: Vec<_> = table.lines().skip(5).filter_map(|line| line.split(' ').next()).collect();
+    assert_eq!(names, ["a", "quick"], "{table}");
+    assert!(table.contains(" 2 slices, 2 flow points\n"), "{table}");
+    assert!(table.contains("\n2 slices of 0 ns that only carry a flow, in no table\n"), "{table}");
+}
+
+#[test]
+fn a_table_says_what_a_star_is_and_which_slices_it_lacks() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let trace = trace().event(MAIN, 12_000, EventKind::AsyncBegin, "life", Some(5));
+    let trace = trace.event(MAIN, 13_000, EventKind::AsyncEnd, "life", Some(5));
+    fs::write(folder.path().join("trace.fxt"), &trace.0).expect("a file");
+    let table = said(folder.path(), &["stats", "trace.fxt", "--by", "name"]);
+    let star = "*: slices of several categories have this name; --category FILTER counts those of some";
+    let others = "slices on other tracks than threads: --by interval";
+    assert!(table.ends_with(&format!("{star}\n\n{others}\n")), "{table}");
+    let threads = said(folder.path(), &["stats", "trace.fxt", "--by", "thread"]);
+    assert!(!threads.contains(star) && !threads.contains(others), "{threads}");
+}
+
 #[test]
 fn csv_is_one_table() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -239,9 +295,9 @@ fn what_is_wrong_is_told_with_its_place() {
         "{report}"
     );
     assert!(report.contains("1 x flow with one end\n"), "{report}");
-    assert!(report.ends_with("1 kind of things that is wrong\n"), "{report}");
+    assert!(report.ends_with("1 kind of defect\n"), "{report}");
     let strict = hairline(folder.path(), &["validate", "trace.fxt", "--strict"]);
-    assert!(String::from_utf8_lossy(&strict.stdout).ends_with("3 kinds of things that are wrong\n"));
+    assert!(String::from_utf8_lossy(&strict.stdout).ends_with("2 kinds of defects\n"));
     let ignored = hairline(folder.path(), &["validate", "trace.fxt", "--ignore", "no-begin"]);
     assert_eq!(ignored.status.code(), Some(0));
     let ignored = ["validate", "trace.fxt", "--strict", "--ignore", "no-begin,no-end,flow"];
@@ -445,4 +501,13 @@ fn the_order_of_records_changes_no_number() {
         assert!(!command.status.success() && command.stdout.is_empty(), "{error}");
         assert!(error.contains("save it to a file, which can be read twice"), "{error}");
     }
+}
+
+#[test]
+fn a_comparison_without_a_result_says_how_to_get_one() {
+    let folder = tempfile::tempdir().expect("a folder");
+    trace().write(folder.path());
+    let compared = said(folder.path(), &["diff", "trace.fxt", "trace.fxt"]);
+    let expected = "in some parts of a trace only, cannot be compared: five traces a side need no parts";
+    assert!(compared.contains(expected), "{compared}");
 }

@@ -100,3 +100,15 @@ fn the_views_of_each_engine_are_printed_in_any_case() {
     assert_eq!(output.status.code(), Some(2));
     assert!(text(&output.stderr).contains("duckdb, clickhouse, datafusion, spark"));
 }
+
+#[test]
+fn help_without_the_program_says_how_to_use_it() {
+    let folder = tempdir().expect("a folder");
+    let help = hairline(folder.path(), "", &["--help"]);
+    let said = text(&help.stdout);
+    assert!(
+        help.status.success() && said.contains("\nUsage: hairline query [OPTIONS] SQL TRACE|DIR..."),
+        "{said}"
+    );
+    assert!(said.contains("`cargo install hairline-query`"), "{said}");
+}

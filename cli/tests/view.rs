@@ -274,3 +274,17 @@ fn shells_and_man_are_told_of_every_command() {
     assert!(String::from_utf8_lossy(&hairline(&["man"]).stdout).contains(".TH hairline 1"));
     assert_eq!(hairline(&["man", "/no/such/folder"]).status.code(), Some(1));
 }
+
+#[test]
+fn a_port_that_the_ui_cannot_reach_is_told() {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("t.fxt"), "secret").expect("written");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_hairline"));
+    command.args(["view", "--no-open", "--port", "0", "t.fxt"]).current_dir(folder.path());
+    let mut view =
+        View::of(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts"));
+    assert_eq!(view.ask("GET", &view.at("/t.fxt")).1, b"secret");
+    let mut said = String::new();
+    view.child.stderr.take().expect("piped").read_to_string(&mut said).expect("its words");
+    assert!(said.contains("ui.perfetto.dev cannot fetch the trace from port"), "{said}");
+}

@@ -67,6 +67,7 @@ mod strings;
 mod ties;
 pub mod timeline;
 mod track_event;
+mod window;
 
 pub use brief::{BriefEvent, BriefKind, BriefUse, MOST_BRIEF};
 pub use context::Context;

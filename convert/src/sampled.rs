@@ -271,6 +271,25 @@ impl Samples {
         }
     }
 
+    /// The program or library, by its file name, in which most samples of a kind have no name for their
+    /// innermost function, with the number of these samples.
+    #[must_use]
+    pub fn unnamed(&self, kind: SampleKind) -> Option<(&str, usize)> {
+        let mut counts: HashMap<u32, usize> = HashMap::new();
+        self.each(kind, &mut |_, _, stack| {
+            let Frame { function, module, address } = *self.frames.get(self.stacks.get(stack.0).frame);
+            let has_symbol = self.symbols.get(&(module, address)).is_some_and(|names| !names.is_empty());
+            if self.text(function).is_empty() && !has_symbol {
+                *counts.entry(module).or_default() += 1;
+            }
+        });
+        let name = |module: u32| self.text(self.modules.get(module).path).rsplit('/').next();
+        let known = counts.into_iter().filter_map(|(module, count)| Some((count, name(module)?)));
+        // What is no file has no symbols that a user could add: "[vdso]".
+        let files = known.filter(|(_, name)| !name.is_empty() && !name.starts_with('['));
+        files.max().map(|(count, name)| (name, count))
+    }
+
     fn text(&self, id: StringId) -> &str {
         self.texts.0.get(id)
     }

@@ -95,6 +95,15 @@ pub trait TraceWriter {
             .try_for_each(|event| self.write(&Item::Event(event)))
     }
 
+    /// Ends an input: no later item belongs to a track of the items so far. A writer needs it only to hold back
+    /// less.
+    ///
+    /// # Errors
+    /// As `write`.
+    fn next_input(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
     /// Writes the end of the trace, and flushes the output.
     ///
     /// # Errors

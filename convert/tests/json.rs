@@ -284,3 +284,46 @@ fn a_move_of_all_times_is_reported() {
         assert_eq!(moves.map(|(_, count)| count).sum::<u64>(), moved, "{time}");
     }
 }
+
+/// Slices on a track of a process, in the order of the file: times, and categories of begins.
+fn on_a_track(events: impl Iterator<Item = (i64, Option<&'static str>)>) -> (Vec<String>, Vec<String>) {
+    let mut out = Vec::new();
+    let mut writer = JsonWriter::new(&mut out);
+    writer.write(&Item::Track(Track::new(PROCESS, TrackKind::process(7)))).unwrap();
+    let disk = Track { name: "disk".into(), parent: Some(PROCESS), ..Track::new(THREAD, TrackKind::Slices) };
+    writer.write(&Item::Track(disk)).unwrap();
+    for (time, category) in events {
+        let kind = if category.is_some() { EventKind::Begin } else { EventKind::End };
+        let categories = category.map_or(Categories::None, |category| Categories::One(category.into()));
+        writer.write(&Item::Event(Event { categories, ..Event::new(time, THREAD, kind) })).unwrap();
+    }
+    writer.finish().unwrap();
+    let said = writer.report().iter().map(|(what, count)| format!("{count} {what}")).collect();
+    drop(writer);
+    let is_end = |line: &&str| line.contains(r#""ph":"e""#);
+    let ends = String::from_utf8(out).unwrap().lines().filter(is_end).map(str::to_owned).collect();
+    (ends, said)
+}
+
+const NO_PLACE: &str = "1 tracks that became intervals, without their name and position";
+
+#[test]
+fn ends_long_before_their_begins_have_the_category_of_their_track() {
+    const FAR: i64 = 200_000;
+    let begins = (0..FAR).map(|n| (10 * n, Some("db")));
+    let ends = (0..FAR).map(|n| (10 * n + 5, None));
+    let (ends, said) = on_a_track(ends.chain(begins));
+    let without = ends.iter().filter(|end| !end.contains(r#""cat":"db""#)).count();
+    // 65,536 wait in the window and as many for the first begin.
+    assert_eq!((ends.len() as i64, without as i64), (FAR, FAR - 2 * 65_536));
+    let counted = format!("{without} ends of intervals without their category, which importers do not find");
+    assert_eq!(said, [counted.as_str(), NO_PLACE]);
+}
+
+#[test]
+fn an_end_that_no_begin_precedes_in_time_stays_alone() {
+    let (ends, said) = on_a_track([(5, None), (10, Some("db")), (20, None)].into_iter());
+    assert_eq!(ends.len(), 2);
+    assert!(ends.iter().all(|end| end.contains(r#""cat":"db""#)), "{ends:?}");
+    assert_eq!(said, [NO_PLACE]);
+}

@@ -1,6 +1,7 @@
 //! Conversion from format to format: before and after, trace_processor shows the same.
 
 mod differences;
+mod early_ends;
 mod fxt_across;
 mod fxt_handmade;
 mod fxt_limits;
@@ -58,6 +59,7 @@ fn merge_items(traces: &[&[u8]], to: TraceFormat, in_brief: bool) -> (Vec<u8>, R
         }
         report.add_all(reader.report());
         context.next_input();
+        writer.next_input().expect("memory");
     }
     writer.finish().expect("memory");
     report.add_all(writer.report());

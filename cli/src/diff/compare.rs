@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use crate::diff::chance::{Change, Test, changes};
-use crate::diff::reading::{FIGURES, Name, Part, SEVERAL, Trace};
+use crate::diff::reading::{FIGURES, Name, Part, Trace};
+use crate::stats::SEVERAL;
 use crate::table::plain;
 
 /// The limit for names. Further ones, those with the least time, are not compared.

@@ -26,7 +26,8 @@ use crate::text::{complain, failed, put, written};
 /// random: if both sides are recordings of one program, made in turns, then in one comparison of a hundred
 /// any figure is reported (`--alarms`). That needs five traces a side. With fewer, each trace is cut into
 /// parts of equal time, and the parts are exchanged; a difference between two runs of the same program, which
-/// is often 10 % on a shared machine, then looks like one of the program.
+/// is often 10 % on a shared machine, then looks like one of the program, and names that are not in all parts
+/// are not compared. The category of a name is `*` if its slices have several.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   hairline diff old.pftrace new.pftrace

@@ -9,7 +9,7 @@ use hairline_convert::{Event, EventKind, Item, TrackId};
 
 use crate::input::stream_identity;
 use crate::outcome::Outcome;
-use crate::stats::Rows;
+use crate::stats::{Rows, SEVERAL};
 use crate::text::complain;
 use crate::trace::{ItemVisitor, show, unsorted};
 use crate::track_names::TrackNames;
@@ -33,9 +33,6 @@ pub(super) struct Row {
     /// would make another name of all.
     pub(super) category: String,
 }
-
-/// Stands for several categories.
-pub(super) const SEVERAL: &str = "*";
 
 /// A part of a trace.
 pub(super) type Part = BTreeMap<Name, Row>;

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 
 use crate::diff::compare::{Comparison, Figure, Line};
+use crate::stats::{SEVERAL, SEVERAL_SAID};
 use crate::table::{Table, in_colour, plain};
 use crate::text::{count, duration, grouped};
 
@@ -59,7 +60,8 @@ pub(super) fn text(comparison: &Comparison, all: bool) -> String {
     }
     if comparison.rare > 0 {
         let names = count(comparison.rare as u64, "name");
-        let _ = writeln!(out, "{names} more, in some parts of a trace only, cannot be compared");
+        let enough = "five traces a side need no parts, and compare them";
+        let _ = writeln!(out, "{names} more, in some parts of a trace only, cannot be compared: {enough}");
     }
     if let Some(parts) = comparison.parts {
         let _ = writeln!(
@@ -81,6 +83,9 @@ pub(super) fn text(comparison: &Comparison, all: bool) -> String {
             table.add(vec![name, category, line.figure.name().to_owned(), old, new, by, interval, p]);
         }
         out.push_str(&table.lines(in_colour()));
+        if lines[..shown].iter().any(|line| line.category == SEVERAL) {
+            let _ = writeln!(out, "{SEVERAL_SAID}");
+        }
     }
     out
 }

@@ -8,6 +8,7 @@ use hairline_convert::timeline::Timeline;
 use hairline_convert::{Item, TrackId};
 
 use crate::explain::pattern::Pattern;
+use crate::folded::without_symbols;
 use crate::stats::{Row, Rows};
 use crate::text::grouped_count;
 use crate::trace::ItemVisitor;
@@ -144,7 +145,7 @@ impl Survey {
             of(samples, "stack sample", "beyond the limit left out"),
             of(shared, "thread id", "of several processes, whose states are left out"),
         ];
-        notes.into_iter().flatten().collect()
+        notes.into_iter().flatten().chain(without_symbols(&self.samples)).collect()
     }
 
     /// The name of a thread: that of its track, or the scheduler's.

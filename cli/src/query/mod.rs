@@ -19,13 +19,17 @@ use crate::text::{complain, failed, put, written};
 /// passed on to it. Without it, this command says how to install it, and which other engine can ask the
 /// folders.
 #[derive(Debug, clap::Args)]
-#[command(disable_help_flag = true, override_usage = "hairline query [OPTIONS] SQL TRACE|DIR...
-       hairline query --views ENGINE [DIR...]", after_help = EXAMPLES)]
+#[command(disable_help_flag = true, override_usage = USAGE, after_help = EXAMPLES)]
 pub(crate) struct Arguments {
     /// The arguments of `hairline-query`: its --help lists them.
     #[arg(value_name = "ARGUMENT", trailing_var_arg = true, allow_hyphen_values = true)]
     all: Vec<OsString>,
 }
+
+const ABOUT: &str = "Asks questions in SQL about traces, and about folders that `hairline export` wrote";
+
+const USAGE: &str = "hairline query [OPTIONS] SQL TRACE|DIR...
+       hairline query --views ENGINE [DIR...]";
 
 const EXAMPLES: &str = "Examples:
   hairline query 'select name, count(*) from slice group by name' p.pftrace
@@ -53,7 +57,7 @@ pub(crate) fn run(arguments: &Arguments) -> ExitCode {
         };
     }
     if all.iter().any(|argument| argument == "--help" || argument == "-h") {
-        return written(put(format!("{EXAMPLES}\n\n{HOW}\n")), "stdout").into();
+        return written(put(format!("{ABOUT}\n\nUsage: {USAGE}\n\n{EXAMPLES}\n\n{HOW}\n")), "stdout").into();
     }
     without(all).into()
 }

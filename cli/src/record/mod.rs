@@ -23,7 +23,7 @@ use crate::text::{complain, count, grouped, size, who};
 
 /// Runs a command and records one trace of all its processes.
 ///
-/// The programs must contain Hairline's macros. They need no change and no rebuild. Traces of killed
+/// The programs must contain Hairline's macros; they need no session in their code. Traces of killed
 /// processes are recovered. Ctrl-C goes to the command, and the trace is kept. Two Ctrl-C within a second
 /// kill the command. SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2 that a process sends to this one
 /// are passed on to the command. The exit code is the command's.
@@ -64,7 +64,7 @@ pub(crate) struct Arguments {
     /// Also record call stacks, HZ times in a second of CPU time (1 to 10000). With --sched, and as root or
     /// with kernel.perf_event_paranoid 1 or less, also where each thread begins to wait.
     #[arg(long, value_name = "HZ", num_args = 0..=1, default_missing_value = "997",
-        value_parser = clap::value_parser!(u32).range(1..=10_000))]
+        value_parser = frequency)]
     sample: Option<u32>,
     /// Also record what each process uses, ten times in a second: "rss,cpu", "all", "faults,io@100".
     #[arg(long, value_name = "LIST")]
@@ -79,6 +79,15 @@ pub(crate) struct Arguments {
     /// The command and its arguments.
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
     command: Vec<OsString>,
+}
+
+/// Parses the number of `--sample`. A command that follows without `--` is taken for it.
+fn frequency(text: &str) -> Result<u32, String> {
+    match text.parse() {
+        Ok(frequency) if (1..=10_000).contains(&frequency) => Ok(frequency),
+        Ok::<u32, _>(frequency) => Err(format!("{frequency} is not in 1..=10000")),
+        Err(_) => Err("give a number from 1 to 10000, or write `--` before the command".to_owned()),
+    }
 }
 
 /// A trace format that can be recorded.

@@ -61,6 +61,7 @@ pub(super) fn json(stats: &Stats<'_>, choice: &TableArguments) -> String {
         "events": t.events,
         "slices": t.slices,
         "slices_without_end": t.open_slices,
+        "slices_that_carry_flows": t.carriers,
         "instants": t.instants,
         "counter_values": t.counter_values,
         "flow_points": t.flow_points,

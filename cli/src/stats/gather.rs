@@ -1,5 +1,6 @@
 //! Counts all items in one pass.
 
+use std::collections::HashSet;
 use std::io;
 
 use hairline::Filter;
@@ -21,6 +22,9 @@ pub(crate) struct Totals {
     pub(crate) events: u64,
     pub(crate) slices: u64,
     pub(crate) open_slices: u64,
+    /// Slices without duration that only carry the flow of an instant or an interval, as FXT needs them. They
+    /// are no part of the tables.
+    pub(crate) carriers: u64,
     pub(crate) instants: u64,
     pub(crate) counter_values: u64,
     pub(crate) flow_points: u64,
@@ -86,6 +90,11 @@ struct Counting {
     is_late: bool,
     /// Slices that are not in the tables yet.
     pending: Vec<Slice>,
+    /// The outermost slices of threads that have no end.
+    open: Vec<Slice>,
+    /// The thread and the time of the latest flow point; and those of all, if the events are sorted first.
+    flow: Option<(TrackId, i64)>,
+    flows: Option<HashSet<(TrackId, i64)>>,
 }
 
 /// The number of slices counted together. Each slice updates cells that the previous one did not touch. In a
@@ -95,6 +104,9 @@ const BATCH: usize = 256;
 /// The limit for slices that wait for the changes of their threads, 64 bytes each. Further ones have no times
 /// running and waiting.
 const MOST_UNSPLIT: usize = 1 << 20;
+
+/// The limit for places of flow points, if the events are sorted first; 32 MiB.
+const MOST_FLOWS: usize = 1 << 20;
 
 /// How long a growing trace's changes are kept, in nanoseconds: longer than most slices.
 const REMEMBERED: i64 = 60_000_000_000;
@@ -107,7 +119,9 @@ impl Gather {
 
     /// Sorts all events first, for a trace whose counts are not [true](Gathered::is_untrue).
     pub(crate) fn in_order(filter: Option<Filter>) -> Self {
-        Self { slices: Slices::in_order(tempfile::tempfile), ..Self::new(filter) }
+        let mut gather = Self { slices: Slices::in_order(tempfile::tempfile), ..Self::new(filter) };
+        gather.counting.flows = Some(HashSet::new());
+        gather
     }
 
     /// Counts only slices that end after `time`.
@@ -147,6 +161,7 @@ impl Gather {
     pub(crate) fn finish(mut self) -> io::Result<(Gathered, Keys, TrackNames)> {
         self.slices.finish(&mut self.counting)?;
         self.counting.settle();
+        self.counting.add_open();
         let is_empty = self.counting.timeline.as_ref().is_none_or(Timeline::is_empty);
         self.counting.split_live();
         self.counting.name();
@@ -188,7 +203,12 @@ impl ItemVisitor for Gather {
         self.sift();
         let gathered = &mut self.counting.gathered;
         match item {
-            Item::Event(event) => gathered.totals.event(event),
+            Item::Event(event) => {
+                gathered.totals.event(event);
+                if matches!(event.kind, EventKind::Flow { .. }) {
+                    self.counting.add_flow((event.track, event.time));
+                }
+            }
             Item::Track(track) => {
                 self.track_names.set(track);
                 self.counting.settle(); // by the earlier description
@@ -295,6 +315,36 @@ impl Counting {
         self.pending.clear();
     }
 
+    /// Adds the time of outermost slices without an end to their threads, which are busy up to the end of the
+    /// trace.
+    fn add_open(&mut self) {
+        let (threads, timeline) = (&mut self.gathered.threads, &self.timeline);
+        for slice in self.open.drain(..) {
+            threads.add_busy(slice.track.0, slice.busy);
+            let tid = self.tids.get(slice.track.0 as usize).copied().flatten();
+            if let (Some(timeline), Some(tid)) = (timeline, tid) {
+                let split = timeline.split(tid, slice.start, slice.start.saturating_add(slice.duration));
+                threads.add_split(slice.track.0, &split);
+            }
+        }
+    }
+
+    fn add_flow(&mut self, place: (TrackId, i64)) {
+        self.flow = Some(place);
+        if let Some(flows) = &mut self.flows
+            && flows.len() < MOST_FLOWS
+        {
+            flows.insert(place);
+        }
+    }
+
+    /// Whether a slice without duration only carries a flow: FXT has no flows through instants and intervals.
+    #[cold]
+    fn is_carrier(&self, slice: &Slice) -> bool {
+        let place = (slice.track, slice.start);
+        self.flow == Some(place) || self.flows.as_ref().is_some_and(|flows| flows.contains(&place))
+    }
+
     /// Makes the rows by name and by category.
     fn name(&mut self) {
         let named = std::mem::take(&mut self.named);
@@ -333,6 +383,10 @@ impl SliceSink for Counting {
         if !is_wanted {
             return;
         }
+        if slice.duration == 0 && self.is_carrier(slice) {
+            self.gathered.totals.carriers += 1;
+            return;
+        }
         self.pending.push(*slice);
         if self.pending.len() >= BATCH {
             self.settle();
@@ -346,6 +400,9 @@ impl SliceSink for Counting {
     fn open_slice(&mut self, slice: &Slice, _: &mut [Frame]) {
         if self.wanted.get(slice.category.0 as usize) != Some(&false) {
             self.gathered.totals.open_slices += 1;
+            if slice.busy > 0 && self.groups.of(slice.track).is_none() {
+                self.open.push(*slice); // one for each thread at most
+            }
         }
     }
 }

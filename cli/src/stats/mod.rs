@@ -11,7 +11,7 @@ mod tables;
 
 pub(crate) use gather::{Gather, Gathered};
 pub(crate) use rows::{Row, Rows};
-pub(crate) use tables::{By, Line, Sort, Stats};
+pub(crate) use tables::{By, Line, SEVERAL, SEVERAL_SAID, Sort, Stats};
 
 use hairline::Filter;
 use hairline_convert::slices::Keys;
@@ -28,11 +28,13 @@ use crate::track_names::TrackNames;
 ///
 /// Prints totals, then tables by category, by name and by thread: the number of slices, their time with and
 /// without inner slices (total, self), minimum, maximum and percentiles. Percentiles are exact for up to 32
-/// slices, otherwise within 1 %. A thread is busy while a slice is open on it. Slices on tracks that are no
-/// threads, like the lives of async tasks, are intervals with tables of their own: their time overlaps that
-/// of threads. If the trace has scheduling and is a file, running and waiting are the times in which the
-/// threads of slices were on a core and waited for one. Tracks of one name are one row. Slices without an end
-/// are counted, but are in no table.
+/// slices, otherwise within 1 %. A thread is busy while a slice is open on it, and a slice without an end is
+/// open up to the end of the trace. Slices on tracks that are no threads, like the lives of async tasks, are
+/// intervals with tables of their own: their time overlaps that of threads. If the trace has scheduling and
+/// is a file, running and waiting are the times in which the threads of slices were on a core and waited for
+/// one. Tracks of one name are one row. A row is the slices of one name; its category is `*` if they have
+/// several. Slices without an end are counted, and make their thread busy, but are no part of the other
+/// columns. FXT has slices of 0 ns that only carry a flow: they are in no table.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   hairline stats trace.pftrace

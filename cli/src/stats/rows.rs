@@ -172,6 +172,19 @@ impl Rows {
         self.rows.push(row);
     }
 
+    /// Adds time to the row of a number, without a slice.
+    pub(super) fn add_busy(&mut self, what: u32, time: i64) {
+        if self.get_mut(what).is_none() && self.rows.len() < MOST_ROWS {
+            self.insert(what, Row { min: 0, ..Row::new(Some(what), Key::NONE) });
+        }
+        let place = self.indices.get(what as usize).copied().unwrap_or(NONE);
+        let row = match self.rows.get_mut(place as usize) {
+            Some(row) => row,
+            None => self.others.get_or_insert_with(|| Box::new(Row { min: 0, ..Row::new(None, Key::NONE) })),
+        };
+        row.busy = row.busy.saturating_add(time);
+    }
+
     /// Adds the time in which a slice's thread ran and waited.
     pub(super) fn add_split(&mut self, what: u32, split: &Split) {
         let place = self.indices.get(what as usize).copied().unwrap_or(NONE);

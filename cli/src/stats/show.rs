@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::stats::tables::{By, Line, Stats, TableArguments};
+use crate::stats::tables::{By, Line, SEVERAL, SEVERAL_SAID, Stats, TableArguments};
 use crate::table::{Table, in_colour, plain};
 use crate::text::{duration, grouped, grouped_count, size};
 
@@ -24,6 +24,14 @@ pub(super) fn text(stats: &Stats<'_>, choice: &TableArguments) -> String {
         if rows < lines.len() {
             let _ = writeln!(out, "and {} more (--top 0 shows all)", lines.len() - rows);
         }
+        let has_several = |line: &Line<'_>| line.of == SEVERAL;
+        if matches!(by, By::Name | By::Interval) && lines[..rows].iter().any(has_several) {
+            let _ = writeln!(out, "{SEVERAL_SAID}");
+        }
+    }
+    let is_hidden = choice.by == Some(By::Name) && stats.gathered.intervals.iter().next().is_some();
+    if is_hidden {
+        let _ = writeln!(out, "\nslices on other tracks than threads: --by interval");
     }
     out
 }
@@ -41,6 +49,10 @@ fn totals(stats: &Stats<'_>) -> String {
     let _ = writeln!(out, "{}", parts.join(", "));
     if t.open_slices > 0 {
         let _ = writeln!(out, "{} without an end", grouped_count(t.open_slices, "slice"));
+    }
+    if t.carriers > 0 {
+        let carriers = grouped_count(t.carriers, "slice");
+        let _ = writeln!(out, "{carriers} of 0 ns that only carry a flow, in no table");
     }
     if t.losses > 0 {
         let lost =

@@ -8,6 +8,13 @@ use crate::stats::gather::Gathered;
 use crate::stats::rows::Row;
 use crate::track_names::TrackNames;
 
+/// Stands for several categories.
+pub(crate) const SEVERAL: &str = "*";
+
+/// The line below a table with such rows.
+pub(crate) const SEVERAL_SAID: &str =
+    "*: slices of several categories have this name; --category FILTER counts those of some";
+
 /// Arguments that choose tables and rows.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct TableArguments {
@@ -145,7 +152,9 @@ impl Stats<'_> {
         let Some(what) = row.what else { return (text(Key::OTHER), String::new()) };
         match by {
             By::Category => (text(Key(what)), String::new()),
-            By::Name | By::Interval => (text(Key(what)), row.category.map_or_else(|| "*".to_owned(), text)),
+            By::Name | By::Interval => {
+                (text(Key(what)), row.category.map_or_else(|| SEVERAL.to_owned(), text))
+            }
             By::Thread => self.track_words(TrackId(what)),
             By::Track => match self.gathered.groups.about(what) {
                 Some((first, _)) => self.track_words(first),

@@ -72,7 +72,15 @@ fn view(arguments: &Arguments) -> Result<(), String> {
     let token = Token::new().map_err(random)?;
     let mut content = Content { trace, name, ui, token, launch: None, trusted };
     let link = link(&content, address);
+    let is_reachable = content.ui.is_some() || address.port() == UI_PORT;
     say(&link);
+    if !is_reachable {
+        complain(format_args!(
+            "ui.perfetto.dev cannot fetch the trace from port {}, only from {UI_PORT}: omit --port, or give a \
+             copy of the UI with --ui",
+            address.port()
+        ));
+    }
     if !arguments.no_open {
         let launch = Launch::new(link).map_err(random)?;
         if !open(&launch.address(address)) {

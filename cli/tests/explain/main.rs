@@ -253,3 +253,32 @@ fn flame_draws_the_functions_of_samples() {
     let by_thread = command(folder.path(), &["flame", "t.pftrace", "--samples"]);
     assert!(by_thread.contains("server (101);main;around;inlined 3"), "{by_thread}");
 }
+
+#[test]
+fn a_program_without_symbols_is_told() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut trace = requests("request", |_, _| None).finish(Shape::States);
+    let sequence = SequenceId(9);
+    let mapping = Mapping { path: &[1][..], build_id: 1, ..Mapping::default() };
+    te::interned_stacks(
+        &mut trace,
+        sequence,
+        true,
+        &[
+            InternedStack::BuildId { iid: 1, bytes: &[1] },
+            InternedStack::Path { iid: 1, path: "server" },
+            InternedStack::Mapping { iid: 1, mapping },
+            InternedStack::Frame { iid: 1, frame: Frame { function: 0, mapping: 1, rel_pc: 2 } },
+            InternedStack::Callstack { iid: 1, frames: &[1] },
+        ],
+    );
+    for time in [5, 6, 7] {
+        let sample = PerfSample { pid: 100, tid: SERVER as u32, callstack: 1, ..PerfSample::default() };
+        te::perf_sample(&mut trace, sequence, time, &sample);
+    }
+    fs::write(folder.path().join("t.pftrace"), trace).expect("written");
+    let said = "server has no symbols for the functions of 3 samples, shown as addresses: in a release profile, \
+                `strip = false` and `debug = \"line-tables-only\"` give it names and lines";
+    let text = command(folder.path(), &["explain", "t.pftrace"]);
+    assert!(text.contains(said), "{text}");
+}

@@ -2,6 +2,7 @@
 
 use crate::TrackId;
 use crate::slices::keys::Key;
+use crate::window::Timed;
 
 /// The begin of a slice, its end, or both; or a point.
 #[derive(Clone, Copy, Debug)]
@@ -13,6 +14,12 @@ pub(super) struct Entry {
     pub(super) category: Key,
     /// The caller's number of the event, or 0.
     pub(super) tag: u32,
+}
+
+impl Timed for Entry {
+    fn time(&self) -> i64 {
+        self.time
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -22,7 +22,6 @@ mod slice;
 #[cfg(test)]
 mod tests;
 mod track;
-mod window;
 
 pub use keys::{Key, Keys};
 pub use slice::{Defect, Frame, Point, Slice, SliceSink};
@@ -34,7 +33,7 @@ use crate::slices::entry::{Change, Entry};
 use crate::slices::order::Order;
 use crate::slices::slice::TrackSink;
 use crate::slices::track::TrackSlices;
-use crate::slices::window::Window;
+use crate::window::{LONGEST, Window};
 use crate::{BriefEvent, BriefKind, Event, EventKind, Item, Strings, TrackId, TrackKind};
 
 /// The limit for stored intervals on all tracks together.
@@ -74,7 +73,7 @@ const MOST_HELD: usize = 1 << 16;
 pub struct Slices {
     keys: Keys,
     tracks: Vec<TrackSlices>,
-    window: Window,
+    window: Window<Entry>,
     /// The number of open slices.
     open: usize,
     /// The number of stored intervals.
@@ -144,6 +143,8 @@ impl Slices {
     fn event(&mut self, event: &Event<'_>, sink: &mut impl SliceSink) {
         if matches!(event.kind, EventKind::Begin | EventKind::End | EventKind::Complete { .. }) {
             self.tagged(event, 0, sink);
+        } else {
+            self.last = self.last.max(Some(event.time)); // open slices last to the end of the trace
         }
     }
 
@@ -225,7 +226,7 @@ impl Slices {
         }
         let taken = slices.take_plain(briefs, &self.keys, &mut self.open, &mut TrackSink { track, sink });
         if taken > 0 {
-            self.last = self.last.max(slices.last);
+            self.last = self.last.max(slices.last).max(briefs.get(taken - 1).map(|brief| brief.time));
         }
         taken
     }
@@ -235,7 +236,10 @@ impl Slices {
         let change = match brief.kind {
             BriefKind::Begin => Change::Begin,
             BriefKind::End => Change::End,
-            BriefKind::Instant | BriefKind::Counter => return,
+            BriefKind::Instant | BriefKind::Counter => {
+                self.last = self.last.max(Some(brief.time));
+                return;
+            }
         };
         let name = self.keys.numbered(brief.name, strings);
         let category = match change {
@@ -261,7 +265,10 @@ impl Slices {
             TrackSink { track: entry.track, sink: &mut *sink }.defect(Defect::OutOfOrder, entry.time, name);
             track.is_windowed = true;
         }
-        if let Some(earliest) = self.window.push(entry) {
+        self.window.push(entry);
+        if self.window.len() > LONGEST
+            && let Some(earliest) = self.window.pop()
+        {
             self.take(&earliest, sink);
         }
     }

@@ -221,6 +221,8 @@ impl<W: Write> crate::stream::TraceWriter for FxtWriter<W> {
         self.write_points(i64::MAX);
         let never_came = self.waiting.drain().map(|(_, flows)| flows.len() as u64).sum();
         self.report.add_many("flows to slices that never came left out", never_came);
+        let alone = self.tracks.ends_without_begin() as u64;
+        self.report.add_many("ends of intervals without a begin left out", alone);
         self.output.finish()
     }
 

@@ -122,6 +122,14 @@ impl<W: Write> FxtWriter<W> {
             EventKind::Begin => {
                 self.open(event.track, event.name.text);
                 self.put(fxt::EventKind::AsyncBegin, time, thread, event, id);
+                for end in self.waited(event.track, time) {
+                    self.args.clear();
+                    self.put_record(fxt::EventKind::AsyncEnd, end, thread, event, event.name, id);
+                }
+            }
+            EventKind::End if event.name.text.is_empty() && self.waits(event.track, time) => {
+                let what = "arguments of ends that precede their begins";
+                self.report.add_many(what, u64::from(!event.args.is_empty()));
             }
             EventKind::End => {
                 self.add_args(event);
@@ -142,6 +150,23 @@ impl<W: Write> FxtWriter<W> {
         }
         let flows = event.flows().len() + event.ending_flows().len() + event.bound().iter().len();
         self.report.add_many("flows of async intervals left out", flows as u64);
+    }
+
+    /// Keeps an end without a name until the begin of its slice, if its interval has no name either.
+    fn waits(&mut self, track: TrackId, time: u64) -> bool {
+        match self.tracks.get_mut(track) {
+            Some(OutputTrack { kind: OutputTrackKind::Async { open, .. }, track, .. }) => {
+                track.name.is_empty() && open.wait(time)
+            }
+            _ => false,
+        }
+    }
+
+    fn waited(&mut self, track: TrackId, begin: u64) -> Vec<u64> {
+        match self.tracks.get_mut(track) {
+            Some(OutputTrack { kind: OutputTrackKind::Async { open, .. }, .. }) => open.waited(begin),
+            _ => Vec::new(),
+        }
     }
 
     fn open(&mut self, track: TrackId, name: &str) {

@@ -42,6 +42,8 @@ pub(super) enum OutputTrackKind {
 pub(super) struct OpenNames {
     names: Vec<String>,
     count: usize,
+    /// The times of ends that precede their begin in the file, and so have no name yet.
+    early: Vec<u64>,
 }
 
 impl OpenNames {
@@ -52,6 +54,29 @@ impl OpenNames {
             None => {}
         }
         self.count += 1;
+    }
+
+    /// Keeps an end until the next begin. Returns whether it can: if no slice is open.
+    pub(super) fn wait(&mut self, time: u64) -> bool {
+        let can = self.count == 0 && self.early.len() < MAX_OPEN;
+        if can {
+            self.early.push(time);
+        }
+        can
+    }
+
+    /// The ends that waited for a begin at this time. A later end is that of its slice.
+    pub(super) fn waited(&mut self, begin: u64) -> Vec<u64> {
+        let early = std::mem::take(&mut self.early);
+        if early.iter().any(|end| *end >= begin) {
+            self.end();
+        }
+        early
+    }
+
+    /// The number of ends that wait.
+    pub(super) fn waiting(&self) -> usize {
+        self.early.len()
     }
 
     /// Removes the innermost slice, and returns its name if it is known.
@@ -78,6 +103,15 @@ impl Tracks {
 
     pub(super) fn get_mut(&mut self, id: TrackId) -> Option<&mut OutputTrack> {
         self.all.get_mut(id.0 as usize)?.as_mut()
+    }
+
+    /// The number of ends of intervals whose begin did not come.
+    pub(super) fn ends_without_begin(&self) -> usize {
+        let of = |track: &OutputTrack| match &track.kind {
+            OutputTrackKind::Async { open, .. } => open.waiting(),
+            _ => 0,
+        };
+        self.all.iter().flatten().map(of).sum()
     }
 
     /// Sets the description of a track.

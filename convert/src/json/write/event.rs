@@ -4,19 +4,17 @@ use std::borrow::Cow;
 use std::io::{self, Write};
 
 use hairline_formats::Value;
-use hairline_formats::trace_event_json::{
-    self as json, Args, Id, Id2, InstantScope, Phase, PlainEvent, PlainPhase,
-};
+use hairline_formats::trace_event_json::{self as json, Args, Id, Phase, PlainEvent, PlainPhase};
 use hairline_formats::track_event::CounterValue;
 
 use crate::json::write::arguments::EventArguments;
-use crate::json::write::flows::{Flows, Point, Role};
+use crate::json::write::flows::{Point, Role};
 use crate::json::write::plain::{kind, only_category, rank};
 use crate::json::write::state::{JsonWriter, finished};
-use crate::json::write::tracks::{Counter, Instants, Interval, OutputTrack};
+use crate::json::write::tracks::{Counter, OutputTrack};
 use crate::report::TOO_DEEP;
 use crate::ties::{Rank, TIES};
-use crate::{Event, EventKind, Log, Report, Text, TrackId};
+use crate::{Event, EventKind, Log, Text, TrackId};
 
 /// The name and category of flow events. Importers use them to distinguish flows; here the flow's id is
 /// unique.
@@ -35,7 +33,7 @@ impl<W: Write> JsonWriter<W> {
         event.categories.join(&mut self.categories);
         match self.tracks.get_mut(event.track) {
             Some(OutputTrack::Thread { .. }) => self.on_thread(event, ts),
-            Some(OutputTrack::Interval(_)) => self.of_interval(event, ts),
+            Some(OutputTrack::Interval(_)) => self.hold(event, ts),
             Some(OutputTrack::Counter(_)) => self.counted(event, ts),
             None => {
                 self.report.add("events on unknown tracks");
@@ -140,7 +138,9 @@ impl<W: Write> JsonWriter<W> {
     pub(super) fn finish_flows(&mut self) -> io::Result<()> {
         let flows = &mut self.flows;
         self.tracks.each_waiting(|point| flows.wait(point));
-        self.write_ready(i64::MAX)
+        self.write_ready(i64::MAX)?;
+        self.flows.finish(&mut self.report);
+        Ok(())
     }
 
     fn write_point(&mut self, point: Point) -> io::Result<()> {
@@ -156,63 +156,6 @@ impl<W: Write> JsonWriter<W> {
             id: Some(Id::Number(number)),
             bp: bp.into(),
             ..json::Event::default()
-        })
-    }
-
-    fn of_interval(&mut self, event: &Event<'_>, ts: i64) -> io::Result<()> {
-        let Some((interval, categories)) = self.tracks.interval_mut(event.track) else { return Ok(()) };
-        let Some(output) = &mut self.output else { return finished() };
-        let open = match event.kind {
-            EventKind::End => interval.open.pop().flatten(),
-            EventKind::Begin => {
-                let own = categories.number(&self.categories);
-                if interval.open.last().is_some_and(|around| *around != own) {
-                    self.report.add("slices with another category than the enclosing slice, shown beside it");
-                }
-                interval.open.push(own);
-                None
-            }
-            _ => None,
-        };
-        let ph = match interval_phase(event.kind, interval.instants) {
-            Ok(ph) => ph,
-            Err(reason) => {
-                self.report.add(reason);
-                return Ok(());
-            }
-        };
-        let shown = EventArguments::new(event);
-        let mut written = json::Event {
-            name: event.name.text.into(),
-            cat: Cow::Borrowed(open.map_or(&*self.categories, |open| categories.get(open))),
-            ph: Some(ph),
-            ts: Some(ts),
-            args: shown.args(),
-            ..interval.event()
-        };
-        match ph {
-            Phase::AsyncEnd => {}
-            Phase::Instant => {
-                // An instant has no id: its scope identifies it.
-                (written.id, written.id2) = (None, Id2::default());
-                written.s = Some(match interval.instants {
-                    Instants::Process => InstantScope::Process,
-                    _ => InstantScope::Global,
-                });
-                let flows = event.flows().len() + event.ending_flows().len() + event.bound().iter().len();
-                self.report.add_many("flows through instants without a thread", flows as u64);
-            }
-            _ => bind(&mut written, event, &mut self.flows, &mut self.report),
-        }
-        output.event(&written)?;
-        self.report.add_many(TOO_DEEP, shown.cut());
-        let EventKind::Complete { duration } = event.kind else { return Ok(()) };
-        output.event(&json::Event {
-            name: written.name,
-            cat: written.cat,
-            ph: Some(Phase::AsyncEnd),
-            ts: Some(ts.saturating_add(duration)),
-            ..interval.event()
         })
     }
 
@@ -291,20 +234,6 @@ impl<W: Write> JsonWriter<W> {
     }
 }
 
-impl Interval {
-    /// The members that all events of an interval share.
-    fn event(&self) -> json::Event<'_> {
-        let id = Some(Id::Text(Cow::Borrowed(&self.id)));
-        let (id, id2) = match self.pid {
-            Some(_) => (None, Id2 { local: id, global: None }),
-            None => (id, Id2::default()),
-        };
-        // Importers ignore an interval without a process id.
-        let pid = Some(Id::Number(self.pid.unwrap_or(0).into()));
-        json::Event { pid, id, id2, scope: Cow::Borrowed(&self.scope), ..json::Event::default() }
-    }
-}
-
 impl Counter {
     fn event<'e>(&'e self, ts: i64, args: &'e [(&'e str, Value<'e>)]) -> json::Event<'e> {
         json::Event {
@@ -318,33 +247,3 @@ impl Counter {
         }
     }
 }
-
-/// The phase of an event of an interval. The error describes why there is none.
-fn interval_phase(kind: EventKind, instants: Instants) -> Result<Phase, &'static str> {
-    match kind {
-        EventKind::Begin | EventKind::Complete { .. } => Ok(Phase::AsyncBegin),
-        EventKind::End => Ok(Phase::AsyncEnd),
-        EventKind::Instant if instants == Instants::Interval => Ok(Phase::AsyncInstant),
-        EventKind::Instant => Ok(Phase::Instant),
-        EventKind::Flow { .. } => Err("flow points without a thread"),
-        EventKind::Counter(_) => Err("counter values on tracks that are not counters"),
-    }
-}
-
-/// Binds an event of an interval to its first flow. JSON has room for one.
-fn bind(written: &mut json::Event<'_>, event: &Event<'_>, flows: &mut Flows, report: &mut Report) {
-    let points = event.flows().iter().map(|flow| (*flow, Role::Through));
-    let points = points.chain(event.ending_flows().iter().map(|flow| (*flow, Role::Ends)));
-    let mut points = points.chain(event.bound().map(|(flow, step)| (flow, Role::bound(step))));
-    if let Some((flow, role)) = points.next()
-        && let Some((phase, number)) = flows.of_interval(flow, role, report)
-    {
-        written.bind_id = Some(Id::Text(format!("{:#x}", BOUND + number).into()));
-        written.flow_in = phase != Phase::FlowStart;
-        written.flow_out = phase != Phase::FlowEnd;
-    }
-    report.add_many("further flows through slices without a thread", points.count() as u64);
-}
-
-/// Added to the flow ids of intervals. Importers number the flows of threads from 0.
-const BOUND: u64 = 1 << 40;

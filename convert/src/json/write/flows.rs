@@ -77,7 +77,16 @@ pub(super) struct Flows {
     /// The flows of threads, and those of intervals. Importers do not connect the two.
     threads: FlowIds,
     intervals: FlowIds,
+    /// For flows whose begin did not come yet, the number of their points, by whether they are on threads. The
+    /// begin may come later in the file, or on the other side.
+    unbegun: HashMap<(bool, u64), u64>,
 }
+
+/// The limit for flows without a begin; some 2 MB.
+const UNBEGUN: usize = 1 << 16;
+
+const NO_BEGIN: &str = "flow points without a begin";
+const LATE_BEGIN: &str = "flow points whose begin comes too late in the file";
 
 /// The limit for waiting points; some 3 MB.
 const WAITING: usize = 1 << 16;
@@ -103,16 +112,49 @@ impl Flows {
     /// The phase of a point on a thread, and its flow's id in JSON. Returns `None` and counts the point if it
     /// belongs to no flow.
     pub(super) fn on_thread(&mut self, point: &Point, report: &mut Report) -> Option<(Phase, u64)> {
-        let crosses = self.intervals.knows(point.flow) && !self.threads.knows(point.flow);
-        report.add_many(CROSSING, crosses.into());
-        self.threads.step(point.flow, point.role, report)
+        self.step(true, point.flow, point.role, report)
     }
 
     /// As `on_thread`, for an interval.
     pub(super) fn of_interval(&mut self, flow: u64, role: Role, report: &mut Report) -> Option<(Phase, u64)> {
-        let crosses = self.threads.knows(flow) && !self.intervals.knows(flow);
+        self.step(false, flow, role, report)
+    }
+
+    fn step(&mut self, on_thread: bool, flow: u64, role: Role, report: &mut Report) -> Option<(Phase, u64)> {
+        let (own, other) = match on_thread {
+            true => (&mut self.threads, &self.intervals),
+            false => (&mut self.intervals, &self.threads),
+        };
+        let crosses = other.knows(flow) && !own.knows(flow);
         report.add_many(CROSSING, crosses.into());
-        self.intervals.step(flow, role, report)
+        match own.step(flow, role, report) {
+            Step::Point(phase, number) => return Some((phase, number)),
+            Step::Again => {}
+            Step::NoBegin if crosses => {}
+            Step::NoBegin
+                if self.unbegun.len() < UNBEGUN || self.unbegun.contains_key(&(on_thread, flow)) =>
+            {
+                *self.unbegun.entry((on_thread, flow)).or_default() += 1;
+            }
+            Step::NoBegin => report.add(NO_BEGIN),
+        }
+        None
+    }
+
+    /// Counts the points that came before their flow's begin, when no more points follow.
+    pub(super) fn finish(&mut self, report: &mut Report) {
+        for ((on_thread, flow), count) in self.unbegun.drain() {
+            let (own, other) = match on_thread {
+                true => (&self.threads, &self.intervals),
+                false => (&self.intervals, &self.threads),
+            };
+            let what = match (own.knows(flow), other.knows(flow)) {
+                (true, _) => LATE_BEGIN,
+                (false, true) => CROSSING,
+                (false, false) => NO_BEGIN,
+            };
+            report.add_many(what, count);
+        }
     }
 }
 
@@ -126,6 +168,16 @@ struct FlowIds {
     recent: HashMap<u64, Flow>,
     older: HashMap<u64, Flow>,
     last: u64,
+}
+
+/// What a point of a flow becomes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Step {
+    Point(Phase, u64),
+    /// The begin of a flow that has begun.
+    Again,
+    /// A point of a flow that has not begun.
+    NoBegin,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -142,7 +194,7 @@ impl FlowIds {
         self.recent.contains_key(&id) || self.older.contains_key(&id)
     }
 
-    fn step(&mut self, id: u64, role: Role, report: &mut Report) -> Option<(Phase, u64)> {
+    fn step(&mut self, id: u64, role: Role, report: &mut Report) -> Step {
         let known = self.recent.get(&id).copied().or_else(|| self.older.remove(&id));
         let (phase, number) = match (role, known) {
             (_, Some(flow)) if role.is_arrival() => (Phase::FlowEnd, flow.number),
@@ -153,19 +205,16 @@ impl FlowIds {
             (Role::Begin, Some(Flow { has_ended: false, number })) => {
                 report.add("flows that begin twice");
                 self.keep(id, Flow { has_ended: false, number });
-                return None;
+                return Step::Again;
             }
             (Role::Begin | Role::Through, _) => {
                 self.last += 1;
                 (Phase::FlowStart, self.last)
             }
-            _ => {
-                report.add("flow points without a begin");
-                return None;
-            }
+            _ => return Step::NoBegin,
         };
         self.keep(id, Flow { number, has_ended: role.is_end() });
-        Some((phase, number))
+        Step::Point(phase, number)
     }
 
     fn keep(&mut self, id: u64, flow: Flow) {
@@ -180,7 +229,7 @@ impl FlowIds {
 mod tests {
     use super::*;
 
-    fn steps(roles: &[Role]) -> Vec<Option<(Phase, u64)>> {
+    fn steps(roles: &[Role]) -> Vec<Step> {
         let (mut numbers, mut report) = (FlowIds::default(), Report::default());
         roles.iter().map(|role| numbers.step(7, *role, &mut report)).collect()
     }
@@ -189,12 +238,13 @@ mod tests {
     fn the_first_point_begins_and_the_last_ends() {
         use Phase::{FlowEnd, FlowStart, FlowStep};
         let all = steps(&[Role::Through, Role::Through, Role::Ends, Role::Through]);
-        assert_eq!(all, [(FlowStart, 1), (FlowStep, 1), (FlowEnd, 1), (FlowStart, 2)].map(Some));
+        let expected = [(FlowStart, 1), (FlowStep, 1), (FlowEnd, 1), (FlowStart, 2)];
+        assert_eq!(all, expected.map(|(phase, number)| Step::Point(phase, number)));
     }
 
     #[test]
     fn what_did_not_begin_does_not_go_on() {
-        assert_eq!(steps(&[Role::Step, Role::End, Role::Ends]), [None, None, None]);
+        assert_eq!(steps(&[Role::Step, Role::End, Role::Ends]), [Step::NoBegin; 3]);
     }
 
     #[test]

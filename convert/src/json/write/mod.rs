@@ -16,7 +16,8 @@
 //! | process, async, any other | b n e with an id, flows with `bind_id`; instants of a process or of the trace are i |
 //! | counter | C |
 //!
-//! The category is part of an async interval's identity, so an `e` has the category of its `b`.
+//! The category is part of an async interval's identity, so an `e` has the category of its `b`. In a trace of
+//! several threads it may precede its `b`: see [`intervals`].
 //!
 //! **Times.** Importers store microseconds as floating point numbers. If the first event is too late for
 //! exact nanoseconds, an offset is subtracted from all times. `otherData` has the offset, and the
@@ -25,6 +26,7 @@
 mod arguments;
 mod event;
 mod flows;
+mod intervals;
 mod labels;
 mod plain;
 mod state;
@@ -80,7 +82,12 @@ impl<W: Write> crate::stream::TraceWriter for JsonWriter<W> {
     fn write(&mut self, item: &Item<'_>) -> io::Result<()> {
         match item {
             Item::Trace(trace) => self.trace(trace),
-            Item::Track(track) => self.tracks.add(track, &mut self.report),
+            Item::Track(track) => {
+                if self.tracks.changes_interval(track) {
+                    self.finish_intervals()?;
+                }
+                self.tracks.add(track, &mut self.report);
+            }
             Item::Event(event) => return self.event(event),
             Item::Loss(loss) => return self.loss(loss),
             Item::Scheduling(scheduling) => {
@@ -97,8 +104,13 @@ impl<W: Write> crate::stream::TraceWriter for JsonWriter<W> {
         Ok(())
     }
 
+    fn next_input(&mut self) -> io::Result<()> {
+        self.finish_intervals()
+    }
+
     fn finish(&mut self) -> io::Result<()> {
         self.begin(self.last)?;
+        self.finish_intervals()?;
         self.finish_flows()?;
         let lost = self.lost;
         let mut output = self.output.take().map_or_else(finished, Ok)?;

@@ -7,6 +7,7 @@ use hairline_formats::trace_event_json::{self as json, Id, InstantScope, Phase, 
 
 use crate::json::facts::Facts;
 use crate::json::write::flows::Flows;
+use crate::json::write::intervals::Waiting;
 use crate::json::write::labels::Labels;
 use crate::json::write::tracks::{OutputTrack, Tracks};
 use crate::{Loss, Report};
@@ -37,6 +38,7 @@ pub struct JsonWriter<W> {
     pub(super) tracks: Tracks,
     pub(super) labels: Labels,
     pub(super) flows: Flows,
+    pub(super) intervals: Waiting,
     pub(super) lost: u64,
     /// Events lost at an unknown time before the first event. The loss is written with the first event,
     /// because the first time written decides the offset.
@@ -69,6 +71,7 @@ impl<W: Write> JsonWriter<W> {
             tracks: Tracks::default(),
             labels: Labels::default(),
             flows: Flows::default(),
+            intervals: Waiting::default(),
             lost: 0,
             lost_before: None,
             last: 0,

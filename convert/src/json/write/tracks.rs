@@ -9,6 +9,7 @@ use hairline_formats::trace_event_json::{Args, Event, Id, Label, Phase, TrackIds
 use hairline_formats::track_event::{CounterType, Unit};
 
 use crate::json::write::flows::Point;
+use crate::json::write::intervals::Held;
 use crate::json::write::labels::number;
 use crate::report::LATE_THREADS;
 use crate::shared_ids::{SHARED, SharedIds};
@@ -54,9 +55,25 @@ pub(super) struct Interval {
     pub(super) scope: Arc<str>,
     /// The form of an instant on this track.
     pub(super) instants: Instants,
+    pub(super) slices: IntervalSlices,
+}
+
+/// The slices of an interval.
+#[derive(Debug, Default)]
+pub(super) struct IntervalSlices {
     /// The categories of the open slices, by their numbers in [`Tracks::categories`]. `None` if the category
     /// has no number.
     pub(super) open: Vec<Option<StringId>>,
+    /// The category of the first slice, as in `open`, and whether other slices have another one.
+    pub(super) category: Option<Option<StringId>>,
+    pub(super) has_many: bool,
+    /// Ends before the first begin of the track.
+    pub(super) early: Vec<Held>,
+    /// The number of ends that came without an open slice, and the latest time of them. A begin before
+    /// that time belongs to one of them.
+    pub(super) ahead: (u32, i64),
+    /// The time of the latest event.
+    pub(super) latest: Option<i64>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -159,7 +176,7 @@ impl Tracks {
                 OutputTrack::Thread { flows: new, ties: new_ties, .. },
                 Some(OutputTrack::Thread { flows, ties, .. }),
             ) => (*new, *new_ties) = (flows, ties),
-            (OutputTrack::Interval(new), Some(OutputTrack::Interval(old))) => new.open = old.open,
+            (OutputTrack::Interval(new), Some(OutputTrack::Interval(old))) => new.slices = old.slices,
             (OutputTrack::Thread { .. }, Some(_)) => report.add(LATE_THREADS),
             _ => {}
         }
@@ -202,7 +219,7 @@ impl Tracks {
                 id: format!("{id:#x}"),
                 scope: Arc::clone(scope),
                 instants: Instants::Interval,
-                open: Vec::new(),
+                slices: IntervalSlices::default(),
             }),
             TrackKind::Counter(counter) => self.counter(track, counter, parent, report),
             _ if track.parent.is_none() && track.name.is_empty() => {
@@ -222,7 +239,8 @@ impl Tracks {
     /// The form of a track without an id in JSON. The prefix keeps it apart from the ids of async intervals.
     fn interval(&self, track: &Track, pid: Option<u32>, instants: Instants) -> OutputTrack {
         let id = format!("track {}", track.id.0);
-        OutputTrack::Interval(Interval { pid, id, scope: Arc::default(), instants, open: Vec::new() })
+        let slices = IntervalSlices::default();
+        OutputTrack::Interval(Interval { pid, id, scope: Arc::default(), instants, slices })
     }
 
     fn counter(
@@ -263,6 +281,19 @@ impl Tracks {
             multiplier: counter.multiplier,
             time_of: thread.filter(|_| is_time),
         })
+    }
+
+    /// The intervals with ends that wait for a begin.
+    pub(super) fn with_early_ends(&self) -> Vec<TrackId> {
+        let waits = |track: &Option<OutputTrack>| matches!(track, Some(OutputTrack::Interval(interval)) if !interval.slices.early.is_empty());
+        let all = (0..).map(TrackId).zip(&self.all);
+        all.filter(|(_, track)| waits(track)).map(|(id, _)| id).collect()
+    }
+
+    /// Whether a description makes something else of an interval.
+    pub(super) fn changes_interval(&self, track: &Track) -> bool {
+        matches!(self.get(track.id), Some(OutputTrack::Interval(_)))
+            && matches!(track.kind, TrackKind::Thread { .. } | TrackKind::Counter(_))
     }
 
     /// Removes the flow points of all threads, and passes them to `show`.

@@ -121,7 +121,7 @@ fn has_enough(region: &Region, age: Duration) -> bool {
 
 /// Returns the number of free chunks that are to be allocated.
 fn ahead(taken: u32, chunk_size: u32, age: Duration) -> u32 {
-    let for_burst = FOR_BURST as u128 * age.min(OLD).as_micros() / OLD.as_micros();
+    let for_burst = u128::from(FOR_BURST) * age.min(OLD).as_micros() / OLD.as_micros();
     let for_use = taken.max((taken * 3).min(SMALL / chunk_size));
     for_use.max(for_burst as u32 / chunk_size)
 }
