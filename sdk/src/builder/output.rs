@@ -113,8 +113,10 @@ impl SessionBuilder {
     /// Each file is a complete trace. It starts with all strings and tracks that its records refer to, and
     /// with the begins of open slices, at their own time. In the file before, these slices have no end. Every
     /// record is in one file only. A file may exceed `size` by one chunk, or more if its start takes more
-    /// than half of `size`. If two threads record the begin and the first step of a flow at nearly the same
-    /// time, and an FXT file ends between the two, that arrow is not shown.
+    /// than half of `size`. While threads end slices that other threads have begun, a file ends between two
+    /// looks at the ring: then it may exceed `size` by [`buffer_size`](Self::buffer_size). If two threads
+    /// record the begin and the first step of a flow at nearly the same time, and an FXT file ends between
+    /// the two, that arrow is not shown.
     ///
     /// If the next file cannot be created, the output continues in the old one, and
     /// [`Summary::notes`](crate::Summary::notes) has a note. [`max_file_size`](Self::max_file_size) limits
