@@ -1,6 +1,7 @@
 use std::path::PathBuf;
 use std::{fmt, io};
 
+use crate::options::Format;
 use crate::summary::Summary;
 
 /// Why a session cannot start, or what fails while it runs.
@@ -26,6 +27,14 @@ pub enum Error {
     UnknownFormat {
         /// The path of the output.
         path: PathBuf,
+    },
+    /// The extension of the path names another format than that of the session.
+    #[non_exhaustive]
+    WrongExtension {
+        /// The path of the output or of the snapshot.
+        path: PathBuf,
+        /// The format of the session.
+        format: Format,
     },
     /// Neither [`output`](crate::SessionBuilder::output) nor one of its siblings was called.
     NoOutput,
@@ -86,6 +95,18 @@ impl fmt::Display for Error {
                 "{}: unknown extension; use .pftrace, .perfetto-trace or .fxt, or set the format",
                 path.display()
             ),
+            Self::WrongExtension { path, format } => {
+                let (format, extension) = match format {
+                    Format::TrackEvent => ("TrackEvent", ".pftrace"),
+                    Format::Fxt => ("FXT", ".fxt"),
+                };
+                write!(
+                    f,
+                    "{}: the session records {format}, and the extension is that of another format; use \
+                     {extension}, or set the format of the session",
+                    path.display()
+                )
+            }
             Self::NoOutput => {
                 f.write_str("the session has no output; call `output`, `output_memory` or `output_writer`")
             }

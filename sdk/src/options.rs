@@ -33,6 +33,17 @@ impl Format {
         }
     }
 
+    /// Checks that the extension of `path` is none of another format.
+    #[cfg(feature = "enable")]
+    pub(crate) fn check_extension(self, path: &Path) -> Result<(), Error> {
+        match Self::from_path(path) {
+            Some(named) if named != self => {
+                Err(Error::WrongExtension { path: path.to_owned(), format: self })
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Returns the format with this number in a region.
     #[cfg(feature = "enable")]
     #[cfg(feature = "recovery")]

@@ -10,8 +10,8 @@ use crate::output::MemoryOutput;
 
 impl SessionBuilder {
     /// Writes the trace to a file, which is created anew. If another process writes a trace to the file, the
-    /// session does not start. The extension names the format, unless [`format`](Self::format) does. In the
-    /// path, `%p` becomes the id of the process, `%e` the name of its executable, and `%%` a percent sign. A
+    /// session does not start. The extension names the format. A path without a known extension needs
+    /// [`format`](Self::format). In the path, `%p` becomes the id of the process, `%e` the name of its executable, and `%%` a percent sign. A
     /// FIFO is written as long as a process reads it. A FIFO without a reader is an error.
     ///
     /// With [`Overflow::Overwrite`](crate::Overflow::Overwrite) the file is written at each triggered
@@ -60,7 +60,8 @@ impl SessionBuilder {
         self
     }
 
-    /// Sets the format of the trace.
+    /// Sets the format of the trace. [`start`](Self::start) fails if the extension of the output's path names
+    /// the other format.
     ///
     /// ```
     /// # use hairline::{Format, MemoryOutput, Session};
