@@ -266,13 +266,12 @@ impl Carry {
         let kind = EventType::from_number(kind);
         if let Some((began, apart)) = &mut self.apart
             && matches!(kind, Some(EventType::SliceBegin | EventType::SliceEnd))
+            && let Some(at) = at.filter(|_| time > *began)
         {
-            if let Some(at) = at.filter(|_| time > *began) {
-                let (place, bytes) = erasure(packet);
-                apart.erasures.push(Erasure { at: at + place, bytes: bytes.into() });
-                put_apart(&mut apart.packets, packet, time);
-                return;
-            }
+            let (place, bytes) = erasure(packet);
+            apart.erasures.push(Erasure { at: at + place, bytes: bytes.into() });
+            put_apart(&mut apart.packets, packet, time);
+            return;
         }
         let at = at.filter(|_| self.apart.is_none());
         self.events += 1;

@@ -11,8 +11,9 @@ use crate::output::MemoryOutput;
 impl SessionBuilder {
     /// Writes the trace to a file, which is created anew. If another process writes a trace to the file, the
     /// session does not start. The extension names the format. A path without a known extension needs
-    /// [`format`](Self::format). In the path, `%p` becomes the id of the process, `%e` the name of its executable, and `%%` a percent sign. A
-    /// FIFO is written as long as a process reads it. A FIFO without a reader is an error.
+    /// [`format`](Self::format). In the path, `%p` becomes the id of the process, `%e` the name of its
+    /// executable, and `%%` a percent sign. A FIFO is written as long as a process reads it. A FIFO without a
+    /// reader is an error.
     ///
     /// With [`Overflow::Overwrite`](crate::Overflow::Overwrite) the file is written at each triggered
     /// snapshot and at the session's end. `%n` becomes the number of the snapshot, from 1. Without `%n`, a

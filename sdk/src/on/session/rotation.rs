@@ -63,7 +63,7 @@ pub(crate) struct Rotation {
 /// The state of the stream that the records of the next file refer to.
 enum Carry {
     Fxt(Box<fxt::Carry>),
-    TrackEvent(track_event::Carry),
+    TrackEvent(Box<track_event::Carry>),
 }
 
 impl Rotation {
@@ -78,7 +78,7 @@ impl Rotation {
     ) -> Self {
         let carry = match format {
             Format::Fxt => Carry::Fxt(Box::default()),
-            Format::TrackEvent => Carry::TrackEvent(track_event::Carry::new()),
+            Format::TrackEvent => Carry::TrackEvent(Box::default()),
         };
         Self {
             size,
