@@ -1,7 +1,6 @@
 use std::path::PathBuf;
 use std::{fmt, io};
 
-use crate::options::Format;
 use crate::summary::Summary;
 
 /// Why a session cannot start, or what fails while it runs.
@@ -33,8 +32,10 @@ pub enum Error {
     WrongExtension {
         /// The path of the output or of the snapshot.
         path: PathBuf,
-        /// The format of the session.
-        format: Format,
+        /// The name of the session's format.
+        format: &'static str,
+        /// An extension of that format.
+        extension: &'static str,
     },
     /// Neither [`output`](crate::SessionBuilder::output) nor one of its siblings was called.
     NoOutput,
@@ -95,11 +96,7 @@ impl fmt::Display for Error {
                 "{}: unknown extension; use .pftrace, .perfetto-trace or .fxt, or set the format",
                 path.display()
             ),
-            Self::WrongExtension { path, format } => {
-                let (format, extension) = match format {
-                    Format::TrackEvent => ("TrackEvent", ".pftrace"),
-                    Format::Fxt => ("FXT", ".fxt"),
-                };
+            Self::WrongExtension { path, format, extension } => {
                 write!(
                     f,
                     "{}: the session records {format}, and the extension is that of another format; use \

@@ -329,6 +329,7 @@ impl Carry {
     /// assert_eq!(erased[0].at, 16); // the first part has nothing of the job
     ///
     /// carry.look_at(&begin, Some(second.len() as u64));
+    /// carry.pass_ended(30);
     /// let mut third = Vec::new();
     /// carry.put(&mut third);
     /// assert!(third.is_empty()); // the job has ended
