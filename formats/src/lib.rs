@@ -46,6 +46,7 @@ mod text;
 #[cfg(feature = "json")]
 pub mod trace_event_json;
 pub mod track_event;
+mod unended;
 mod value;
 
 pub use error::{DecodeError, DecodeErrorKind};

@@ -48,8 +48,12 @@ impl Options {
             }
         }
         match (&options.args, options.skip.first()) {
-            (Args::None | Args::Given(_), Some(skipped)) => Err(Error::new(
-                "`skip(..)` leaves parameters out of `args`, which is not there",
+            (Args::None, Some(skipped)) => Err(Error::new(
+                "`skip(..)` goes with `args`, which records all other parameters: write `args, skip(..)`",
+                skipped.span(),
+            )),
+            (Args::Given(_), Some(skipped)) => Err(Error::new(
+                "`skip(..)` goes with `args` alone; `args(..)` already lists what is recorded",
                 skipped.span(),
             )),
             _ => Ok(options),

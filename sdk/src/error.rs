@@ -27,6 +27,16 @@ pub enum Error {
         /// The path of the output.
         path: PathBuf,
     },
+    /// The extension of the path names another format than that of the session.
+    #[non_exhaustive]
+    WrongExtension {
+        /// The path of the output or of the snapshot.
+        path: PathBuf,
+        /// The name of the session's format.
+        format: &'static str,
+        /// An extension of that format.
+        extension: &'static str,
+    },
     /// Neither [`output`](crate::SessionBuilder::output) nor one of its siblings was called.
     NoOutput,
     /// The output cannot be created.
@@ -86,6 +96,14 @@ impl fmt::Display for Error {
                 "{}: unknown extension; use .pftrace, .perfetto-trace or .fxt, or set the format",
                 path.display()
             ),
+            Self::WrongExtension { path, format, extension } => {
+                write!(
+                    f,
+                    "{}: the session records {format}, and the extension is that of another format; use \
+                     {extension}, or set the format of the session",
+                    path.display()
+                )
+            }
             Self::NoOutput => {
                 f.write_str("the session has no output; call `output`, `output_memory` or `output_writer`")
             }

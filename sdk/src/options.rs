@@ -33,6 +33,19 @@ impl Format {
         }
     }
 
+    /// Checks that the extension of `path` is none of another format.
+    #[cfg(feature = "enable")]
+    pub(crate) fn check_extension(self, path: &Path) -> Result<(), Error> {
+        if Self::from_path(path).is_none_or(|named| named == self) {
+            return Ok(());
+        }
+        let (format, extension) = match self {
+            Self::TrackEvent => ("TrackEvent", ".pftrace"),
+            Self::Fxt => ("FXT", ".fxt"),
+        };
+        Err(Error::WrongExtension { path: path.to_owned(), format, extension })
+    }
+
     /// Returns the format with this number in a region.
     #[cfg(feature = "enable")]
     #[cfg(feature = "recovery")]

@@ -54,6 +54,19 @@ impl SlowRules {
         self.rules.is_empty()
     }
 
+    /// Returns the patterns of the rules that match none of the slices, each given by its categories and its
+    /// name.
+    #[cfg(feature = "enable")]
+    pub(crate) fn unmatched<'c, C: Iterator<Item = &'c str> + Clone>(
+        &self,
+        slices: impl Iterator<Item = (C, &'c str)> + Clone,
+    ) -> Vec<String> {
+        let is_unmatched =
+            |rule: &&Rule| !slices.clone().any(|(categories, name)| rule.matches(categories, name));
+        let unmatched = self.rules.iter().filter(is_unmatched);
+        unmatched.map(|rule| format!("{}/{}", rule.category, rule.name)).collect()
+    }
+
     /// Returns the limit of the slices with one of these categories and this name.
     #[cfg(feature = "enable")]
     pub(crate) fn limit<'c>(
@@ -61,13 +74,18 @@ impl SlowRules {
         categories: impl Iterator<Item = &'c str> + Clone,
         name: &str,
     ) -> Option<Duration> {
-        let matches = |rule: &&Rule| {
-            let is_of = |category: &str| glob(rule.category.as_bytes(), category.as_bytes());
-            let has_category =
-                if categories.clone().next().is_none() { is_of("") } else { categories.clone().any(is_of) };
-            has_category && glob(rule.name.as_bytes(), name.as_bytes())
-        };
-        self.rules.iter().rev().find(matches).map(|rule| rule.limit)
+        let rule = self.rules.iter().rev().find(|rule| rule.matches(categories.clone(), name));
+        rule.map(|rule| rule.limit)
+    }
+}
+
+#[cfg(feature = "enable")]
+impl Rule {
+    fn matches<'c>(&self, mut categories: impl Iterator<Item = &'c str> + Clone, name: &str) -> bool {
+        let is_of = |category: &str| glob(self.category.as_bytes(), category.as_bytes());
+        let has_category =
+            if categories.clone().next().is_none() { is_of("") } else { categories.any(is_of) };
+        has_category && glob(self.name.as_bytes(), name.as_bytes())
     }
 }
 

@@ -1,5 +1,10 @@
 use std::{fmt, io};
 
+/// The least number of chunks of a region.
+pub(crate) const MIN_CHUNKS: u64 = 4;
+/// The greatest number of chunks of a region.
+pub(crate) const MAX_CHUNKS: u64 = 1 << 24;
+
 /// Why a region could not be created.
 ///
 /// ```
@@ -45,10 +50,15 @@ impl fmt::Display for RegionError {
             Self::ChunkSize(value) => {
                 write!(f, "chunk size {value} is not a power of two from 4 KiB to 16 MiB")
             }
-            Self::BufferSize { buffer, chunk, chunks } => write!(
-                f,
-                "a buffer of {buffer} bytes holds {chunks} chunks of {chunk} bytes; 4 to 16777216 are possible"
-            ),
+            Self::BufferSize { buffer, chunk, chunks } => {
+                let (side, chunks) =
+                    if *chunks < MIN_CHUNKS { ("least", MIN_CHUNKS) } else { ("most", MAX_CHUNKS) };
+                let kib = chunks.saturating_mul(u64::from(*chunk)) >> 10;
+                write!(
+                    f,
+                    "{buffer} bytes; use at {side} {kib}K, the size of {chunks} chunks of {chunk} bytes"
+                )
+            }
             Self::About { path, prelude } => write!(
                 f,
                 "a path of {path} bytes and a head of {prelude} bytes; 4096 and 1048576 are possible"

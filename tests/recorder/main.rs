@@ -3,6 +3,7 @@
 mod idle;
 mod killed;
 mod long;
+mod mistakes;
 mod random;
 mod repeated_begins;
 mod requests;

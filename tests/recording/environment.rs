@@ -122,13 +122,18 @@ fn settings_in_the_environment_are_heeded() {
 #[test]
 fn a_value_that_makes_no_sense_is_one_line_and_an_untraced_run() {
     let good = ("HAIRLINE", "{}/t.fxt");
-    let cases: [&[(&str, &str)]; 10] = [
+    let cases: [&[(&str, &str)]; 15] = [
         &[("HAIRLINE", "/nowhere/at/all.fxt")],
         &[("HAIRLINE", "{}/trace.txt")],
         &[("HAIRLINE", "{}/trace")],
         &[good, ("HAIRLINE_CATEGORIES", "a,,b")],
         &[good, ("HAIRLINE_BUFFER", "plenty")],
         &[good, ("HAIRLINE_BUFFER", "1")],
+        &[good, ("HAIRLINE_BUFFER", "100T")],
+        &[good, ("HAIRLINE_MAX_FILE_SIZE", "much")],
+        &[good, ("HAIRLINE_MAX_FILE_SIZE", "1K")],
+        &[good, ("HAIRLINE_ROTATE", "1K,5")],
+        &[good, ("HAIRLINE_TRIGGER", "slow:no-slash:1s")],
         &[good, ("HAIRLINE_OVERFLOW", "explode")],
         &[good, ("HAIRLINE_CLOCK", "sundial")],
         &[good, ("HAIRLINE_COUNTERS", "rss,memory")],
@@ -139,7 +144,12 @@ fn a_value_that_makes_no_sense_is_one_line_and_an_untraced_run() {
         assert_eq!((run.stdout().as_str(), run.output.status.code()), ("done\n", Some(7)), "{case:?}");
         assert_eq!(run.stderr().len(), 1, "{case:?}: {:?}", run.stderr());
         assert!(run.files().is_empty(), "{case:?}: {:?}", run.files());
+        let (variable, value) = case[case.len() - 1];
+        let named = run.stderr()[0].contains(variable) || value.starts_with("/nowhere");
+        assert!(named, "{case:?}: {:?}", run.stderr());
     }
+    let small = run(&["exit"], &[good, ("HAIRLINE_BUFFER", "1K")]);
+    assert!(small.stderr()[0].contains("at least 64K"), "{:?}", small.stderr());
     let quiet = run(&["exit"], &[("HAIRLINE", "{}/trace.txt"), ("HAIRLINE_LOG", "off")]);
     assert_eq!(quiet.stderr(), [""; 0]);
 }

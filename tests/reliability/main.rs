@@ -15,6 +15,7 @@ mod outputs;
 mod privilege;
 mod program;
 mod restart;
+mod rotated_jobs;
 mod rotation;
 mod starts;
 mod strangers;

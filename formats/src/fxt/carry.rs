@@ -13,12 +13,14 @@ use std::collections::HashMap;
 
 use crate::fxt::blob::blob;
 use crate::fxt::event::EventRecord;
-use crate::fxt::header::records;
-use crate::fxt::layout::{BLOB_PERFETTO, EventKind, KERNEL_OBJECT_THREAD, event};
+use crate::fxt::header::{header, records};
+use crate::fxt::layout::{BLOB_PERFETTO, EventKind, KERNEL_OBJECT_THREAD, RecordType, event, record, string};
 use crate::fxt::record::{Record, parse};
 use crate::fxt::refs::{StringRef, ThreadRef};
 use crate::fxt::tables::thread_record;
 use crate::track_event;
+use crate::track_event::Erasure;
+use crate::unended::Unended;
 
 /// The most flows that are remembered. Above it, flows of earlier parts are forgotten and count as new.
 const MAX_FLOWS: usize = 1 << 20;
@@ -62,12 +64,12 @@ pub struct Carry {
     threads: Vec<Thread>,
     /// The records that name threads, by the thread's koid.
     names: HashMap<u64, Vec<u8>>,
-    /// The open slices of each thread, the outermost first.
-    slices: HashMap<Thread, Vec<Open>>,
+    /// The open slices of each thread.
+    slices: Unended<Thread, Slice>,
     /// The open intervals, by their id.
-    intervals: HashMap<u64, Vec<Open>>,
-    /// The number of begins so far.
-    begins: u64,
+    intervals: Unended<u64, Slice>,
+    /// The number of begins and ends so far.
+    events: u64,
     /// The last part that has a begin of the flow, by the flow's id.
     flows: HashMap<u64, u32>,
     part: u32,
@@ -75,13 +77,13 @@ pub struct Carry {
     packets: track_event::Carry,
 }
 
+/// The begin of a slice, or an end.
 #[derive(Debug)]
-struct Open {
-    /// The number of its begin in the trace, from 1.
+struct Slice {
+    /// The number of the event in the trace.
     order: u64,
     thread: Thread,
-    time: u64,
-    /// The begin, followed by the flow records that belong to it.
+    /// The record, and the flow records that belong to a begin.
     records: Vec<u8>,
 }
 
@@ -127,10 +129,17 @@ impl Carry {
     /// Returns the headers that must be replaced, in their order: the first records in this part of flows
     /// that began in an earlier one.
     pub fn look(&mut self, bytes: &[u8]) -> Vec<Patch> {
+        self.look_at(bytes, None)
+    }
+
+    /// Like [`look`](Self::look), for bytes that are written at position `at` of the part's file.
+    /// [`moved`](Self::moved) needs that position.
+    pub fn look_at(&mut self, bytes: &[u8], at: Option<u64>) -> Vec<Patch> {
         let mut patches = Vec::new();
         for record in records(bytes) {
             let Ok(known) = parse(record.bytes, 0) else { continue };
-            if let Some(header) = self.record(&known, record.bytes) {
+            let at = at.map(|at| at + record.at as u64);
+            if let Some(header) = self.record(&known, record.bytes, at) {
                 patches.push(Patch { at: record.at, header });
             }
         }
@@ -160,10 +169,25 @@ impl Carry {
     /// ```
     pub fn ended(&mut self, thread: u64) {
         self.names.remove(&thread);
-        self.slices.retain(|(_, t), _| *t != thread);
+        self.slices.retain(|(_, t)| *t != thread);
     }
 
-    fn record(&mut self, known: &Record<'_>, bytes: &[u8]) -> Option<u64> {
+    /// Notes the end of a pass: all events from before the time `began` have been looked at. Later ones may be
+    /// missing.
+    pub fn pass_ended(&mut self, began: u64) {
+        self.slices.pass_ended(began);
+        self.intervals.pass_ended(began);
+        self.packets.pass_ended(began);
+    }
+
+    /// Returns whether the next part may begin. It waits for the end of the pass if the pass has events of
+    /// slices that one thread may begin and another one end.
+    #[must_use]
+    pub fn may_split(&self) -> bool {
+        self.slices.may_split() && self.intervals.may_split() && self.packets.may_split()
+    }
+
+    fn record(&mut self, known: &Record<'_>, bytes: &[u8], at: Option<u64>) -> Option<u64> {
         match known {
             Record::String { index, .. } => keep(&mut self.strings, *index, bytes.to_vec()),
             Record::Thread { index, process, thread } => {
@@ -172,8 +196,10 @@ impl Carry {
             Record::KernelObject { object_type: KERNEL_OBJECT_THREAD, koid, .. } => {
                 self.names.insert(*koid, bytes.to_vec());
             }
-            Record::Blob { kind: BLOB_PERFETTO, bytes, .. } => self.packets.look(bytes),
-            Record::Event(event) => return self.event(event, bytes),
+            Record::Blob { kind: BLOB_PERFETTO, bytes: packets, name } => {
+                self.packets.look_at(packets, at.map(|at| at + 8 * (1 + name.words() as u64)));
+            }
+            Record::Event(event) => return self.event(event, bytes, at),
             _ => {}
         }
         None
@@ -186,36 +212,22 @@ impl Carry {
         }
     }
 
-    fn event(&mut self, event: &EventRecord<'_>, bytes: &[u8]) -> Option<u64> {
+    fn event(&mut self, event: &EventRecord<'_>, bytes: &[u8], at: Option<u64>) -> Option<u64> {
         let thread = self.thread(event.thread);
         let id = event.payload.unwrap_or(0);
-        let mut open = || {
-            self.begins += 1;
-            Open { order: self.begins, thread, time: event.timestamp, records: bytes.to_vec() }
-        };
+        let time = event.timestamp;
+        // Another thread than that of the track refers to it inline.
+        let is_own = matches!(event.thread, ThreadRef::Index(_));
+        self.events += 1;
+        let slice = || Slice { order: self.events, thread, records: bytes.to_vec() };
         match event.kind {
-            EventKind::DurationBegin => {
-                let open = open();
-                self.slices.entry(thread).or_default().push(open);
-            }
-            EventKind::DurationEnd => {
-                self.slices.get_mut(&thread).and_then(Vec::pop);
-            }
-            EventKind::AsyncBegin => {
-                let open = open();
-                self.intervals.entry(id).or_default().push(open);
-            }
-            EventKind::AsyncEnd => {
-                if let Some(open) = self.intervals.get_mut(&id) {
-                    open.pop();
-                    if open.is_empty() {
-                        self.intervals.remove(&id);
-                    }
-                }
-            }
+            EventKind::DurationBegin => self.slices.begin(thread, time, is_own, at, slice()),
+            EventKind::DurationEnd => self.slices.end(thread, time, is_own, at, slice),
+            EventKind::AsyncBegin => self.intervals.begin(id, time, false, at, slice()),
+            EventKind::AsyncEnd => self.intervals.end(id, time, false, at, slice),
             EventKind::FlowBegin | EventKind::FlowStep | EventKind::FlowEnd => {
-                let innermost = self.slices.get_mut(&thread).and_then(|open| open.last_mut());
-                if let Some(open) = innermost.filter(|open| open.time == event.timestamp) {
+                let innermost = self.slices.innermost(thread);
+                if let Some((_, open)) = innermost.filter(|(begun, _)| *begun == time) {
                     open.records.extend_from_slice(bytes);
                 }
                 return self.flow(event.kind, id, bytes);
@@ -244,32 +256,39 @@ impl Carry {
         begins_here.then(|| with_kind(bytes, EventKind::FlowBegin)).flatten()
     }
 
-    /// Begins the next part: writes the state that its records rely on. Call it after the head is written.
+    /// Begins the next part: writes the state that its records rely on, and the events that move there. `out`
+    /// is the part's file so far: its head.
     pub fn put(&mut self, out: &mut Vec<u8>) {
         self.part += 1;
         self.strings.iter().for_each(|string| out.extend_from_slice(string));
         self.names.values().for_each(|name| out.extend_from_slice(name));
-        self.slices.retain(|_, open| !open.is_empty());
-        let mut open: Vec<&Open> = self.slices.values().chain(self.intervals.values()).flatten().collect();
-        open.sort_unstable_by_key(|open| open.order);
-        // Each begin may need another thread at its index. The loop at the end restores the thread table.
-        for Open { thread: (process, thread), records: of_begin, .. } in open {
-            for record in records(of_begin) {
+        let mut carried: Vec<_> = self.slices.carried().chain(self.intervals.carried()).collect();
+        carried.sort_unstable_by_key(|event| event.of.order);
+        // Each event may need another thread at its index. The loop at the end restores the thread table.
+        for event in carried {
+            let Slice { thread: (process, thread), records: of_event, .. } = &event.of;
+            for record in records(of_event) {
+                if let Ok(Record::Event(event)) = parse(record.bytes, 0)
+                    && let ThreadRef::Index(index) = event.thread
+                {
+                    thread_record(out, index, *process, *thread);
+                }
+                if record.at == 0 {
+                    event.next_at = event.next_at.map(|_| out.len() as u64);
+                }
                 if let Ok(Record::Event(event)) = parse(record.bytes, 0) {
-                    if let ThreadRef::Index(index) = event.thread {
-                        thread_record(out, index, *process, *thread);
-                    }
                     put_begin(out, &event, record.bytes, &mut self.flows, self.part);
                 }
             }
         }
         let mut packets = Vec::new();
-        self.packets.put(|packet| {
+        self.packets.put_at(|packet| {
             if packets.len() + packet.len() > BLOB && !packets.is_empty() {
                 blob(out, StringRef::Empty, BLOB_PERFETTO, &packets);
                 packets.clear();
             }
             packets.extend_from_slice(packet);
+            (out.len() + 8 + packets.len() - packet.len()) as u64 // after the header of the blob
         });
         if !packets.is_empty() {
             blob(out, StringRef::Empty, BLOB_PERFETTO, &packets);
@@ -280,6 +299,56 @@ impl Carry {
             }
         }
     }
+}
+
+impl Carry {
+    /// Notes that the part that [`put`](Self::put) has begun is the present one. Returns the bytes to erase
+    /// in the part before it: events that are in the present part instead.
+    ///
+    /// ```
+    /// use hairline_formats::fxt::{self, Carry, EventKind, StringRef, ThreadRef};
+    ///
+    /// let record = |kind, timestamp| {
+    ///     let thread = ThreadRef::Inline { process: 1, thread: 2 };
+    ///     let (category, name) = (StringRef::Empty, StringRef::Inline("job"));
+    ///     let mut record = Vec::new();
+    ///     let event = fxt::Event { kind, timestamp, thread, category, name, args: &[], payload: Some(7) };
+    ///     fxt::event(&mut record, &event);
+    ///     record
+    /// };
+    /// let (begin, end) = (record(EventKind::AsyncBegin, 10), record(EventKind::AsyncEnd, 20));
+    /// let mut carry = Carry::new();
+    /// carry.look_at(&end, Some(16)); // the thread that ends the job was read first
+    /// assert!(!carry.may_split());
+    /// carry.pass_ended(5); // the pass began at the time 5
+    ///
+    /// let mut second = Vec::new();
+    /// carry.put(&mut second);
+    /// assert!(second.starts_with(&end));
+    /// let erased = carry.moved();
+    /// assert_eq!(erased[0].at, 16); // the first part has nothing of the job
+    ///
+    /// carry.look_at(&begin, Some(second.len() as u64));
+    /// carry.pass_ended(30);
+    /// let mut third = Vec::new();
+    /// carry.put(&mut third);
+    /// assert!(third.is_empty()); // the job has ended
+    /// ```
+    pub fn moved(&mut self) -> Vec<Erasure> {
+        let events = self.slices.moved().chain(self.intervals.moved());
+        let mut erasures: Vec<Erasure> =
+            events.map(|(at, slice)| Erasure { at, bytes: ignored(&slice.records) }).collect();
+        erasures.append(&mut self.packets.moved());
+        erasures
+    }
+}
+
+/// Returns the header that makes readers ignore the first one of `records`: a String record with index 0.
+fn ignored(records: &[u8]) -> Vec<u8> {
+    let header_before = records.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes));
+    let words = record::SIZE.get(header_before);
+    let length = words.saturating_sub(1) * 8;
+    (header(RecordType::String, words as usize) | string::LENGTH.set(length)).to_le_bytes().to_vec()
 }
 
 /// Writes a begin unchanged, and a flow record as begin or step, whichever it is in this part.

@@ -7,11 +7,12 @@
 //!
 //! Packets rely on earlier ones: the state of their sequences (clock, default track, strings), track
 //! descriptors, and the begins of slices that are still open. [`Carry::put`] writes these again, the begins
-//! with their original times.
+//! with their original times. Events of slices that one thread begins and another ends move from part 1 to
+//! part 2 if their partners may be missing in part 1.
 
 use std::collections::{HashMap, HashSet};
 
-use crate::proto::{FieldValue, Fields, put_bytes, put_field, put_uint};
+use crate::proto::{FieldValue, Fields, put_bytes, put_field, put_uint, put_varint};
 use crate::track_event::event::{CounterValue, Event, event};
 use crate::track_event::fields::{
     EventType, InternedKind, clock, clock_reading, clock_snapshot, counter_descriptor, sequence_flags, trace,
@@ -19,6 +20,7 @@ use crate::track_event::fields::{
 };
 use crate::track_event::ids::{SequenceId, TrackUuid};
 use crate::track_event::sequence::{self, SequenceStart, sequence_start};
+use crate::unended::Unended;
 
 /// Follows the packets of a trace and writes its state at the beginning of each further part.
 ///
@@ -55,10 +57,21 @@ use crate::track_event::sequence::{self, SequenceStart, sequence_start};
 #[derive(Debug, Default)]
 pub struct Carry {
     sequences: HashMap<SequenceId, Sequence>,
-    /// The open slices of each track, the outermost first.
-    open: HashMap<TrackUuid, Vec<Open>>,
-    /// The number of begins so far.
-    begins: u64,
+    /// The open slices of each track.
+    slices: Unended<TrackUuid, Slice>,
+    /// The number of begins and ends so far.
+    events: u64,
+    /// The time from which [`look_apart`](Self::look_apart) takes events apart, and those so far.
+    apart: Option<(u64, Apart)>,
+}
+
+/// Events that are written apart from the packets around them: see [`Carry::look_apart`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Apart {
+    /// The bytes to overwrite in the packets that were looked at.
+    pub erasures: Vec<Erasure>,
+    /// The packets of the events, to be written after the others.
+    pub packets: Vec<u8>,
 }
 
 #[derive(Debug, Default)]
@@ -82,14 +95,27 @@ struct Start {
     time: u64,
 }
 
+/// The begin of a slice, or an end.
 #[derive(Debug)]
-struct Open {
-    /// The number of its begin in the trace, from 1.
+struct Slice {
+    /// The number of the event in the trace.
     order: u64,
     sequence: SequenceId,
     time: u64,
-    /// The fields of the begin's packet, without its time.
+    /// The fields of the packet, without its time.
     packet: Box<[u8]>,
+    /// The place of the event in the packet as it was written, and the bytes that make readers ignore it.
+    /// Empty if the packet is on the own track of its sequence.
+    erasure: (u64, Box<[u8]>),
+}
+
+/// Bytes to overwrite in the file of an earlier part.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Erasure {
+    /// Their position in the file.
+    pub at: u64,
+    /// The new bytes.
+    pub bytes: Vec<u8>,
 }
 
 /// The fields of a packet that concern the state.
@@ -140,11 +166,40 @@ impl Carry {
     /// Notes the state in whole packets, in the form in which this crate writes them. Other bytes are
     /// ignored.
     pub fn look(&mut self, packets: &[u8]) {
+        self.look_at(packets, None);
+    }
+
+    /// Like [`look`](Self::look), for packets that are written at position `at` of the part's file.
+    /// [`moved`](Self::moved) needs that position.
+    pub fn look_at(&mut self, packets: &[u8], at: Option<u64>) {
         for (number, value) in fields(packets) {
-            if let (trace::PACKET, FieldValue::Bytes { bytes, .. }) = (number, value) {
-                self.packet(bytes);
+            if let (trace::PACKET, FieldValue::Bytes { bytes, offset }) = (number, value) {
+                self.packet(bytes, at.map(|at| at + offset));
             }
         }
+    }
+
+    /// Like [`look`](Self::look), for packets that will be compressed, so that [`moved`](Self::moved) cannot
+    /// erase events in them. Returns the events that may move: those later than `began`, the begin of the
+    /// pass, on tracks that are not their thread's. The caller erases these in the packets, and calls
+    /// [`look_at`](Self::look_at) for them.
+    pub fn look_apart(&mut self, packets: &[u8], began: u64) -> Apart {
+        self.apart = Some((began, Apart::default()));
+        self.look_at(packets, Some(0));
+        self.apart.take().map(|(_, apart)| apart).unwrap_or_default()
+    }
+
+    /// Notes the end of a pass: all events from before the time `began` have been looked at. Later ones may be
+    /// missing.
+    pub fn pass_ended(&mut self, began: u64) {
+        self.slices.pass_ended(began);
+    }
+
+    /// Returns whether the next part may begin. It waits for the end of the pass if the pass has events of
+    /// slices that one thread may begin and another one end.
+    #[must_use]
+    pub fn may_split(&self) -> bool {
+        self.slices.may_split()
     }
 
     /// Forgets a sequence that has ended: its state and the open slices of its own track.
@@ -152,12 +207,12 @@ impl Carry {
         if let Some(state) = self.sequences.get_mut(&sequence) {
             state.has_ended = true;
             if let Some(start) = &state.start {
-                self.open.remove(&start.track_uuid);
+                self.slices.remove(start.track_uuid);
             }
         }
     }
 
-    fn packet(&mut self, bytes: &[u8]) {
+    fn packet(&mut self, bytes: &[u8], at: Option<u64>) {
         let packet = Packet::of(bytes);
         let sequence = self.sequences.entry(packet.sequence).or_default();
         if packet.flags & sequence_flags::CLEARED != 0 {
@@ -189,11 +244,11 @@ impl Carry {
             (None, ..) => 0,
         };
         if let Some(event) = packet.event {
-            self.event(packet.sequence, time, event, bytes);
+            self.event((packet.sequence, time), event, bytes, at);
         }
     }
 
-    fn event(&mut self, number: SequenceId, time: u64, event: &[u8], packet: &[u8]) {
+    fn event(&mut self, (number, time): (SequenceId, u64), event: &[u8], packet: &[u8], at: Option<u64>) {
         let sequence = self.sequences.entry(number).or_default();
         let (mut kind, mut track, mut value) = (0, None, None);
         for field in fields(event) {
@@ -204,25 +259,32 @@ impl Carry {
                 _ => {}
             }
         }
-        let Some(track) = track.or_else(|| sequence.start.as_ref().map(|start| start.track_uuid)) else {
+        let own_track = sequence.start.as_ref().map(|start| start.track_uuid);
+        let Some(track) = track.or(own_track) else { return };
+        let is_own = Some(track) == own_track;
+        let at = at.filter(|_| !is_own); // it is not erased
+        let kind = EventType::from_number(kind);
+        if let Some((began, apart)) = &mut self.apart
+            && matches!(kind, Some(EventType::SliceBegin | EventType::SliceEnd))
+            && let Some(at) = at.filter(|_| time > *began)
+        {
+            let (place, bytes) = erasure(packet);
+            apart.erasures.push(Erasure { at: at + place, bytes: bytes.into() });
+            put_apart(&mut apart.packets, packet, time);
             return;
+        }
+        let at = at.filter(|_| self.apart.is_none());
+        self.events += 1;
+        let slice = || Slice {
+            order: self.events,
+            sequence: number,
+            time,
+            packet: without_time(packet),
+            erasure: if is_own { Default::default() } else { erasure(packet) },
         };
-        match EventType::from_number(kind) {
-            Some(EventType::SliceBegin) => {
-                self.begins += 1;
-                let open = Open { order: self.begins, sequence: number, time, packet: without_time(packet) };
-                self.open.entry(track).or_default().push(open);
-            }
-            Some(EventType::SliceEnd) => {
-                if let Some(open) = self.open.get_mut(&track) {
-                    open.pop();
-                    if open.is_empty()
-                        && track != sequence.start.as_ref().map_or(TrackUuid(0), |start| start.track_uuid)
-                    {
-                        self.open.remove(&track); // a thread's own track stays, for its next slice
-                    }
-                }
-            }
+        match kind {
+            Some(EventType::SliceBegin) => self.slices.begin(track, time, is_own, at, slice()),
+            Some(EventType::SliceEnd) => self.slices.end(track, time, is_own, at, slice),
             Some(EventType::Counter) => {
                 let is_incremental = |packet: &Vec<u8>| is_incremental(packet);
                 if let Some(value) = value
@@ -236,16 +298,37 @@ impl Carry {
         }
     }
 
-    /// Begins the next part: passes the packets with the state that it relies on to `put`, one packet a call.
+    /// Begins the next part: passes the packets with the state that it relies on to `put`, one packet a call,
+    /// and the events that move there.
     ///
     /// Write them after the head of the part.
     pub fn put(&mut self, mut put: impl FnMut(&[u8])) {
-        self.put_by(&mut put);
+        self.put_by(&mut |packet| {
+            put(packet);
+            None
+        });
+    }
+
+    /// Like [`put`](Self::put), with a `put` that returns the position of the packet in the part's file.
+    pub fn put_at(&mut self, mut put: impl FnMut(&[u8]) -> u64) {
+        self.put_by(&mut |packet| Some(put(packet)));
+    }
+
+    /// Notes that the part that [`put_at`](Self::put_at) has begun is the present one. Returns the bytes to
+    /// erase in the part before it: events that are in the present part instead.
+    pub fn moved(&mut self) -> Vec<Erasure> {
+        let erasure = |(at, slice): (u64, &mut Slice)| {
+            let (place, bytes) = std::mem::take(&mut slice.erasure);
+            // The packet in the present part has its time at its end.
+            slice.erasure = erasure(&slice.packet);
+            Erasure { at: at + place, bytes: bytes.into() }
+        };
+        self.slices.moved().map(erasure).collect()
     }
 
     /// As [`put`](Self::put), compiled in this crate alone.
-    fn put_by(&mut self, put: &mut dyn FnMut(&[u8])) {
-        let in_use: HashSet<SequenceId> = self.open.values().flatten().map(|open| open.sequence).collect();
+    fn put_by(&mut self, put: &mut dyn FnMut(&[u8]) -> Option<u64>) {
+        let in_use: HashSet<SequenceId> = self.slices.carried().map(|event| event.of.sequence).collect();
         self.sequences.retain(|number, sequence| !sequence.has_ended || in_use.contains(number));
         let mut numbers: Vec<SequenceId> = self.sequences.keys().copied().collect();
         numbers.sort_unstable();
@@ -255,18 +338,16 @@ impl Carry {
             numbers.iter().filter_map(|number| Some((*number, self.sequences.get(number)?)))
         {
             sequence.put(number, &mut described, &mut out);
-            packets(&out).for_each(&mut *put);
+            packets(&out).for_each(|packet| _ = put(packet));
             out.clear();
         }
-        let mut open: Vec<&Open> = self.open.values().flatten().collect();
-        open.sort_unstable_by_key(|open| open.order);
-        for Open { time, packet, .. } in open {
-            let mut whole = packet.to_vec();
-            put_uint(&mut whole, trace_packet::TIMESTAMP, *time);
-            put_uint(&mut whole, trace_packet::TIMESTAMP_CLOCK_ID, u64::from(clock::BOOTTIME));
-            put_bytes(&mut out, trace::PACKET, &whole);
-            put(&out);
-            out.clear();
+        let mut carried: Vec<_> = self.slices.carried().collect();
+        carried.sort_unstable_by_key(|event| event.of.order);
+        for event in carried {
+            let header = with_time(&mut out, &event.of.packet, event.of.time);
+            // Positions are those of a packet's fields.
+            let at = put(&out).map(|at| at + header);
+            event.next_at = event.next_at.and(at);
         }
     }
 }
@@ -364,6 +445,58 @@ fn without_time(packet: &[u8]) -> Box<[u8]> {
         }
     }
     out.into()
+}
+
+/// Replaces `out` by a packet with these fields and an absolute time. Returns the length of its header.
+fn with_time(out: &mut Vec<u8>, packet: &[u8], time: u64) -> u64 {
+    let mut whole = packet.to_vec();
+    put_uint(&mut whole, trace_packet::TIMESTAMP, time);
+    put_uint(&mut whole, trace_packet::TIMESTAMP_CLOCK_ID, u64::from(clock::BOOTTIME));
+    out.clear();
+    put_bytes(out, trace::PACKET, &whole);
+    (out.len() - whole.len()) as u64
+}
+
+/// Writes the event of a packet as a packet with an absolute time.
+fn put_apart(out: &mut Vec<u8>, packet: &[u8], time: u64) {
+    let mut event = Vec::with_capacity(packet.len());
+    for field in Fields::new(packet, 0).map_while(Result::ok) {
+        if let trace_packet::TRUSTED_PACKET_SEQUENCE_ID
+        | trace_packet::SEQUENCE_FLAGS
+        | trace_packet::TRACK_EVENT = field.number
+        {
+            put_field(&mut event, &field);
+        }
+    }
+    let mut whole = Vec::new();
+    with_time(&mut whole, &event, time);
+    out.extend_from_slice(&whole);
+}
+
+/// The number of a field that no reader knows. Its tag has two bytes.
+const IGNORED: u32 = 2047;
+
+/// Returns the place of the event in a packet, and bytes for that place: then the event is in the field
+/// [`IGNORED`]. The packet keeps its length and its time, to which the next packet's time is relative.
+fn erasure(packet: &[u8]) -> (u64, Box<[u8]>) {
+    let event = Fields::new(packet, 0).map_while(Result::ok).find_map(|field| match field.value {
+        FieldValue::Bytes { bytes, offset } if field.number == trace_packet::TRACK_EVENT => {
+            Some((field.offset, offset, bytes.len()))
+        }
+        _ => None,
+    });
+    let Some((at, content, len)) = event.filter(|(.., len)| *len > 0) else { return (0, Box::default()) };
+    let mut bytes = Vec::new();
+    put_varint(&mut bytes, u64::from(IGNORED) << 3 | 2);
+    // The tag takes a byte of the event. The length keeps the number of its bytes.
+    let length_bytes = (content - at) as usize - 1;
+    let mut rest = len as u64 - 1;
+    for place in 1..=length_bytes {
+        let more = if place < length_bytes { 0x80 } else { 0 };
+        bytes.push((rest & 0x7f) as u8 | more);
+        rest >>= 7;
+    }
+    (at, bytes.into())
 }
 
 /// Splits bytes into whole packets, tags and lengths included.

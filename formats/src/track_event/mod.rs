@@ -42,7 +42,7 @@ pub use annotation::{
     AnnotationHead, LONGEST_ELEMENT, LONGEST_NUMBER, SHORT_TEXT, annotation_len, most_of_entry,
     put_annotation, put_array, put_element, put_entry, put_named, put_number, put_short_text,
 };
-pub use carry::Carry;
+pub use carry::{Apart, Carry, Erasure};
 pub use event::{Correlation, CounterValue, Event, Location, LogMessage, event, event_with};
 pub use fields::{
     ChildOrdering, CounterType, CpuMode, EventType, InternedKind, Priority, SiblingMerge, TaskState, Unit,

@@ -10,9 +10,10 @@ use crate::output::MemoryOutput;
 
 impl SessionBuilder {
     /// Writes the trace to a file, which is created anew. If another process writes a trace to the file, the
-    /// session does not start. The extension names the format, unless [`format`](Self::format) does. In the
-    /// path, `%p` becomes the id of the process, `%e` the name of its executable, and `%%` a percent sign. A
-    /// FIFO is written as long as a process reads it. A FIFO without a reader is an error.
+    /// session does not start. The extension names the format. A path without a known extension needs
+    /// [`format`](Self::format). In the path, `%p` becomes the id of the process, `%e` the name of its
+    /// executable, and `%%` a percent sign. A FIFO is written as long as a process reads it. A FIFO without a
+    /// reader is an error.
     ///
     /// With [`Overflow::Overwrite`](crate::Overflow::Overwrite) the file is written at each triggered
     /// snapshot and at the session's end. `%n` becomes the number of the snapshot, from 1. Without `%n`, a
@@ -60,7 +61,8 @@ impl SessionBuilder {
         self
     }
 
-    /// Sets the format of the trace.
+    /// Sets the format of the trace. [`start`](Self::start) fails if the extension of the output's path names
+    /// the other format.
     ///
     /// ```
     /// # use hairline::{Format, MemoryOutput, Session};
@@ -113,8 +115,10 @@ impl SessionBuilder {
     /// Each file is a complete trace. It starts with all strings and tracks that its records refer to, and
     /// with the begins of open slices, at their own time. In the file before, these slices have no end. Every
     /// record is in one file only. A file may exceed `size` by one chunk, or more if its start takes more
-    /// than half of `size`. If two threads record the begin and the first step of a flow at nearly the same
-    /// time, and an FXT file ends between the two, that arrow is not shown.
+    /// than half of `size`. While threads end slices that other threads have begun, a file ends between two
+    /// looks at the ring: then it may exceed `size` by [`buffer_size`](Self::buffer_size). If two threads
+    /// record the begin and the first step of a flow at nearly the same time, and an FXT file ends between
+    /// the two, that arrow is not shown.
     ///
     /// If the next file cannot be created, the output continues in the old one, and
     /// [`Summary::notes`](crate::Summary::notes) has a note. [`max_file_size`](Self::max_file_size) limits

@@ -328,6 +328,13 @@ pub(crate) fn categories() -> Vec<&'static str> {
     sorted
 }
 
+/// Returns the patterns of the rules that match no registered callsite of slices.
+pub(crate) fn unmatched(rules: &SlowRules) -> Vec<String> {
+    let slices = callsites().filter(|callsite| callsite.kind() == CallsiteKind::Scope);
+    let slices: Vec<_> = slices.map(|callsite| (callsite.categories(), callsite.name())).collect();
+    rules.unmatched(slices.iter().cloned())
+}
+
 /// Returns the epoch of the running session.
 pub(crate) fn active_epoch() -> Option<Epoch> {
     Epoch::from_raw(ACTIVE_EPOCH.load(Ordering::Relaxed))

@@ -93,6 +93,10 @@ fn wait_for_start() {
 /// Starts the session that the environment requests, if it requests one.
 fn start_from_environment() -> Result<(), Error> {
     env::report_unknown();
+    start_requested().map_err(env::with_variable)
+}
+
+fn start_requested() -> Result<(), Error> {
     let Some(builder) = env::settings()? else { return Ok(()) };
     let mut config = builder.into_config()?;
     config.is_from_environment = true;

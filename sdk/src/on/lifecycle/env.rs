@@ -8,11 +8,15 @@
 //! A program with more rights than its caller (setuid, setgid, file capabilities) reads no variable, because
 //! the caller chose the values.
 
+use hairline_shm::RegionError;
+
 use crate::builder::{MOST_SAMPLES, SessionBuilder};
 use crate::error::Error;
+use crate::filter::Filter;
 use crate::on::base::stderr::{self, log_level};
 use crate::on::base::variables::{self, one_of, read, variable};
-use crate::options::{ClockSource, parse_size};
+use crate::on::session::output;
+use crate::options::{ClockSource, Format, parse_size};
 use crate::slow::parse_duration;
 use crate::vocabulary::Level;
 
@@ -30,22 +34,35 @@ pub(crate) fn report_unknown() {
 pub(crate) fn settings() -> Result<Option<SessionBuilder>, Error> {
     let Some(path) = read("HAIRLINE") else { return Ok(None) };
     log_level()?;
+    if Format::from_path(path.as_ref()).is_none() {
+        let expected = "use a file with the extension .pftrace, .perfetto-trace or .fxt";
+        let value = path.to_string_lossy().into_owned();
+        return Err(Error::Value { what: "HAIRLINE", value, expected });
+    }
+    if let Some(unknown) = path.to_str().and_then(output::unknown_placeholder) {
+        stderr::write(
+            stderr::Level::Error,
+            format_args!(
+                "HAIRLINE: {unknown:?} is not replaced; known are %p, %e and %n, and %% is a percent sign"
+            ),
+        );
+    }
     let mut builder = SessionBuilder::new().output(path);
     if let Some(filter) = variable("HAIRLINE_CATEGORIES")? {
-        builder = builder.categories(&filter);
+        builder.config.filter = of("HAIRLINE_CATEGORIES", Filter::parse(&filter))?;
     }
     if let Some(level) = variable("HAIRLINE_LEVEL")? {
         builder = builder.level(self::level(level)?);
     }
     mode()?; // the bridge of `tracing` applies it
     if let Some(size) = variable("HAIRLINE_BUFFER")? {
-        builder = builder.buffer_size(parse_size(&size)?);
+        builder = builder.buffer_size(of("HAIRLINE_BUFFER", parse_size(&size))?);
     }
     if let Some(policy) = variable("HAIRLINE_OVERFLOW")? {
-        builder = builder.overflow(policy.parse()?);
+        builder = builder.overflow(of("HAIRLINE_OVERFLOW", policy.parse())?);
     }
     if let Some(size) = variable("HAIRLINE_MAX_FILE_SIZE")? {
-        builder = builder.max_file_size(parse_size(&size)?);
+        builder = builder.max_file_size(of("HAIRLINE_MAX_FILE_SIZE", parse_size(&size))?);
     }
     if let Some(rotation) = variable("HAIRLINE_ROTATE")? {
         builder = rotate(builder, &rotation)?;
@@ -87,6 +104,32 @@ pub(crate) fn settings() -> Result<Option<SessionBuilder>, Error> {
     Ok(Some(builder))
 }
 
+/// Names the variable in the error of its value.
+fn of<T>(variable: &'static str, parsed: Result<T, Error>) -> Result<T, Error> {
+    parsed.map_err(|e| match e {
+        Error::Value { value, expected, .. } => Error::Value { what: variable, value, expected },
+        Error::Filter { filter, what } => Error::Value { what: variable, value: filter, expected: what },
+        e => e,
+    })
+}
+
+/// Names the variable in an error of the start that comes from its value.
+pub(crate) fn with_variable(e: Error) -> Error {
+    let variable = match &e {
+        Error::Value { what, .. } if *what == output::LIMIT_OF_OUTPUT => "HAIRLINE_MAX_FILE_SIZE",
+        Error::Value { what, .. } if *what == output::LIMIT_OF_FILE => "HAIRLINE_ROTATE",
+        Error::Buffer(of_region) => {
+            let is_size = matches!(of_region.downcast_ref(), Some(RegionError::BufferSize { .. }));
+            return if is_size { Error::Buffer(format!("HAIRLINE_BUFFER: {of_region}").into()) } else { e };
+        }
+        _ => return e,
+    };
+    match e {
+        Error::Value { value, expected, .. } => Error::Value { what: variable, value, expected },
+        e => e,
+    }
+}
+
 fn on_or_off(name: &'static str) -> Result<Option<bool>, Error> {
     let known = [("on", true), ("1", true), ("off", false), ("0", false)];
     variable(name)?.map(|value| one_of(name, value, &known, "use on or off")).transpose()
@@ -114,7 +157,7 @@ fn rotate(builder: SessionBuilder, rotation: &str) -> Result<SessionBuilder, Err
     let (size, keep) = rotation.split_once(',').unwrap_or((rotation, "0"));
     let expected = "use the size of a file, or that and the number of files to keep: 100M,10";
     let wrong = |_| Error::Value { what: "HAIRLINE_ROTATE", value: rotation.to_owned(), expected };
-    Ok(builder.rotate(parse_size(size)?, keep.trim().parse().map_err(wrong)?))
+    Ok(builder.rotate(of("HAIRLINE_ROTATE", parse_size(size))?, keep.trim().parse().map_err(wrong)?))
 }
 
 /// `HAIRLINE_TRIGGER`: one of its parts.
@@ -124,7 +167,7 @@ fn trigger(mut builder: SessionBuilder, trigger: &str) -> Result<SessionBuilder,
     let wrong = || Error::Value { what: "HAIRLINE_TRIGGER", value: trigger.to_owned(), expected };
     match trigger.split_once(':') {
         Some(("slow", rule)) => {
-            builder.config.slow.add_text(rule)?;
+            of("HAIRLINE_TRIGGER", builder.config.slow.add_text(rule))?;
             Ok(builder)
         }
         Some(("every", time)) => Ok(builder.trigger_interval(parse_duration(time).ok_or_else(wrong)?)),

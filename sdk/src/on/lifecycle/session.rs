@@ -104,7 +104,8 @@ impl Session {
     /// [`Overflow::Overwrite`](crate::Overflow::Overwrite). A slice that began before the ring's
     /// oldest record has its begin in the file too. Takes some milliseconds, and as much memory as the ring.
     ///
-    /// A file at `path` is replaced when the new file is complete.
+    /// A file at `path` is replaced when the new file is complete. The file has the session's format, so its
+    /// extension is `.fxt` in a session that records FXT, otherwise `.pftrace`.
     ///
     /// ```no_run
     /// # use hairline::{Overflow, Session};
@@ -116,8 +117,9 @@ impl Session {
     /// ```
     ///
     /// # Errors
-    /// When the session does not overwrite, when the file cannot be written, or when this process is a forked
-    /// child that does not trace. A file at `path` stays as it is.
+    /// When the session does not overwrite, when the extension of `path` names another format than the
+    /// session's, when the file cannot be written, or when this process is a forked child that does not
+    /// trace. A file at `path` stays as it is.
     pub fn snapshot(&self, path: impl AsRef<Path>) -> Result<Summary, Error> {
         self.started().snapshot(path.as_ref())
     }

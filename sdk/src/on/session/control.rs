@@ -51,6 +51,7 @@ impl Shared {
         }
         let recorder = self.recorder().ok_or(Error::NotRecording)?;
         let _busy = this_thread::busy();
+        self.format().check_extension(path)?;
         let _blocked = files::WriteSignalsBlocked::new();
         match recorder.write_file(self, path) {
             Ok(end) => Ok(self.summary(&end)),

@@ -176,6 +176,7 @@ impl<'s> DrainThread<'s> {
 
     /// Copies committed bytes and late ends to the sink. Returns whether there were any.
     fn copy_committed(&mut self, flush: Flush) -> io::Result<bool> {
+        self.sink.pass_begins(self.shared.now());
         // Taken before the pass, so that the pass writes all that these sequences have committed.
         let ended = self.shared.ended_sequences.take();
         let passed = self.drain.pass(&mut self.sink).and_then(|pass| Ok((pass, self.write_late_ends()?)));
@@ -183,6 +184,7 @@ impl<'s> DrainThread<'s> {
         let flushed = if flush == Flush::Now { self.sink.flush() } else { Ok(()) };
         let (pass, late_ends) = passed?;
         flushed?;
+        self.sink.pass_ended();
         self.shared.drain.add_pass();
         self.chunks += u64::from(pass.freed);
         Ok(pass.bytes > 0 || late_ends > 0)

@@ -1,4 +1,4 @@
-//! Remarks on a filter that has not matched what its author may have meant.
+//! Remarks on a filter, and on rules for slow slices, that have not matched what its author may have meant.
 
 use std::sync::Arc;
 
@@ -14,7 +14,14 @@ impl Shared {
     /// the summary.
     pub(crate) fn deactivate(&self) {
         if let Some(session) = registry::deactivate(self.epoch()) {
-            let notes = notes(&session.filter, session.has_matched, &registry::categories());
+            let mut notes = notes(&session.filter, session.has_matched, &registry::categories());
+            let unmatched = session.slow.map(|rules| registry::unmatched(&rules)).unwrap_or_default();
+            notes.extend(unmatched.into_iter().map(|pattern| {
+                format!(
+                    "the slow rule {pattern:?} matches no slice that the program has reached; its form is \
+                     CATEGORY/NAME"
+                )
+            }));
             *self.filter_notes.lock() = Some(notes.into()); // replaces `None`: nothing is freed under the lock
         }
     }

@@ -15,6 +15,7 @@ use crate::options::{Format, Overflow};
 pub(crate) fn format(config: &Config) -> Result<Format, Error> {
     match (&config.output, config.format) {
         (OutputConfig::None, _) if config.overflow != Overflow::Overwrite => Err(Error::NoOutput),
+        (OutputConfig::Path(path), Some(format)) => format.check_extension(path).map(|()| format),
         (_, Some(format)) => Ok(format),
         (OutputConfig::Path(path), None) => {
             Format::from_path(path).ok_or_else(|| Error::UnknownFormat { path: path.clone() })
@@ -28,15 +29,17 @@ pub(crate) fn format(config: &Config) -> Result<Format, Error> {
 /// The smallest size limit in bytes. Head and tail need part of it.
 const LEAST_LIMIT: u64 = 64 << 10;
 
+/// The names of the size limits in errors.
+pub(crate) const LIMIT_OF_OUTPUT: &str = "size limit of the output";
+pub(crate) const LIMIT_OF_FILE: &str = "size limit of a rotated file";
+
 /// Checks the size limits.
 ///
 /// # Errors
 /// When a limit is less than 64 KiB.
 pub(crate) fn check_limits(config: &Config) -> Result<(), Error> {
-    let sizes = [
-        ("size limit of the output", config.max_file_size),
-        ("size limit of a rotated file", config.rotate.map(|rotate| rotate.size)),
-    ];
+    let sizes =
+        [(LIMIT_OF_OUTPUT, config.max_file_size), (LIMIT_OF_FILE, config.rotate.map(|rotate| rotate.size))];
     for (what, size) in sizes {
         if let Some(bytes) = size.filter(|bytes| *bytes < LEAST_LIMIT) {
             return Err(Error::Value { what, value: bytes.to_string(), expected: "use 64 KiB or more" });
@@ -96,6 +99,19 @@ pub(crate) fn child_config(config: &Config) -> Option<Box<Config>> {
     })
 }
 
+/// Returns the first `%` of a path, and the character after it, that [`expand`] does not know.
+pub(crate) fn unknown_placeholder(template: &str) -> Option<&str> {
+    let mut rest = template;
+    while let Some(at) = rest.find('%') {
+        let after = &rest[at + 1..];
+        match after.chars().next() {
+            Some('p' | 'n' | 'e' | '%') => rest = &after[1..],
+            c => return rest.get(at..at + 1 + c.map_or(0, char::len_utf8)),
+        }
+    }
+    None
+}
+
 /// Replaces `%p` by the process id, `%e` by the program's name, `%n` by `serial` and `%%` by `%`.
 pub(crate) fn expand(template: &Path, serial: u64) -> PathBuf {
     expand_for(template, process::id(), serial)
@@ -135,5 +151,7 @@ mod tests {
         assert_eq!(of("%n.fxt"), "7.fxt");
         assert!(has_serial(Path::new("%n.fxt")) && !has_serial(Path::new("%%n.fxt")));
         assert_eq!(of("50%x-%"), "50%x-%");
+        let unknown = ["%p-%%q-%e%n.fxt", "%p-%q.fxt", "%%%é", "a%"].map(unknown_placeholder);
+        assert_eq!(unknown, [None, Some("%q"), Some("%é"), Some("%")]);
     }
 }

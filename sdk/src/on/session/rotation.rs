@@ -16,15 +16,16 @@
 //! 3  link the old file to its numbered name
 //! 4  rename the next file to the path, atomically
 //! 5  complete the batch
+//! 6  erase in the old file the events that the next one has instead: their partners came too late
 //! ```
 
 use std::borrow::Cow;
-use std::io::{IoSlice, Write};
+use std::io::{IoSlice, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::{fs, io};
 
-use hairline_formats::track_event::SequenceId;
+use hairline_formats::track_event::{Erasure, SequenceId};
 use hairline_formats::{fxt, track_event};
 use hairline_shm::{ChunkInfo, Region};
 
@@ -34,6 +35,9 @@ use crate::on::base::files::unfinished::Unfinished;
 use crate::on::base::platform;
 use crate::on::encode::stream;
 use crate::options::Format;
+
+/// The most ns by which the clocks of two threads differ. A thread may use older parameters than another one.
+const CLOCKS_DIFFER: u64 = 10_000;
 
 /// The rotation of an output's files, and the state that the next file begins with.
 pub(crate) struct Rotation {
@@ -46,6 +50,8 @@ pub(crate) struct Rotation {
     head: (Vec<u8>, u128),
     region: Arc<Region>,
     carry: Carry,
+    /// A time before which all events were committed when the pass began.
+    pass_began: u64,
     /// Number of files before the newest one.
     finished: u64,
     /// The length in bytes at which the newest file is full.
@@ -57,7 +63,7 @@ pub(crate) struct Rotation {
 /// The state of the stream that the records of the next file refer to.
 enum Carry {
     Fxt(Box<fxt::Carry>),
-    TrackEvent(track_event::Carry),
+    TrackEvent(Box<track_event::Carry>),
 }
 
 impl Rotation {
@@ -72,7 +78,7 @@ impl Rotation {
     ) -> Self {
         let carry = match format {
             Format::Fxt => Carry::Fxt(Box::default()),
-            Format::TrackEvent => Carry::TrackEvent(track_event::Carry::new()),
+            Format::TrackEvent => Carry::TrackEvent(Box::default()),
         };
         Self {
             size,
@@ -82,15 +88,16 @@ impl Rotation {
             head,
             region,
             carry,
+            pass_began: 0,
             finished: 0,
             full_at: size,
             error: None,
         }
     }
 
-    /// Returns the bytes that a file of this length has room for.
-    pub(crate) fn room(&self, len: u64) -> u64 {
-        self.full_at.saturating_sub(len)
+    /// Returns the bytes that a file of this length has room for; `None` while it must not end.
+    pub(crate) fn room(&self, len: u64) -> Option<u64> {
+        self.may_change().then(|| self.full_at.saturating_sub(len))
     }
 
     /// Returns the number of files before the newest one.
@@ -103,17 +110,47 @@ impl Rotation {
         self.error.as_ref()
     }
 
-    /// Reads the parts into the carry. Returns patched copies of them if a record must differ from the same
-    /// record in one long file.
-    pub(crate) fn patch<'p>(&mut self, parts: &'p [IoSlice<'_>]) -> Option<Vec<Cow<'p, [u8]>>> {
+    /// Reads the parts, which will be compressed, into the carry. Returns copies of them without the events
+    /// that may move to the next file, and the packets of these.
+    #[cfg(feature = "compress")]
+    pub(crate) fn take_apart<'p>(&mut self, parts: &'p [IoSlice<'_>]) -> (Vec<Cow<'p, [u8]>>, Vec<u8>) {
+        let (began, mut apart) = (self.pass_began, Vec::new());
+        let rest = parts.iter().map(|part| {
+            let mut bytes = Cow::Borrowed(&**part);
+            if let Carry::TrackEvent(carry) = &mut self.carry {
+                let taken = carry.look_apart(part, began);
+                for Erasure { at, bytes: erased } in taken.erasures {
+                    if let Some(place) = bytes.to_mut().get_mut(at as usize..at as usize + erased.len()) {
+                        place.copy_from_slice(&erased);
+                    }
+                }
+                apart.extend_from_slice(&taken.packets);
+            }
+            bytes
+        });
+        (rest.collect(), apart)
+    }
+
+    /// Reads the parts into the carry. `at` is their position in the file, if the output is one. Returns
+    /// patched copies of them if a record must differ from the same record in one long file.
+    pub(crate) fn patch<'p>(
+        &mut self,
+        parts: &'p [IoSlice<'_>],
+        mut at: Option<u64>,
+    ) -> Option<Vec<Cow<'p, [u8]>>> {
+        let mut position = |part: &[u8]| {
+            let here = at;
+            at = at.map(|at| at + part.len() as u64);
+            here
+        };
         let carry = match &mut self.carry {
             Carry::TrackEvent(carry) => {
-                parts.iter().for_each(|part| carry.look(part));
+                parts.iter().for_each(|part| carry.look_at(part, position(part)));
                 return None;
             }
             Carry::Fxt(carry) => carry,
         };
-        let patches: Vec<_> = parts.iter().map(|part| carry.look(part)).collect();
+        let patches: Vec<_> = parts.iter().map(|part| carry.look_at(part, position(part))).collect();
         if patches.iter().all(Vec::is_empty) {
             return None;
         }
@@ -129,6 +166,27 @@ impl Rotation {
         Some(parts.iter().zip(patches).map(patched).collect())
     }
 
+    /// Notes that a pass begins now.
+    pub(crate) fn pass_begins(&mut self, now: u64) {
+        self.pass_began = now.saturating_sub(CLOCKS_DIFFER);
+    }
+
+    /// Tells the carry that the pass has ended.
+    pub(crate) fn pass_ended(&mut self) {
+        match &mut self.carry {
+            Carry::Fxt(carry) => carry.pass_ended(self.pass_began),
+            Carry::TrackEvent(carry) => carry.pass_ended(self.pass_began),
+        }
+    }
+
+    /// Whether the file may end here: not in the middle of a pass that has slices of several threads.
+    fn may_change(&self) -> bool {
+        match &self.carry {
+            Carry::Fxt(carry) => carry.may_split(),
+            Carry::TrackEvent(carry) => carry.may_split(),
+        }
+    }
+
     /// Removes a sequence from the carry after its last record.
     pub(crate) fn sequence_ended(&mut self, info: ChunkInfo) {
         match &mut self.carry {
@@ -141,11 +199,12 @@ impl Rotation {
     /// If the next file cannot be created, `file` stays, and the next attempt comes after a further `size`
     /// bytes.
     pub(crate) fn next_file_if_full(&mut self, file: &mut OutputFile, len: &mut u64, bytes: u64) -> bool {
-        if *len + bytes <= self.full_at {
+        if *len + bytes <= self.full_at || !self.may_change() {
             return false;
         }
         match self.next_file(file) {
             Ok((next, next_len)) => {
+                self.erase_moved(file);
                 (*file, *len) = (next, next_len);
                 // Head and carry may be long: at least half of the size is for records.
                 self.full_at = self.size.max(next_len + self.size / 2);
@@ -188,6 +247,17 @@ impl Rotation {
         Ok((OutputFile::new(file), len))
     }
 
+    /// Erases in the file `old` the events that the next file has instead. An error leaves them in both.
+    fn erase_moved(&mut self, old: &mut OutputFile) {
+        let erasures = match &mut self.carry {
+            Carry::Fxt(carry) => carry.moved(),
+            Carry::TrackEvent(carry) => carry.moved(),
+        };
+        for Erasure { at, bytes } in erasures {
+            let _ = (&**old).seek(SeekFrom::Start(at)).and_then(|_| old.write_all(&bytes));
+        }
+    }
+
     /// Returns whether `current` is the file at the path; false: the path has no file.
     ///
     /// # Errors
@@ -223,7 +293,10 @@ impl Rotation {
         stream::set_part(&mut opening, *uuid, self.finished + 1);
         match &mut self.carry {
             Carry::Fxt(carry) => carry.put(&mut opening),
-            Carry::TrackEvent(carry) => carry.put(|packet| opening.extend_from_slice(packet)),
+            Carry::TrackEvent(carry) => carry.put_at(|packet| {
+                opening.extend_from_slice(packet);
+                (opening.len() - packet.len()) as u64
+            }),
         }
         next.file().write_all(&opening)?;
         Ok((next, opening.len() as u64))

@@ -72,6 +72,20 @@ impl Sink {
         self.rotation.as_ref().map_or(0, Rotation::finished)
     }
 
+    /// Tells the rotation that a pass begins now.
+    pub(crate) fn pass_begins(&mut self, now: u64) {
+        if let Some(rotation) = &mut self.rotation {
+            rotation.pass_begins(now);
+        }
+    }
+
+    /// Tells the rotation that the pass has ended.
+    pub(crate) fn pass_ended(&mut self) {
+        if let Some(rotation) = &mut self.rotation {
+            rotation.pass_ended();
+        }
+    }
+
     /// Returns whether the target is a file or memory. Then a write neither waits for a reader nor runs the
     /// program's code.
     pub(crate) fn is_file_or_memory(&self) -> bool {
@@ -119,10 +133,7 @@ impl Output for Sink {
     fn write_all_parts(&mut self, parts: &[IoSlice<'_>]) -> io::Result<()> {
         #[cfg(feature = "compress")]
         if let Some(mut compressor) = self.compressor.take() {
-            // The rotation patches only FXT records, and only TrackEvent packets are compressed.
-            let _ = self.rotation.as_mut().map(|rotation| rotation.patch(parts));
-            let packed = compressor.pack(parts);
-            let result = packed.and_then(|packed| self.write_within_limit(&[IoSlice::new(packed)]));
+            let result = self.write_compressed(&mut compressor, parts);
             self.compressor = Some(compressor);
             return result;
         }
@@ -144,7 +155,7 @@ impl Output for Sink {
 
     fn room(&self) -> Option<u64> {
         let in_file = match (&self.rotation, &self.target) {
-            (Some(rotation), Target::File(_, len)) => Some(rotation.room(*len)),
+            (Some(rotation), Target::File(_, len)) => rotation.room(*len),
             _ => None,
         };
         let in_total = self.limit.map(|limit| limit.saturating_sub(self.written));
@@ -179,9 +190,32 @@ impl Output for Uncompressed<'_> {
 }
 
 impl Sink {
+    /// Writes the parts compressed. Only `TrackEvent` packets are.
+    #[cfg(feature = "compress")]
+    fn write_compressed(
+        &mut self,
+        compressor: &mut crate::on::session::compress::Compressor,
+        parts: &[IoSlice<'_>],
+    ) -> io::Result<()> {
+        let Some(rotation) = &mut self.rotation else {
+            return self.write_within_limit(&[IoSlice::new(compressor.pack(parts)?)]);
+        };
+        let (rest, apart) = rotation.take_apart(parts);
+        let rest: Vec<IoSlice<'_>> = rest.iter().map(|part| IoSlice::new(part)).collect();
+        let packed = compressor.pack(&rest)?;
+        // Not compressed, so that they can be erased.
+        let apart = IoSlice::new(&apart);
+        let at = self.file_len().map(|len| len + packed.len() as u64);
+        if let Some(rotation) = &mut self.rotation {
+            let _ = rotation.patch(&[apart], at); // no packet is patched
+        }
+        self.write_within_limit(&[IoSlice::new(packed), apart])
+    }
+
     /// Writes the parts, with the patches of the rotation.
     fn write_patched(&mut self, parts: &[IoSlice<'_>]) -> io::Result<()> {
-        match self.rotation.as_mut().and_then(|rotation| rotation.patch(parts)) {
+        let at = self.file_len();
+        match self.rotation.as_mut().and_then(|rotation| rotation.patch(parts, at)) {
             Some(patched) => {
                 let parts: Vec<IoSlice<'_>> = patched.iter().map(|part| IoSlice::new(part)).collect();
                 self.write_within_limit(&parts)

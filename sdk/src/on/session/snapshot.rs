@@ -17,6 +17,7 @@ use crate::on::event::flow::Flow;
 use crate::on::session::end::End;
 use crate::on::session::flight_recorder::FlightRecorder;
 use crate::on::session::open_slices::CopiedBegins;
+use crate::on::session::output::absolute;
 use crate::on::session::scheduling;
 use crate::on::session::shared::Shared;
 use crate::options::Format;
@@ -57,7 +58,7 @@ impl FlightRecorder {
         out.flush()?;
         drop(out);
         unfinished.replace(path)?;
-        Ok(End { path: Some(path.to_owned()), ..end })
+        Ok(End { path: Some(absolute(path.to_owned())), ..end })
     }
 }
 

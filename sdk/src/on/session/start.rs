@@ -103,6 +103,7 @@ impl Starting {
         if let Some(frequency) = config.sampling {
             record_samples(&shared, &config, frequency);
         }
+        note_ignored_triggers(&shared, &config);
         let (filter, level) = (std::mem::take(&mut config.filter), config.level);
         let slow = std::mem::take(&mut config.slow);
         let slow = (config.overflow == Overflow::Overwrite).then_some(slow);
@@ -153,6 +154,24 @@ fn record_samples(shared: &Shared, config: &Config, frequency: u32) {
         }
         let _ = shared.sampling_note.set(note);
     }
+}
+
+/// Notes triggers in a session that writes no snapshots.
+fn note_ignored_triggers(shared: &Shared, config: &Config) {
+    let has_trigger =
+        config.trigger_on_panic || config.trigger_on_signal.is_some() || !config.slow.is_empty();
+    if !has_trigger || config.overflow == Overflow::Overwrite {
+        return;
+    }
+    let note = if config.is_from_environment {
+        let note = "HAIRLINE_TRIGGER has no effect: the session is no flight recorder; set \
+                    HAIRLINE_OVERFLOW=overwrite";
+        stderr::write(stderr::Level::Error, format_args!("{note}"));
+        note
+    } else {
+        "the triggers have no effect: the session is no flight recorder; start it with `Overflow::Overwrite`"
+    };
+    let _ = shared.trigger_note.set(note.to_owned());
 }
 
 /// Opens the sink of a session that drains. A flight recorder has none; its path is checked instead.

@@ -8,6 +8,11 @@ fn skip_without_args(a: u32) {
     let _ = a;
 }
 
+#[trace("t", skip(a), args(b))]
+fn skip_beside_a_list(a: u32, b: u32) {
+    let _ = (a, b);
+}
+
 #[trace("t", args, skip(b))]
 fn skip_of_nothing(a: u32) {
     let _ = a;
@@ -17,5 +22,6 @@ fn skip_of_nothing(a: u32) {
 fn main() {
     unknown_option();
     skip_without_args(1);
+    skip_beside_a_list(1, 2);
     skip_of_nothing(1);
 }
