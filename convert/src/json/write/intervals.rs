@@ -13,16 +13,14 @@
 use std::borrow::Cow;
 use std::io::{self, Write};
 
-use hairline_formats::Value;
-use hairline_formats::trace_event_json::{self as json, Args, Id, Id2, InstantScope, Json, Phase, put_value};
+use hairline_formats::trace_event_json::{self as json, Id, Id2, InstantScope, Phase};
 
-use crate::json::write::arguments::EventArguments;
-use crate::json::write::flows::{Flows, Role};
+use crate::json::write::flows::Flows;
+use crate::json::write::held::Held;
 use crate::json::write::state::{JsonWriter, finished};
 use crate::json::write::tracks::{Instants, Interval};
-use crate::report::TOO_DEEP;
-use crate::window::{LONGEST, Timed, Window};
-use crate::{Event, EventKind, Report, StringId, TrackId};
+use crate::window::LONGEST;
+use crate::{Event, EventKind, Report, StringId};
 
 /// The limit for the texts of waiting events, in bytes.
 const MOST_TEXT: usize = 1 << 24;
@@ -34,85 +32,11 @@ const DOUBTFUL: &str = "events of tracks that come more than 65,536 events too l
      of several categories, where their slices may have other ends";
 const NO_CATEGORY: &str = "ends of intervals without their category, which importers do not find";
 
-/// The events of intervals that wait.
-#[derive(Debug, Default)]
-pub(super) struct Waiting {
-    window: Window<Held>,
-    /// The bytes of texts in the window.
-    text: usize,
-    /// The number of ends that wait for the first begin of their track.
-    early: usize,
-}
-
-/// An event that waits.
-#[derive(Debug)]
-pub(super) struct Held {
-    /// The time in the output.
-    ts: i64,
-    track: TrackId,
-    kind: EventKind,
-    /// The name, the categories, and the JSON of the arguments, if there are any.
-    texts: Box<str>,
-    name: usize,
-    categories: usize,
-    flow: Option<(u64, Role)>,
-    /// The number of further flows.
-    further: usize,
-}
-
-impl Timed for Held {
-    fn time(&self) -> i64 {
-        self.ts
-    }
-}
-
-impl Held {
-    /// Copies an event. `categories` are its categories, separated by commas.
-    fn new(event: &Event<'_>, ts: i64, categories: &str, report: &mut Report) -> Self {
-        let shown = EventArguments::new(event);
-        let mut texts = [event.name.text, categories].concat();
-        if !matches!(shown.args(), Args::None) {
-            let mut args = Vec::new();
-            put_value(&mut args, &Value::Dict(&shown));
-            texts.push_str(&String::from_utf8_lossy(&args));
-        }
-        report.add_many(TOO_DEEP, shown.cut());
-        let points = event.flows().iter().map(|flow| (*flow, Role::Through));
-        let points = points.chain(event.ending_flows().iter().map(|flow| (*flow, Role::Ends)));
-        let mut points = points.chain(event.bound().map(|(flow, step)| (flow, Role::bound(step))));
-        Self {
-            ts,
-            track: event.track,
-            kind: event.kind,
-            texts: texts.into(),
-            name: event.name.text.len(),
-            categories: categories.len(),
-            flow: points.next(),
-            further: points.count(),
-        }
-    }
-
-    fn name(&self) -> &str {
-        self.texts.get(..self.name).unwrap_or_default()
-    }
-
-    fn categories(&self) -> &str {
-        self.texts.get(self.name..self.name + self.categories).unwrap_or_default()
-    }
-
-    fn args(&self) -> Args<'_> {
-        match self.texts.get(self.name + self.categories..) {
-            None | Some("") => Args::None,
-            Some(args) => Args::Json(Json::valid(args)),
-        }
-    }
-}
-
 impl<W: Write> JsonWriter<W> {
     /// Adds an event to the window, and writes the earliest ones if too many wait.
     pub(super) fn hold(&mut self, event: &Event<'_>, ts: i64) -> io::Result<()> {
         let held = Held::new(event, ts, &self.categories, &mut self.report);
-        self.intervals.text += held.texts.len();
+        self.intervals.text += held.text_len();
         self.intervals.window.push(held);
         while self.intervals.window.len() > LONGEST || self.intervals.text > MOST_TEXT {
             self.write_earliest()?;
@@ -135,7 +59,7 @@ impl<W: Write> JsonWriter<W> {
     /// Returns whether there was one.
     fn write_earliest(&mut self) -> io::Result<bool> {
         let Some(held) = self.intervals.window.pop() else { return Ok(false) };
-        self.intervals.text -= held.texts.len();
+        self.intervals.text -= held.text_len();
         let Some((interval, categories)) = self.tracks.interval_mut(held.track) else { return Ok(true) };
         let slices = &mut interval.slices;
         let is_late = slices.latest.is_some_and(|latest| held.ts < latest);

@@ -26,6 +26,7 @@
 mod arguments;
 mod event;
 mod flows;
+mod held;
 mod intervals;
 mod labels;
 mod plain;

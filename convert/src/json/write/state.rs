@@ -7,7 +7,7 @@ use hairline_formats::trace_event_json::{self as json, Id, InstantScope, Phase, 
 
 use crate::json::facts::Facts;
 use crate::json::write::flows::Flows;
-use crate::json::write::intervals::Waiting;
+use crate::json::write::held::Waiting;
 use crate::json::write::labels::Labels;
 use crate::json::write::tracks::{OutputTrack, Tracks};
 use crate::{Loss, Report};

@@ -9,7 +9,7 @@ use hairline_formats::trace_event_json::{Args, Event, Id, Label, Phase, TrackIds
 use hairline_formats::track_event::{CounterType, Unit};
 
 use crate::json::write::flows::Point;
-use crate::json::write::intervals::Held;
+use crate::json::write::held::Held;
 use crate::json::write::labels::number;
 use crate::report::LATE_THREADS;
 use crate::shared_ids::{SHARED, SharedIds};
