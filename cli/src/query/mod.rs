@@ -39,8 +39,8 @@ const EXAMPLES: &str = "Examples:
                                                      datafusion, spark";
 
 /// Why the program is not there.
-const HOW: &str = "`hairline-query` is not installed: `cargo install hairline-query` builds it; \
-                   until it is published, `cargo install --path query` in a checkout of Hairline";
+const HOW: &str = "`hairline-query` is not installed: `cargo install hairline-query` builds it, or \
+                   `cargo install --path query` in a checkout of Hairline";
 
 /// Runs the command.
 pub(crate) fn run(arguments: &Arguments) -> ExitCode {
