@@ -98,10 +98,10 @@ fn a_child_of_a_fork_during_the_environments_start_does_not_hang() {
 #[test]
 fn a_childs_snapshot_is_of_its_own_session() {
     for format in FORMATS {
-        let name = format!("t-%p.{}", extension(format));
-        let run = run(&["snapshot-in-child", &name], &[]);
+        let extension = extension(format);
+        let run = run(&["snapshot-in-child", &format!("t-%p.{extension}")], &[]);
         for n in 0..20 {
-            has_slices(&run.directory().join(format!("of-child-{n}.fxt")), "work", 1);
+            has_slices(&run.directory().join(format!("of-child-{n}.{extension}")), "work", 1);
         }
     }
 }
@@ -139,8 +139,8 @@ fn a_signal_handler_may_trigger_a_snapshot_whatever_it_interrupts() {
 fn what_closed_sessions_held_is_given_back_though_threads_still_have_their_chunks() {
     let run = run(&["idle-threads"], &[]);
     let [of_one, bytes] = run.numbers()[..] else { panic!("{:?}", run.output) };
-    // Each of 20 had a ring that had allocated its first MiB at least. What is left are the headers.
-    assert!(of_one >= 1 << 20, "{of_one} bytes: the program does not see its regions");
+    // Each of 20 had a ring with the memory of its start at least, 5 MiB in all. What is left are the headers.
+    assert!(of_one >= 256 << 10, "{of_one} bytes: the program does not see its regions");
     assert!(bytes < 1 << 20, "{bytes} bytes are still in use");
     assert!(run.region().is_none(), "no file is left");
 }

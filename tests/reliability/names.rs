@@ -199,10 +199,10 @@ fn a_snapshot_replaces_nothing_but_files() {
     let _turn = turn();
     let directory = tempfile::tempdir().expect("a directory");
     let at = |name: &str| directory.path().join(name);
-    fifo(&at("fifo.fxt"));
-    fs::create_dir(at("folder.fxt")).expect("made");
+    fifo(&at("fifo.pftrace"));
+    fs::create_dir(at("folder.pftrace")).expect("made");
     let session = Session::builder().overflow(Overflow::Overwrite).start().expect("a session");
-    for name in ["fifo.fxt", "folder.fxt"] {
+    for name in ["fifo.pftrace", "folder.pftrace"] {
         let error = session.snapshot(at(name)).expect_err("no file");
         assert!(matches!(error, Error::Create { .. }), "{error:?}");
         assert!(!fs::symlink_metadata(at(name)).expect("there").is_file(), "{name}");

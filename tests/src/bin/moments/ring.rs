@@ -61,7 +61,6 @@ pub(crate) fn sessions_with_idle_threads() {
             work(10);
         });
         has_recorded.wait();
-        std::thread::sleep(Duration::from_millis(20)); // more of the ring is allocated
         of_one = bytes_of_regions() - all;
         session.stop().expect("no error");
     }

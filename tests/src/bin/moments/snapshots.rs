@@ -12,6 +12,7 @@ use crate::common::{StopOnDrop, builder, fork, handle, stopped, wait_for, work};
 
 /// A flight recorder's child asks the handle that it has from its parent for a snapshot.
 pub(crate) fn snapshot_in_child(output: &str) {
+    let extension = output.rsplit('.').next().expect("an extension");
     let session = builder(output).overflow(Overflow::Overwrite).start().expect("a session");
     work(10);
     // A snapshot of the parent's is always under way.
@@ -19,7 +20,7 @@ pub(crate) fn snapshot_in_child(output: &str) {
         let _stop = StopOnDrop;
         threads.spawn(|| {
             while !stopped() {
-                session.snapshot("of-the-parent.fxt").expect("a snapshot");
+                session.snapshot(format!("of-the-parent.{extension}")).expect("a snapshot");
             }
         });
         for n in 0..20 {
@@ -28,7 +29,7 @@ pub(crate) fn snapshot_in_child(output: &str) {
                 0 => {
                     trace_scope!("moments", "of the child");
                     work(1);
-                    let taken = session.snapshot(format!("of-child-{n}.fxt"));
+                    let taken = session.snapshot(format!("of-child-{n}.{extension}"));
                     children::exit_at_once(i32::from(taken.is_err()));
                 }
                 pid => wait_for(pid),
