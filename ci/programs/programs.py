@@ -99,7 +99,7 @@ class Web(Traced):
 
     @property
     def requests(self):
-        return 2000 if self.quick else 10_000
+        return 2000 if self.quick else 20_000
 
     def run(self, state, trace, mode=None):
         command = [self.binaries / "web", *self.arguments(state)]
