@@ -83,6 +83,8 @@ fn one(number: u64, judged: bool, tally: &Mutex<Tally>) -> Result<(), String> {
         return Err(failed(format!("{}: {:?}", trace.display(), recovered.notes)));
     }
     let steps = victim.check(&trace).map_err(failed)?;
+    let bytes = files(&trace).iter().filter_map(|file| file.metadata().ok()).map(|of_file| of_file.len());
+    let judged = judged && bytes.sum::<u64>() <= MOST_JUDGED;
     if judged {
         let mut slices = 0;
         for file in files(&trace) {
@@ -110,6 +112,10 @@ fn one(number: u64, judged: bool, tally: &Mutex<Tally>) -> Result<(), String> {
     tally.judged += u64::from(judged);
     Ok(())
 }
+
+/// The limit for traces that the judge loads, in bytes: it is a program of 32 bits, and takes ten times as much
+/// memory.
+const MOST_JUDGED: u64 = 200 << 20;
 
 /// The importer's count of what `TraceStats` says was lost.
 const LOSS: &str = "traced_buf_trace_writer_packet_loss";
