@@ -83,7 +83,8 @@ fn one(number: u64, judged: bool, tally: &Mutex<Tally>) -> Result<(), String> {
         return Err(failed(format!("{}: {:?}", trace.display(), recovered.notes)));
     }
     let steps = victim.check(&trace).map_err(failed)?;
-    let bytes = files(&trace).iter().filter_map(|file| file.metadata().ok()).map(|of_file| of_file.len());
+    let bytes =
+        files(&trace).into_iter().filter_map(|file| file.metadata().ok()).map(|of_file| of_file.len());
     let judged = judged && bytes.sum::<u64>() <= MOST_JUDGED;
     if judged {
         let mut slices = 0;
