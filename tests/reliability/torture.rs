@@ -114,8 +114,8 @@ fn one(number: u64, judged: bool, tally: &Mutex<Tally>) -> Result<(), String> {
     Ok(())
 }
 
-/// The limit for traces that the judge loads, in bytes. The judge is a program of 32 bits, and takes many times
-/// as much memory.
+/// The limit for traces that the judge loads, in bytes. The judge is a program of 32 bits, and takes many
+/// times as much memory.
 const MOST_JUDGED: u64 = 200 << 20;
 
 /// The importer's count of what `TraceStats` says was lost.
