@@ -268,17 +268,14 @@ impl Carry {
         for event in carried {
             let Slice { thread: (process, thread), records: of_event, .. } = &event.of;
             for record in records(of_event) {
-                if let Ok(Record::Event(event)) = parse(record.bytes, 0)
-                    && let ThreadRef::Index(index) = event.thread
-                {
+                let Ok(Record::Event(known)) = parse(record.bytes, 0) else { continue };
+                if let ThreadRef::Index(index) = known.thread {
                     thread_record(out, index, *process, *thread);
                 }
                 if record.at == 0 {
                     event.next_at = event.next_at.map(|_| out.len() as u64);
                 }
-                if let Ok(Record::Event(event)) = parse(record.bytes, 0) {
-                    put_begin(out, &event, record.bytes, &mut self.flows, self.part);
-                }
+                put_begin(out, &known, record.bytes, &mut self.flows, self.part);
             }
         }
         let mut packets = Vec::new();
