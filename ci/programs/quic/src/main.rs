@@ -14,22 +14,20 @@
 //!
 //! At the end it prints how often each of these futures was polled.
 
-use std::error::Error;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::task::{Context, Poll};
 
 use quinn::rustls::RootCertStore;
 use quinn::rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
 use quinn::{ClientConfig, Connection, Endpoint, RecvStream, SendStream, ServerConfig};
 use tokio::task::JoinSet;
 use tracing::{Instrument, info_span};
-use tracing_chrome::{ChromeLayerBuilder, FlushGuard};
-use tracing_subscriber::prelude::*;
 
-type Failure = Box<dyn Error + Send + Sync>;
+#[path = "../../traced.rs"]
+mod traced;
+
+use traced::{Counted, Failure, argument, install};
 
 /// Calls that are under way at the same time.
 const CALLS: usize = 32;
@@ -43,7 +41,7 @@ static SERVE_POLLS: AtomicU64 = AtomicU64::new(0);
 
 #[tokio::main(worker_threads = 2)]
 async fn main() -> Result<(), Failure> {
-    let _peer = install(&argument("--with").ok_or("--with is missing")?)?;
+    let _peer = install()?;
     let streams = argument("--streams").map_or(Ok(3200), |n| n.parse())?;
 
     let (server, certificate) = server()?;
@@ -70,28 +68,6 @@ async fn main() -> Result<(), Failure> {
     println!("polls of exchange: {}", EXCHANGE_POLLS.load(Relaxed));
     println!("polls of serve_stream: {}", SERVE_POLLS.load(Relaxed));
     Ok(())
-}
-
-fn argument(name: &str) -> Option<String> {
-    std::env::args().skip_while(|argument| argument != name).nth(1)
-}
-
-/// The lines that a user adds to a program to record its spans. `peer` writes them with tracing-chrome to the
-/// file that the variable PEER names, and returns what completes the file.
-fn install(with: &str) -> Result<Option<FlushGuard>, Failure> {
-    match with {
-        "none" => {}
-        "subscriber" => tracing::subscriber::set_global_default(hairline::Subscriber::new())?,
-        "layer" => tracing_subscriber::registry().with(hairline::layer()).try_init()?,
-        "peer" => {
-            let path = std::env::var_os("PEER").ok_or("PEER is missing")?;
-            let (layer, guard) = ChromeLayerBuilder::new().file(path).include_args(true).build();
-            tracing_subscriber::registry().with(layer).try_init()?;
-            return Ok(Some(guard));
-        }
-        other => return Err(format!("--with {other}: none, subscriber, layer or peer").into()),
-    }
-    Ok(None)
 }
 
 fn server() -> Result<(Endpoint, CertificateDer<'static>), Failure> {
@@ -147,25 +123,4 @@ async fn exchange(mut send: SendStream, mut receive: RecvStream) -> Result<Vec<u
     send.write_all(&[7; BYTES]).await?;
     send.finish()?;
     Ok(receive.read_to_end(BYTES).await?)
-}
-
-/// Counts the polls of a future.
-struct Counted<F> {
-    future: Pin<Box<F>>,
-    polls: &'static AtomicU64,
-}
-
-impl<F> Counted<F> {
-    fn new(polls: &'static AtomicU64, future: F) -> Self {
-        Self { future: Box::pin(future), polls }
-    }
-}
-
-impl<F: Future> Future for Counted<F> {
-    type Output = F::Output;
-
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
-        self.polls.fetch_add(1, Relaxed);
-        self.future.as_mut().poll(context)
-    }
 }

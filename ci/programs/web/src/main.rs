@@ -13,12 +13,9 @@
 //!     query           the same id; waits for a connection, then for the answer
 //! ```
 
-use std::error::Error;
 use std::io::{Read, Write};
-use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::task::{Context, Poll};
 
 use axum::Router;
 use axum::extract::{Path, State};
@@ -27,8 +24,11 @@ use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use tower_http::trace::TraceLayer;
 use tracing::{Instrument, info_span};
-use tracing_chrome::{ChromeLayerBuilder, FlushGuard};
-use tracing_subscriber::prelude::*;
+
+#[path = "../../traced.rs"]
+mod traced;
+
+use traced::{Counted, Failure, install};
 
 /// Connections to the database, for all requests.
 const POOL: usize = 4;
@@ -38,8 +38,8 @@ static HANDLER_POLLS: AtomicU64 = AtomicU64::new(0);
 static QUERY_POLLS: AtomicU64 = AtomicU64::new(0);
 
 #[tokio::main(worker_threads = 2)]
-async fn main() -> Result<(), Box<dyn Error>> {
-    let _peer = install(&argument("--with").ok_or("--with is missing")?)?;
+async fn main() -> Result<(), Failure> {
+    let _peer = install()?;
 
     let app = Router::new()
         .route("/users/{id}", get(user))
@@ -52,28 +52,6 @@ async fn main() -> Result<(), Box<dyn Error>> {
     println!("polls of handler: {}", HANDLER_POLLS.load(Relaxed));
     println!("polls of query: {}", QUERY_POLLS.load(Relaxed));
     Ok(())
-}
-
-fn argument(name: &str) -> Option<String> {
-    std::env::args().skip_while(|argument| argument != name).nth(1)
-}
-
-/// The lines that a user adds to a program to record its spans. `peer` writes them with tracing-chrome to the
-/// file that the variable PEER names, and returns what completes the file.
-fn install(with: &str) -> Result<Option<FlushGuard>, Box<dyn Error>> {
-    match with {
-        "none" => {}
-        "subscriber" => tracing::subscriber::set_global_default(hairline::Subscriber::new())?,
-        "layer" => tracing_subscriber::registry().with(hairline::layer()).try_init()?,
-        "peer" => {
-            let path = std::env::var_os("PEER").ok_or("PEER is missing")?;
-            let (layer, guard) = ChromeLayerBuilder::new().file(path).include_args(true).build();
-            tracing_subscriber::registry().with(layer).try_init()?;
-            return Ok(Some(guard));
-        }
-        other => return Err(format!("--with {other}: none, subscriber, layer or peer").into()),
-    }
-    Ok(None)
 }
 
 async fn end_of_input() {
@@ -90,7 +68,7 @@ async fn user(Path(id): Path<u64>, State(database): State<Arc<Database>>) -> Str
         let row = database.query(id).await;
         format!("user {id}: {row}\n")
     };
-    Counted { future: Box::pin(answer), polls: &HANDLER_POLLS }.instrument(info_span!("handler", id)).await
+    Counted::new(&HANDLER_POLLS, answer).instrument(info_span!("handler", id)).await
 }
 
 /// A task that answers one question after the other.
@@ -117,21 +95,6 @@ impl Database {
             self.questions.send((id, sender)).await.expect("the database runs");
             answer.await.expect("the database answers")
         };
-        Counted { future: Box::pin(query), polls: &QUERY_POLLS }.instrument(info_span!("query", id)).await
-    }
-}
-
-/// Counts the polls of a future.
-struct Counted<F> {
-    future: Pin<Box<F>>,
-    polls: &'static AtomicU64,
-}
-
-impl<F: Future> Future for Counted<F> {
-    type Output = F::Output;
-
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
-        self.polls.fetch_add(1, Relaxed);
-        self.future.as_mut().poll(context)
+        Counted::new(&QUERY_POLLS, query).instrument(info_span!("query", id)).await
     }
 }
