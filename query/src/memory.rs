@@ -6,6 +6,28 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use datafusion::common::{DataFusionError, Result};
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryLimit, MemoryPool, MemoryReservation};
 
+/// The least memory that a question has if its user sets none, in MiB.
+const LEAST: u64 = 1024;
+
+/// Returns the memory of a question whose user sets none, in MiB: a quarter of the machine's or, in a container
+/// with less, of the container's.
+pub(crate) fn usual() -> u32 {
+    let machine = std::fs::read_to_string("/proc/meminfo").ok().and_then(|text| total(&text));
+    let container = std::fs::read_to_string("/sys/fs/cgroup/memory.max").ok();
+    let container = container.and_then(|bytes| bytes.trim().parse::<u64>().ok()).map(|bytes| bytes >> 20);
+    a_quarter(machine.into_iter().chain(container).min())
+}
+
+/// The total memory in the text of `/proc/meminfo`, in MiB.
+fn total(text: &str) -> Option<u64> {
+    let kib = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?.trim().strip_suffix(" kB")?;
+    Some(kib.parse::<u64>().ok()? >> 10)
+}
+
+fn a_quarter(mib: Option<u64>) -> u32 {
+    u32::try_from((mib.unwrap_or(0) / 4).max(LEAST)).unwrap_or(u32::MAX)
+}
+
 /// Memory that steps which can spill share evenly. A quarter is kept for the others: the engine's own pools
 /// let sorts take all, and a join of two sorted sides then has nothing for its rows.
 #[derive(Debug)]
@@ -91,5 +113,18 @@ impl MemoryPool for Shared {
 
     fn memory_limit(&self) -> MemoryLimit {
         MemoryLimit::Finite(self.bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_question_has_a_quarter_of_the_memory_and_never_less_than_before() {
+        let text = "MemTotal:       24567890 kB\nMemFree:         1234567 kB\n";
+        assert_eq!(total(text), Some(23_992));
+        assert_eq!((total("MemTotal: many"), total("")), (None, None));
+        assert_eq!([Some(23_992), Some(2000), None].map(a_quarter), [5998, 1024, 1024]);
     }
 }

@@ -15,7 +15,7 @@ use hairline_tables::sql::{Engine, views};
 
 use crate::arguments::Arguments;
 use crate::inputs::Inputs;
-use crate::memory::Shared;
+use crate::memory::{Shared, usual};
 use crate::output;
 use crate::provider::Rows;
 use crate::readings::Readings;
@@ -39,7 +39,9 @@ pub(crate) async fn answer(
     let (mut joins, mut at_once) = (Joins::Hashed, true);
     loop {
         let readings = Arc::new(Readings::new(at_once));
-        let context = context(arguments.memory, inputs, spill, joins, &readings).await.map_err(shown)?;
+        let context = context(arguments.memory.unwrap_or_else(usual), inputs, spill, joins, &readings)
+            .await
+            .map_err(shown)?;
         // Nothing is printed before the first rows are there, so that the question can be asked again.
         let begun = begin(&context, sql, arguments.explain).await;
         match begun {
