@@ -45,8 +45,8 @@ pub(crate) struct Arguments {
     /// Print at most so many rows as a table. --csv and --json print all.
     #[arg(long, value_name = "N", default_value_t = 1000)]
     rows: usize,
-    /// The memory for sorting, grouping and joining, in MiB. What does not fit goes to temporary files. Default: a
-    /// quarter of the memory that this program may use, at least 1024.
+    /// The memory for sorting, grouping and joining, in MiB. What does not fit goes to temporary files.
+    /// Default: a quarter of the memory that this program may use, at least 1024.
     #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u32).range(128..))]
     pub(crate) memory: Option<u32>,
     /// The traces' format. Default: by their first bytes.

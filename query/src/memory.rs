@@ -9,8 +9,8 @@ use datafusion::execution::memory_pool::{MemoryConsumer, MemoryLimit, MemoryPool
 /// The least memory that a question has if its user sets none, in MiB.
 const LEAST: u64 = 1024;
 
-/// Returns the memory of a question whose user sets none, in MiB: a quarter of the machine's or, in a container
-/// with less, of the container's.
+/// Returns the memory of a question whose user sets none, in MiB: a quarter of the machine's or, in a
+/// container with less, of the container's.
 pub(crate) fn usual() -> u32 {
     let machine = std::fs::read_to_string("/proc/meminfo").ok().and_then(|text| total(&text));
     let container = std::fs::read_to_string("/sys/fs/cgroup/memory.max").ok();
