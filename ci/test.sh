@@ -55,11 +55,13 @@ step_lint() {       # the files form layers; clippy has nothing to say: all feat
 }
 
 step_test() {       # all tests, debug assertions on
-  cargo test --workspace --all-features --locked
+  ci/side_by_side.py --workspace --all-features --locked
+  # The models of shm include its files, and so their examples.
+  cargo test --quiet --doc --workspace --exclude hairline-shm-models --all-features --locked
 }
 
 step_release() {    # the tests before the judge once more, with the code as it ships
-  cargo test -p hairline-tests --release --locked
+  ci/side_by_side.py -p hairline-tests --release --locked
 }
 
 step_off() {        # the feature `enable` off: everything still builds, and costs nothing

@@ -27,10 +27,3 @@ const LIVES: &str = "select s.name, coalesce(ps.name, p.name, '-') as above, s.d
 /// The message of an event, or the name of a slice `s`.
 const TEXT: &str = "ifnull((select display_value from args a where a.arg_set_id = s.arg_set_id \
      and a.key in ('message', 'track_event.log_message')), s.name)";
-
-#[test]
-fn misuse_does_not_compile_and_says_why() {
-    let cases = trybuild::TestCases::new();
-    cases.pass("asynchronous/ui/pass/*.rs");
-    cases.compile_fail("asynchronous/ui/fail/*.rs");
-}

@@ -1,0 +1,94 @@
+#!/usr/bin/env python3
+"""Runs the tests of `cargo test ARGUMENTS`, several test programs at a time.
+
+    ci/side_by_side.py --workspace --all-features --locked
+    AT_ONCE=8 ci/side_by_side.py -p hairline-tests --release --locked
+
+`cargo test` runs one program after the other, and many tests wait: for a child, a file, a pause. What a program
+prints is shown when it fails. The examples in the documentation are no programs: `cargo test --doc` runs them.
+
+AT_ONCE: how many programs run at a time. Default: two for each processor.
+"""
+import concurrent.futures
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+# Seconds after which a test program hangs. The slowest takes a tenth of it.
+TIME_LIMIT = 900
+
+# The kernel gives all processes of a user a limited amount of memory for the rings of perf_event_open.
+WITH_KERNEL_RINGS = {"samples", "scheduling", "live"}
+one_with_rings = threading.Lock()
+
+
+def built(arguments):
+    """The test programs, each with its package's folder: those with much code first, since they take longest."""
+    command = ["cargo", "test", "--no-run", "--message-format=json-render-diagnostics", *arguments]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as cargo:
+        messages = [json.loads(line) for line in cargo.stdout if line.startswith("{")]
+    if cargo.returncode:
+        sys.exit(cargo.returncode)
+    programs = [
+        (message["executable"], message["target"]["name"], os.path.dirname(message["manifest_path"]))
+        for message in messages
+        if message.get("executable") and message["profile"]["test"]
+    ]
+    return sorted(programs, key=lambda program: -os.path.getsize(program[0]))
+
+
+def run(executable, name, folder, libraries):
+    """Whether the tests of one program passed."""
+    with one_with_rings if name in WITH_KERNEL_RINGS else contextlib.nullcontext():
+        return run_now(executable, name, folder, libraries)
+
+
+def run_now(executable, name, folder, libraries):
+    began = time.monotonic()
+    # What cargo sets, as far as a test needs it: trybuild its package, a procedural macro the compiler's libraries.
+    environment = os.environ | {"CARGO_MANIFEST_DIR": folder, "LD_LIBRARY_PATH": libraries}
+    with tempfile.TemporaryFile(mode="w+", errors="replace") as output:
+        try:
+            status = subprocess.run(
+                [executable], cwd=folder, env=environment, stdin=subprocess.DEVNULL,
+                stdout=output, stderr=subprocess.STDOUT, timeout=TIME_LIMIT,
+            ).returncode
+        except subprocess.TimeoutExpired:
+            status = f"it took more than {TIME_LIMIT} s"
+        output.seek(0)
+        text = output.read()
+    about = f"{os.path.basename(folder)}/{name}"
+    summary = [line for line in text.splitlines() if line.startswith("test result:")]
+    if status == 0 and summary:
+        counts = summary[-1].removeprefix("test result: ok. ").split("; finished")[0]
+        if not counts.startswith("0 passed"):
+            print(f"{time.monotonic() - began:6.1f} s  {about}: {counts}", flush=True)
+        return True
+    print(f"\n{text}\n{about} FAILED: {status}\n", flush=True)
+    return False
+
+
+def main():
+    arguments = sys.argv[1:]
+    if not arguments or arguments[0] in ("-h", "--help"):
+        print(__doc__.strip())
+        return
+    programs = built(arguments)
+    if not programs:
+        sys.exit("no tests")
+    libraries = subprocess.check_output(["rustc", "--print", "target-libdir"], text=True).strip()
+    at_once = int(os.environ.get("AT_ONCE", 2 * len(os.sched_getaffinity(0))))
+    with concurrent.futures.ThreadPoolExecutor(at_once) as pool:
+        passed = list(pool.map(lambda program: run(*program, libraries), programs))
+    failed = [name for (_, name, _), is_good in zip(programs, passed) if not is_good]
+    if failed:
+        sys.exit(f"tests failed: {', '.join(failed)}")
+
+
+if __name__ == "__main__":
+    main()
