@@ -24,6 +24,9 @@ use crate::program::run;
 const THREADS: u64 = 3;
 const STEPS: u64 = 6000;
 
+/// The size of the ring in bytes.
+const RING: u64 = 1 << 20;
+
 /// Records steps on three threads inside of slices that are open from the first to the last, on threads and
 /// elsewhere.
 fn program(session: &Session) {
@@ -69,7 +72,7 @@ fn record(
 ) -> (tempfile::TempDir, PathBuf, hairline::Summary) {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join(format!("t.{}", extension(format)));
-    let builder = Session::builder().output(&path).buffer_size(1 << 20);
+    let builder = Session::builder().output(&path).buffer_size(RING);
     let session = configure(builder).start().expect("a session");
     program(&session);
     let summary = session.stop().expect("no error");
@@ -131,7 +134,8 @@ fn each_file_is_a_trace_of_its_own_and_every_record_is_in_one() {
             let (mut outer, mut greatest) = (None, 0.0_f64);
             for (place, file) in files.iter().enumerate() {
                 let is_last = place + 1 == files.len();
-                assert!(len(file) <= size + (64 << 10), "{}: {}", file.display(), len(file));
+                // A file ends between two passes of the drain thread, which a busy machine may keep waiting.
+                assert!(len(file) <= size + RING, "{}: {}", file.display(), len(file));
                 let verdict = judge::load(file, &SQL);
                 verdict.require_clean();
                 let [steps, outers, elsewhere, named, sum, flows] = &verdict.results[..] else {
