@@ -8,6 +8,7 @@
 prints is shown when it fails. The examples in the documentation are no programs: `cargo test --doc` runs them.
 
 AT_ONCE: how many programs run at a time. Default: two for each processor.
+TIMES: how many times each program runs, to find tests that fail now and then. Default: 1.
 """
 import concurrent.futures
 import contextlib
@@ -83,11 +84,12 @@ def main():
         sys.exit("no tests")
     libraries = subprocess.check_output(["rustc", "--print", "target-libdir"], text=True).strip()
     at_once = int(os.environ.get("AT_ONCE", 2 * len(os.sched_getaffinity(0))))
+    programs *= int(os.environ.get("TIMES", 1))
     with concurrent.futures.ThreadPoolExecutor(at_once) as pool:
         passed = list(pool.map(lambda program: run(*program, libraries), programs))
     failed = [name for (_, name, _), is_good in zip(programs, passed) if not is_good]
     if failed:
-        sys.exit(f"tests failed: {', '.join(failed)}")
+        sys.exit(f"{len(failed)} of {len(programs)} test programs failed: {', '.join(failed)}")
 
 
 if __name__ == "__main__":
