@@ -66,6 +66,24 @@ fn triggers_of_a_session_that_is_no_flight_recorder_are_noted() {
 }
 
 #[test]
+fn settings_of_an_output_that_have_no_effect_are_noted() {
+    let fxt = || Session::builder().format(Format::Fxt);
+    let recorder = || Session::builder().overflow(Overflow::Overwrite);
+    for (builder, setting, reason) in [
+        (fxt().compress(true), "`compress`", "FXT"),
+        (fxt().rotate(1 << 20, 2), "`rotate`", "no regular file"),
+        (recorder().compress(true), "`compress`", "flight recorder"),
+        (recorder().rotate(1 << 20, 2), "`rotate`", "flight recorder"),
+        (recorder().max_file_size(1 << 20), "`max_file_size`", "flight recorder"),
+    ] {
+        let notes = notes(builder);
+        assert!(notes.iter().any(|note| note.contains(setting) && note.contains(reason)), "{notes:?}");
+    }
+    let good = Session::builder().format(Format::TrackEvent).compress(true).max_file_size(1 << 20);
+    assert!(notes(good).iter().all(|note| !note.contains("no effect")));
+}
+
+#[test]
 fn a_rule_for_slow_slices_that_matches_none_is_noted() {
     let limit = Duration::from_secs(1);
     let recorder = || Session::builder().overflow(Overflow::Overwrite);
@@ -75,7 +93,7 @@ fn a_rule_for_slow_slices_that_matches_none_is_noted() {
 }
 
 #[test]
-fn the_environment_reports_triggers_and_paths_without_effect() {
+fn the_environment_reports_settings_and_paths_without_effect() {
     let folder = tempfile::tempdir().unwrap();
     let run = |output: &str, more: &[(&str, &str)]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_victim"));
@@ -84,6 +102,9 @@ fn the_environment_reports_triggers_and_paths_without_effect() {
     };
     let line = run("t.fxt", &[("HAIRLINE_TRIGGER", "panic")]);
     assert!(line.contains("HAIRLINE_TRIGGER") && line.contains("HAIRLINE_OVERFLOW=overwrite"), "{line}");
+    assert_eq!(line.lines().count(), 1, "{line}");
+    let line = run("t.fxt", &[("HAIRLINE_COMPRESS", "on")]);
+    assert!(line.contains("HAIRLINE_COMPRESS") && line.contains("FXT"), "{line}");
     assert_eq!(line.lines().count(), 1, "{line}");
     let recorder = ("HAIRLINE_OVERFLOW", "overwrite");
     let line = run("t.fxt", &[recorder, ("HAIRLINE_TRIGGER", "slow:nothing/here:1s")]);

@@ -137,7 +137,8 @@ impl SessionBuilder {
     }
 
     /// Compresses a `TrackEvent` trace while it is written (default: `false`), to about a fifth. The drain
-    /// thread compresses some 100 MB/s. An FXT trace is not compressed.
+    /// thread compresses some 100 MB/s. An FXT trace is not compressed, nor are the snapshots of a flight
+    /// recorder: [`Summary::notes`](crate::Summary::notes) has a note then.
     ///
     /// ```
     /// # use hairline::{MemoryOutput, Session, trace_instant};

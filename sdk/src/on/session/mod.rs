@@ -44,3 +44,4 @@ pub(crate) mod summary;
 pub(crate) mod thread_list;
 pub(crate) mod trigger;
 pub(crate) mod upkeep;
+pub(crate) mod without_effect;

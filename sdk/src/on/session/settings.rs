@@ -26,16 +26,27 @@ pub(crate) struct Settings {
     pub(crate) record_panics: bool,
     /// Whether the environment requested the session, and not the program.
     pub(crate) is_from_environment: bool,
+    /// A note for each setting that has no effect.
+    pub(crate) without_effect: Vec<String>,
 }
 
 impl Settings {
     /// Takes the settings from `config`. `path` is the output's path.
-    pub(crate) fn new(config: &Config, path: Option<PathBuf>) -> Self {
+    pub(crate) fn new(config: &Config, path: Option<PathBuf>, without_effect: Vec<String>) -> Self {
         let patience = match config.overflow {
             Overflow::Block(longest) => longest.min(LONGEST_PATIENCE),
             _ => Duration::ZERO,
         };
         let &Config { counters, detail, heartbeat, record_panics, is_from_environment, .. } = config;
-        Self { counters, detail, patience, heartbeat, path, record_panics, is_from_environment }
+        Self {
+            counters,
+            detail,
+            patience,
+            heartbeat,
+            path,
+            record_panics,
+            is_from_environment,
+            without_effect,
+        }
     }
 }

@@ -58,8 +58,6 @@ pub(crate) struct Shared {
     pub(crate) sampling: sampling::Slot,
     /// Why the session records none, though its settings ask for them.
     pub(crate) sampling_note: OnceLock<String>,
-    /// The note about triggers that have no effect.
-    pub(crate) trigger_note: OnceLock<String>,
     /// Slices that ended out of order.
     out_of_order: AtomicU64,
     /// Remarks on the filter, from the end of the recording on.
@@ -96,7 +94,6 @@ impl Shared {
             hardware_note: OnceLock::new(),
             sampling: sampling::Slot::default(),
             sampling_note: OnceLock::new(),
-            trigger_note: OnceLock::new(),
             out_of_order: AtomicU64::new(0),
             filter_notes: Mutex::default(),
             child_config: Mutex::new(child_config),

@@ -22,7 +22,7 @@ use crate::on::session::rotation::Rotation;
 use crate::on::session::settings::Settings;
 use crate::on::session::shared::Shared;
 use crate::on::session::sink::Sink;
-use crate::on::session::{drain_thread, output, recorder_thread, snapshot, trigger};
+use crate::on::session::{drain_thread, output, recorder_thread, snapshot, trigger, without_effect};
 use crate::options::{ClockSource, Format, Overflow};
 use crate::process_counters::Group;
 
@@ -94,7 +94,9 @@ impl Starting {
         region.note_time(clock.parameters().now());
         // If the process is killed after this, recovery completes the trace.
         region.activate(sink.as_ref().and_then(Sink::file_len));
-        let settings = Settings::new(&config, path);
+        let is_file = sink.as_ref().is_some_and(|sink| sink.file_len().is_some());
+        let without_effect = without_effect::notes(&config, format, is_file);
+        let settings = Settings::new(&config, path, without_effect);
         let shared = Arc::new(Shared::new(format, settings, region, &clock, child_config));
         if config.scheduling {
             record_switches(&shared); // before the session's own thread starts, so that it is seen too
@@ -103,7 +105,6 @@ impl Starting {
         if let Some(frequency) = config.sampling {
             record_samples(&shared, &config, frequency);
         }
-        note_ignored_triggers(&shared, &config);
         let (filter, level) = (std::mem::take(&mut config.filter), config.level);
         let slow = std::mem::take(&mut config.slow);
         let slow = (config.overflow == Overflow::Overwrite).then_some(slow);
@@ -154,24 +155,6 @@ fn record_samples(shared: &Shared, config: &Config, frequency: u32) {
         }
         let _ = shared.sampling_note.set(note);
     }
-}
-
-/// Notes triggers in a session that writes no snapshots.
-fn note_ignored_triggers(shared: &Shared, config: &Config) {
-    let has_trigger =
-        config.trigger_on_panic || config.trigger_on_signal.is_some() || !config.slow.is_empty();
-    if !has_trigger || config.overflow == Overflow::Overwrite {
-        return;
-    }
-    let note = if config.is_from_environment {
-        let note = "HAIRLINE_TRIGGER has no effect: the session is no flight recorder; set \
-                    HAIRLINE_OVERFLOW=overwrite";
-        stderr::write(stderr::Level::Error, format_args!("{note}"));
-        note
-    } else {
-        "the triggers have no effect: the session is no flight recorder; start it with `Overflow::Overwrite`"
-    };
-    let _ = shared.trigger_note.set(note.to_owned());
 }
 
 /// Opens the sink of a session that drains. A flight recorder has none; its path is checked instead.

@@ -69,7 +69,7 @@ impl Shared {
         notes.extend(self.scheduling_note.get().cloned());
         notes.extend(self.hardware_note.get().cloned());
         notes.extend(self.sampling_note.get().cloned());
-        notes.extend(self.trigger_note.get().cloned());
+        notes.extend_from_slice(&self.settings.without_effect);
         if matches!(self.region().backing(), Backing::Memfd | Backing::Heap) {
             let note = "no room in /dev/shm: if the process is killed, the content of the ring is lost";
             notes.push(note.to_owned());

@@ -1,0 +1,80 @@
+//! Settings that have no effect beside the session's other settings.
+
+use crate::builder::Config;
+use crate::on::base::stderr;
+use crate::options::{Format, Overflow};
+
+/// A setting without effect: its variable, what the program calls it, and what the session is instead.
+type Idle = (&'static str, &'static str, Reason);
+
+#[derive(Clone, Copy)]
+enum Reason {
+    NoFlightRecorder,
+    FlightRecorder,
+    Fxt,
+    NoFile,
+}
+
+impl Reason {
+    fn text(self, is_from_environment: bool) -> &'static str {
+        match self {
+            Self::NoFlightRecorder if is_from_environment => {
+                "the session is no flight recorder; set HAIRLINE_OVERFLOW=overwrite"
+            }
+            Self::NoFlightRecorder => {
+                "the session is no flight recorder; start it with `Overflow::Overwrite`"
+            }
+            Self::FlightRecorder => {
+                "the session is a flight recorder, whose snapshots are as large as its ring"
+            }
+            Self::Fxt => "an FXT trace is not compressed; TrackEvent (.pftrace) is",
+            Self::NoFile => "the output is no regular file",
+        }
+    }
+}
+
+/// Returns a note for each setting that has no effect. Those of the environment are on stderr too.
+///
+/// `is_file`: whether the output is a regular file.
+pub(crate) fn notes(config: &Config, format: Format, is_file: bool) -> Vec<String> {
+    let is_from_environment = config.is_from_environment;
+    let note = |(variable, name, reason): Idle| {
+        let what = if is_from_environment { variable } else { name };
+        let note = format!("{what} has no effect: {}", reason.text(is_from_environment));
+        if is_from_environment {
+            stderr::write(stderr::Level::Error, format_args!("{note}"));
+        }
+        note
+    };
+    idle(config, format, is_file).map(note).collect()
+}
+
+fn idle(config: &Config, format: Format, is_file: bool) -> impl Iterator<Item = Idle> {
+    let is_recorder = config.overflow == Overflow::Overwrite;
+    let has_trigger =
+        config.trigger_on_panic || config.trigger_on_signal.is_some() || !config.slow.is_empty();
+    #[cfg(feature = "compress")]
+    let compress = config.compress;
+    #[cfg(not(feature = "compress"))]
+    let compress = false;
+    let triggers = (has_trigger && !is_recorder).then_some(Reason::NoFlightRecorder);
+    let rotate = match config.rotate {
+        Some(_) if is_recorder => Some(Reason::FlightRecorder),
+        Some(_) if !is_file => Some(Reason::NoFile),
+        _ => None,
+    };
+    let limit = (config.max_file_size.is_some() && is_recorder).then_some(Reason::FlightRecorder);
+    let compress = match (compress, format) {
+        (true, _) if is_recorder => Some(Reason::FlightRecorder),
+        (true, Format::Fxt) => Some(Reason::Fxt),
+        _ => None,
+    };
+    [
+        triggers.map(|reason| ("HAIRLINE_TRIGGER", "a trigger", reason)),
+        rotate.map(|reason| ("HAIRLINE_ROTATE", "`rotate`", reason)),
+        limit.map(|reason| ("HAIRLINE_MAX_FILE_SIZE", "`max_file_size`", reason)),
+        compress.map(|reason| ("HAIRLINE_COMPRESS", "`compress`", reason)),
+    ]
+    .into_iter()
+    .flatten()
+}
