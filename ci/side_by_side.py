@@ -9,6 +9,7 @@ prints is shown when it fails. The examples in the documentation are no programs
 
 AT_ONCE: how many programs run at a time. Default: two for each processor.
 TIMES: how many times each program runs, to find tests that fail now and then. Default: 1.
+ALONE=1: each test is a process of its own.
 """
 import concurrent.futures
 import contextlib
@@ -43,20 +44,29 @@ def built(arguments):
     return sorted(programs, key=lambda program: -os.path.getsize(program[0]))
 
 
-def run(executable, name, folder, libraries):
+def alone(programs):
+    """The tests of the programs, each as a program with arguments."""
+    for executable, name, folder in programs:
+        tests = subprocess.check_output([executable, "--list", "--format=terse"], cwd=folder, text=True)
+        for line in tests.splitlines():
+            if test := line.removesuffix(": test"):
+                yield executable, f"{name} {test}", folder, ["--exact", test]
+
+
+def run(executable, name, folder, arguments, libraries):
     """Whether the tests of one program passed."""
-    with one_with_rings if name in WITH_KERNEL_RINGS else contextlib.nullcontext():
-        return run_now(executable, name, folder, libraries)
+    with one_with_rings if name.split()[0] in WITH_KERNEL_RINGS else contextlib.nullcontext():
+        return run_now(executable, name, folder, arguments, libraries)
 
 
-def run_now(executable, name, folder, libraries):
+def run_now(executable, name, folder, arguments, libraries):
     began = time.monotonic()
     # What cargo sets, as far as a test needs it: trybuild its package, a procedural macro the compiler's libraries.
     environment = os.environ | {"CARGO_MANIFEST_DIR": folder, "LD_LIBRARY_PATH": libraries}
     with tempfile.TemporaryFile(mode="w+", errors="replace") as output:
         try:
             status = subprocess.run(
-                [executable], cwd=folder, env=environment, stdin=subprocess.DEVNULL,
+                [executable, *arguments], cwd=folder, env=environment, stdin=subprocess.DEVNULL,
                 stdout=output, stderr=subprocess.STDOUT, timeout=TIME_LIMIT,
             ).returncode
         except subprocess.TimeoutExpired:
@@ -66,9 +76,10 @@ def run_now(executable, name, folder, libraries):
     about = f"{os.path.basename(folder)}/{name}"
     summary = [line for line in text.splitlines() if line.startswith("test result:")]
     if status == 0 and summary:
-        counts = summary[-1].removeprefix("test result: ok. ").split("; finished")[0]
-        if not counts.startswith("0 passed"):
-            print(f"{time.monotonic() - began:6.1f} s  {about}: {counts}", flush=True)
+        counts = summary[-1].removeprefix("test result: ok. ").split("; ")
+        told = [count for count in counts[:3] if not count.startswith("0 ")]  # passed, failed, ignored
+        if told:
+            print(f"{time.monotonic() - began:6.1f} s  {about}: {', '.join(told)}", flush=True)
         return True
     print(f"\n{text}\n{about} FAILED: {status}\n", flush=True)
     return False
@@ -84,10 +95,14 @@ def main():
         sys.exit("no tests")
     libraries = subprocess.check_output(["rustc", "--print", "target-libdir"], text=True).strip()
     at_once = int(os.environ.get("AT_ONCE", 2 * len(os.sched_getaffinity(0))))
+    if os.environ.get("ALONE") == "1":
+        programs = list(alone(programs))
+    else:
+        programs = [(*program, []) for program in programs]
     programs *= int(os.environ.get("TIMES", 1))
     with concurrent.futures.ThreadPoolExecutor(at_once) as pool:
         passed = list(pool.map(lambda program: run(*program, libraries), programs))
-    failed = [name for (_, name, _), is_good in zip(programs, passed) if not is_good]
+    failed = [name for (_, name, *_), is_good in zip(programs, passed) if not is_good]
     if failed:
         sys.exit(f"{len(failed)} of {len(programs)} test programs failed: {', '.join(failed)}")
 

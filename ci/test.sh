@@ -75,10 +75,12 @@ step_off() {        # the feature `enable` off: everything still builds, and cos
 step_loom() {       # the models of the shared-memory protocol, and of the SDK's own atomics
   # All interleavings of up to three preemptions, which bounds the time; set LOOM_MAX_PREEMPTIONS to look further.
   # Other flags than the rest, hence a target directory of its own.
+  # Each model maps and unmaps stacks for every interleaving: threads of one process would wait for each other.
   LOOM_MAX_PREEMPTIONS=${LOOM_MAX_PREEMPTIONS:-3} \
   RUSTFLAGS="--cfg loom" \
   CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-target}/loom" \
-    cargo test -p hairline-shm-models --release --locked --test loom
+  ALONE=1 \
+    ci/side_by_side.py -p hairline-shm-models --release --locked --test loom
   # Without `enable`: the models include the files that they are about, and the rest has statics that loom does not allow.
   LOOM_MAX_PREEMPTIONS=${LOOM_MAX_PREEMPTIONS:-3} \
   RUSTFLAGS="--cfg loom" \
