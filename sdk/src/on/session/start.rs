@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::on::base::clock::Clock;
 use crate::on::base::platform::process;
 use crate::on::base::this_thread::Busy;
-use crate::on::base::{files, stderr, this_thread};
+use crate::on::base::{files, this_thread};
 use crate::on::callsite::registry;
 use crate::on::encode::stream;
 #[cfg(feature = "compress")]
@@ -121,9 +121,7 @@ impl Starting {
 /// Opens the events of context switches. If that fails, the session goes on without.
 fn record_switches(shared: &Shared) {
     if let Err(note) = shared.scheduling.open() {
-        if shared.settings.is_from_environment {
-            stderr::write(stderr::Level::Error, format_args!("{note}"));
-        }
+        without_effect::say(&note, shared.settings.is_from_environment);
         let _ = shared.scheduling_note.set(note);
     }
 }
@@ -134,9 +132,7 @@ fn count_hardware(shared: &Shared, config: &Config) {
     if let Err(note) = shared.hardware.open()
         && !wanted.are_all()
     {
-        if shared.settings.is_from_environment {
-            stderr::write(stderr::Level::Error, format_args!("{note}"));
-        }
+        without_effect::say(&note, shared.settings.is_from_environment);
         let _ = shared.hardware_note.set(note);
     }
 }
@@ -150,9 +146,7 @@ fn record_samples(shared: &Shared, config: &Config, frequency: u32) {
         Err("samples are not recorded: a flight recorder and a rotated output have none".to_owned())
     };
     if let Err(note) = opened {
-        if shared.settings.is_from_environment {
-            stderr::write(stderr::Level::Error, format_args!("{note}"));
-        }
+        without_effect::say(&note, shared.settings.is_from_environment);
         let _ = shared.sampling_note.set(note);
     }
 }

@@ -41,12 +41,17 @@ pub(crate) fn notes(config: &Config, format: Format, is_file: bool) -> Vec<Strin
     let note = |(variable, name, reason): Idle| {
         let what = if is_from_environment { variable } else { name };
         let note = format!("{what} has no effect: {}", reason.text(is_from_environment));
-        if is_from_environment {
-            stderr::write(stderr::Level::Error, format_args!("{note}"));
-        }
+        say(&note, is_from_environment);
         note
     };
     idle(config, format, is_file).map(note).collect()
+}
+
+/// Prints a note of a session that the environment requests: its program reads no summary.
+pub(crate) fn say(note: &str, is_from_environment: bool) {
+    if is_from_environment {
+        stderr::write(stderr::Level::Error, format_args!("{note}"));
+    }
 }
 
 fn idle(config: &Config, format: Format, is_file: bool) -> impl Iterator<Item = Idle> {
