@@ -113,8 +113,10 @@ step_cross() {      # other targets, where their compilers and emulators are
 
 step_deny() {       # licences, sources and duplicates of the dependencies
   if cargo deny --version >/dev/null 2>&1; then
-    cargo fetch --locked # those of other platforms too, which nothing here builds
-    cargo deny --offline --all-features check licenses bans sources
+    for manifest in Cargo.toml query/Cargo.toml; do
+      cargo fetch --locked --manifest-path "$manifest" # packages of other platforms too, which nothing here builds
+      cargo deny --manifest-path "$manifest" --offline --all-features --config deny.toml check licenses bans sources
+    done
   else
     echo "cargo-deny is not installed: not checked here"
   fi
