@@ -21,8 +21,8 @@ use crate::track_names::TrackNames;
 /// end, and lost events. Shows the first three of each kind with the offset of the record. Counts the records
 /// of each kind that it does not read, like statistics of the system and heap dumps. A trace of which it
 /// understands no event is not valid. Sound traces have slices without an end and flows with one end too,
-/// because a recording ends at some moment, and because a future may be polled once: both are shown as usual.
-/// With --strict, a slice without an end is a defect.
+/// because a recording ends at some moment, and because a future may be polled once: both are marked
+/// `usual:`. With --strict, a slice without an end is a defect.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   hairline validate trace.pftrace
