@@ -14,6 +14,7 @@ use hairline::{
     Flow, Overflow, Session, Track, bytes, interned, scope, trace_async, trace_begin, trace_counter,
     trace_end, trace_instant, trace_log, trace_scope,
 };
+use hairline_tests::children;
 use hairline_tests::judge;
 use hairline_tests::output::kept;
 use hairline_tests::recording::{FORMATS, extension, record_with, turn};
@@ -122,6 +123,38 @@ fn assert_shown(path: &Path, shown: u64) {
         ],
     );
     assert_eq!(verdict.results[0].text(), format!("{shown}\t0"), "{}", path.display());
+}
+
+#[test]
+fn a_child_may_have_events_of_its_allocator_before_fork_returns() {
+    let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+    for format in FORMATS {
+        let _turn = turn();
+        let directory = tempfile::tempdir().expect("a directory");
+        let session = Session::builder()
+            .output(directory.path().join(format!("t-%p.{}", extension(format))))
+            .overflow(Overflow::Overwrite)
+            // The child frees its parent's rules.
+            .trigger_on_slow("net/request", Duration::from_secs(1))
+            .start()
+            .expect("a session");
+        program(0);
+        ON.store(true, Ordering::Relaxed);
+        HERE.set(true);
+        // SAFETY: the child allocates and records, which the C library and Hairline let it do, and ends.
+        match unsafe { children::fork() } {
+            0 => {
+                program(1);
+                children::exit_at_once(0)
+            }
+            pid => {
+                HERE.set(false);
+                children::expect_success(pid, Duration::from_secs(10));
+            }
+        }
+        ON.store(false, Ordering::Relaxed);
+        session.stop().expect("no error");
+    }
 }
 
 // threads that outnumber the chunks: the writer thread, whose allocations are traced too, takes chunks from

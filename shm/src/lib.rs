@@ -88,6 +88,7 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 pub mod abi;
+mod awaited;
 mod backing;
 mod bitmap;
 mod chunk;
@@ -113,6 +114,7 @@ mod wait;
 mod window;
 
 pub use abi::{ChunkHeader, ChunkInfo, Commit, State};
+pub use awaited::Awaited;
 pub use backing::{Backing, BackingChoice};
 pub use bitmap::FullSince;
 pub use chunk::WriteChunk;

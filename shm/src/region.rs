@@ -552,6 +552,7 @@ impl Region {
     /// As for [`close`](Self::close), in this process, which has one thread.
     pub unsafe fn leave_in_child(&self) {
         self.limit.fetch_min(self.allocated_chunks(), Ordering::Relaxed); // it grows no more
+        self.waiting.end(); // nobody frees a chunk here
         // SAFETY: as in `close`. The header and the bitmap of the region are all atomics too.
         unsafe { self.memory.leave_in_child() };
     }

@@ -1,22 +1,17 @@
-//! The atomics, locks and fences of this crate: those of the standard library, or loom's under `--cfg loom`.
+//! The atomics, sleeps and fences of this crate: those of the system, or loom's under `--cfg loom`.
 
-use std::sync::PoisonError;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 #[cfg(not(loom))]
 use crate::platform;
 
 #[cfg(not(loom))]
 pub(crate) use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering, compiler_fence, fence};
-#[cfg(not(loom))]
-pub(crate) use std::sync::{Condvar, Mutex, MutexGuard};
 
 #[cfg(loom)]
 pub(crate) use explored::{AtomicU32, AtomicU64, Ordering};
 #[cfg(loom)]
 pub(crate) use loom::sync::atomic::{AtomicPtr, fence};
-#[cfg(loom)]
-pub(crate) use loom::sync::{Condvar, Mutex, MutexGuard};
 
 /// A fence for the compiler, and so for signal handlers of this thread. Other threads need
 /// [`fence_all_threads`] as the other half: the two together act like two full fences. Under loom both are
@@ -54,30 +49,57 @@ macro_rules! const_unless_loom {
 }
 pub(crate) use const_unless_loom;
 
-/// Locks a mutex. Ignores poisoning, because no code of this crate panics in the middle of a change.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+/// Returns the time that is left until then. Under loom time does not pass.
+pub(crate) fn time_until(until: Instant) -> Duration {
+    if cfg!(loom) { Duration::MAX } else { until.saturating_duration_since(Instant::now()) }
 }
 
-/// Sleeps until `woken` is notified. Returns `true` if `until` has passed. Under loom time does not pass.
-pub(crate) fn wait_until<'g, T>(
-    woken: &Condvar,
-    guard: MutexGuard<'g, T>,
-    until: Instant,
-) -> (MutexGuard<'g, T>, bool) {
-    #[cfg(loom)]
-    {
-        let _ = until;
-        (woken.wait(guard).unwrap_or_else(PoisonError::into_inner), false)
+/// The threads that sleep at a word, in the system.
+#[cfg(not(loom))]
+#[derive(Debug)]
+pub(crate) struct Asleep;
+
+#[cfg(not(loom))]
+impl Asleep {
+    pub(crate) fn new() -> Self {
+        Self
     }
-    #[cfg(not(loom))]
-    {
-        let left = until.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return (guard, true);
+
+    /// Sleeps while the word has this value, for `longest` at most. May return earlier.
+    #[allow(clippy::unused_self)] // loom's has a state
+    pub(crate) fn sleep_while(&self, word: &AtomicU32, value: u32, longest: Duration) {
+        platform::sleep_while(word, value, longest);
+    }
+
+    /// Wakes all threads that sleep at the word.
+    #[allow(clippy::unused_self)]
+    pub(crate) fn wake_all(&self, word: &AtomicU32) {
+        platform::wake_all(word);
+    }
+}
+
+/// What the system does with threads that sleep at a word: it compares and begins the sleep under a lock of
+/// its own, which a wake-up takes too. No sleep ends without a wake-up, so a missed one is a deadlock.
+#[cfg(loom)]
+#[derive(Debug)]
+pub(crate) struct Asleep(loom::sync::Mutex<()>, loom::sync::Condvar);
+
+#[cfg(loom)]
+impl Asleep {
+    pub(crate) fn new() -> Self {
+        Self(loom::sync::Mutex::new(()), loom::sync::Condvar::new())
+    }
+
+    pub(crate) fn sleep_while(&self, word: &AtomicU32, value: u32, _longest: Duration) {
+        let guard = self.0.lock().expect("no panic");
+        if word.load(Ordering::Relaxed) == value {
+            drop(self.1.wait(guard));
         }
-        let (guard, _) = woken.wait_timeout(guard, left).unwrap_or_else(PoisonError::into_inner);
-        (guard, false) // the next call finds that the time has passed
+    }
+
+    pub(crate) fn wake_all(&self, _word: &AtomicU32) {
+        drop(self.0.lock());
+        self.1.notify_all();
     }
 }
 

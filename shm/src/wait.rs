@@ -1,54 +1,57 @@
 //! The wait of threads for a chunk that the drain frees.
 //!
 //! ```text
-//! thread                                   drain
-//! claim: none                              frees chunks of a batch
-//! lock, a chunk is free? else sleep  <───  lock, unlock, wake all
-//! claim again                              next batch
+//! thread                                         drain
+//! claim: none                                    frees chunks of a batch
+//! state = load
+//! a chunk is free? else sleep while `state`  <─  state = the next turn, wakes all
+//! claim again                                    next batch
 //! ```
 //!
-//! No wake-up is missed, because the drain takes the lock between freeing and waking. A thread that had the
-//! lock before is asleep by then, and is woken. A thread that gets the lock later sees the freed chunks, by
-//! the ordering of the lock. So the bitmap is read with `Relaxed` here.
+//! No wake-up is missed, because the drain changes the state after it has freed: `awaited.rs`. A thread that
+//! loads the state of the new turn sees the freed chunks, by the ordering of the state. So the bitmap is read
+//! with `Relaxed` here.
 //!
 //! A disk that is stuck must not stop the program at each event. So after the time of one thread has passed,
 //! no thread waits until the drain frees a chunk.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use crate::sync::{AtomicU32, Condvar, Mutex, MutexGuard, Ordering, lock, wait_until};
+use crate::awaited::Awaited;
+use crate::sync::{AtomicU32, Ordering, time_until};
 
-/// Whether threads may wait. Stored under the lock. Also loaded without it, to refuse a wait early.
-mod may {
-    /// Threads may wait.
-    pub(super) const WAIT: u32 = 0;
+/// The state: in these bits, whether threads may wait. The other bits count the turns in which the drain has
+/// freed chunks.
+mod state {
     /// Not before the drain frees a chunk: the time of some thread has passed.
     pub(super) const NOT_YET: u32 = 1;
     /// Never again: the region is drained no longer.
     pub(super) const NEVER: u32 = 2;
+    /// One turn.
+    pub(super) const TURN: u32 = 4;
+
+    pub(super) fn may_wait(state: u32) -> bool {
+        state & (NOT_YET | NEVER) == 0
+    }
 }
+
+/// The longest sleep. A forked child that a signal handler made meanwhile notices then that it is one.
+const LONGEST_SLEEP: Duration = Duration::from_millis(20);
 
 #[derive(Debug)]
 pub(crate) struct Waiting {
-    may: AtomicU32,
+    state: Awaited,
     /// The number of threads that wait.
     threads: AtomicU32,
-    lock: Mutex<()>,
-    freed: Condvar,
 }
 
 impl Waiting {
     pub(crate) fn new() -> Self {
-        Self {
-            may: AtomicU32::new(may::WAIT),
-            threads: AtomicU32::new(0),
-            lock: Mutex::new(()),
-            freed: Condvar::new(),
-        }
+        Self { state: Awaited::new(0), threads: AtomicU32::new(0) }
     }
 
     pub(crate) fn may_wait(&self) -> bool {
-        self.may.load(Ordering::Relaxed) == may::WAIT
+        state::may_wait(self.state.load())
     }
 
     /// Whether a thread waited at some moment of the call.
@@ -68,41 +71,34 @@ impl Waiting {
     }
 
     fn wait_counted(&self, until: Instant, is_free: impl Fn() -> bool) -> bool {
-        let mut guard = lock(&self.lock);
-        while self.may_wait() {
+        loop {
+            let state = self.state.load();
+            if !state::may_wait(state) {
+                return false;
+            }
             if is_free() {
                 return true;
             }
-            let is_over;
-            (guard, is_over) = wait_until(&self.freed, guard, until);
-            if is_over && !is_free() {
-                self.give_up(&guard);
+            let left = time_until(until);
+            if left.is_zero() {
+                // Not if the drain has freed a chunk since the state was loaded.
+                self.state.try_change(state, state | state::NOT_YET);
+            } else {
+                self.state.sleep_while(state, left.min(LONGEST_SLEEP));
             }
-        }
-        false
-    }
-
-    fn give_up(&self, _: &MutexGuard<'_, ()>) {
-        if self.may_wait() {
-            self.may.store(may::NOT_YET, Ordering::Relaxed);
         }
     }
 
     /// Wakes all threads, after chunks were freed.
     pub(crate) fn freed(&self) {
-        let guard = lock(&self.lock);
-        if self.may.load(Ordering::Relaxed) == may::NOT_YET {
-            self.may.store(may::WAIT, Ordering::Relaxed);
-        }
-        drop(guard);
-        self.freed.notify_all();
+        self.state.change(|state| match state & state::NEVER {
+            0 => (state & !state::NOT_YET).wrapping_add(state::TURN),
+            _ => state,
+        });
     }
 
     /// Ends all waits, now and later.
     pub(crate) fn end(&self) {
-        let guard = lock(&self.lock);
-        self.may.store(may::NEVER, Ordering::Relaxed);
-        drop(guard);
-        self.freed.notify_all();
+        self.state.change(|state| state | state::NEVER);
     }
 }

@@ -81,6 +81,23 @@ fn an_event_that_a_handler_interrupted_to_fork_goes_on_in_both_processes() {
 }
 
 #[test]
+fn a_child_does_not_wait_for_room_for_ever_though_its_thread_did_when_a_handler_forked() {
+    run(&["fork-while-waiting"], &[]);
+}
+
+#[test]
+fn flush_and_stop_return_in_a_child_that_a_handler_forked_meanwhile() {
+    run(&["fork-in-flush-and-stop"], &[]);
+}
+
+#[test]
+fn a_signal_whose_handler_records_may_come_at_any_moment_of_a_fork() {
+    for format in FORMATS {
+        run(&["fork-under-signals", &format!("t-%p.{}", extension(format))], &[]);
+    }
+}
+
+#[test]
 fn a_child_does_not_hang_where_nothing_is_traced() {
     run(&["fork-without-session"], &[]);
 }

@@ -6,6 +6,8 @@ use std::os::fd::{AsRawFd, FromRawFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::ptr::NonNull;
+use std::sync::atomic::AtomicU32;
+use std::time::Duration;
 
 pub(crate) use super::posix::*;
 use crate::platform::Shown;
@@ -149,4 +151,33 @@ fn shown_as(pid: &str) -> Option<Shown> {
 
 fn threads(pid: &str) -> Option<usize> {
     std::fs::read_dir(format!("/proc/{pid}/task")).map(Iterator::count).ok()
+}
+
+/// Sleeps while the word has this value, for `longest` at most. A signal may end the sleep.
+pub(crate) fn sleep_while(word: &AtomicU32, value: u32, longest: Duration) {
+    #[allow(clippy::cast_possible_wrap, clippy::cast_lossless)] // some milliseconds; of other types elsewhere
+    let longest = libc::timespec { tv_sec: longest.as_secs() as _, tv_nsec: longest.subsec_nanos() as _ };
+    // SAFETY: the word and the time live during the call, and a futex of 32 bits is aligned like the atomic.
+    unsafe {
+        libc::syscall(
+            libc::SYS_futex,
+            word.as_ptr(),
+            libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG,
+            value,
+            &raw const longest,
+        )
+    };
+}
+
+/// Wakes all threads that sleep at the word.
+pub(crate) fn wake_all(word: &AtomicU32) {
+    // SAFETY: the word lives during the call.
+    unsafe {
+        libc::syscall(
+            libc::SYS_futex,
+            word.as_ptr(),
+            libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG,
+            libc::c_int::MAX,
+        )
+    };
 }

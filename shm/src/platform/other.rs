@@ -7,6 +7,8 @@ use std::fs::{File, Metadata};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::ptr::NonNull;
+use std::sync::atomic::AtomicU32;
+use std::time::Duration;
 
 use crate::platform::Shown;
 
@@ -179,3 +181,11 @@ pub(crate) fn shown_self() -> Option<Shown> {
 pub(crate) fn shown(_pid: u32) -> Option<Shown> {
     None
 }
+
+/// Sleeps for a moment, whether the word has this value or not: no call of the system waits for a word.
+pub(crate) fn sleep_while(_word: &AtomicU32, _value: u32, longest: Duration) {
+    std::thread::sleep(longest.min(Duration::from_micros(100)));
+}
+
+/// Does nothing: no sleep is longer than a moment.
+pub(crate) fn wake_all(_word: &AtomicU32) {}

@@ -8,6 +8,8 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::ptr::NonNull;
+use std::sync::atomic::AtomicU32;
+use std::time::Duration;
 
 pub(crate) use super::posix::*;
 use crate::platform::Shown;
@@ -115,3 +117,11 @@ fn shown_as(pid: u32) -> Option<Shown> {
 fn shown_as(_pid: u32) -> Option<Shown> {
     None
 }
+
+/// Sleeps for a moment, whether the word has this value or not: no call of the system waits for a word.
+pub(crate) fn sleep_while(_word: &AtomicU32, _value: u32, longest: Duration) {
+    std::thread::sleep(longest.min(Duration::from_micros(100)));
+}
+
+/// Does nothing: no sleep is longer than a moment.
+pub(crate) fn wake_all(_word: &AtomicU32) {}

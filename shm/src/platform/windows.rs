@@ -7,6 +7,8 @@ use std::os::windows::fs::{FileExt, OpenOptionsExt};
 use std::os::windows::io::{AsRawHandle, RawHandle};
 use std::path::{Path, PathBuf};
 use std::ptr::NonNull;
+use std::sync::atomic::AtomicU32;
+use std::time::Duration;
 
 use windows_sys::Win32::Foundation::{
     CloseHandle, ERROR_INVALID_PARAMETER, ERROR_LOCK_VIOLATION, FILETIME, WAIT_OBJECT_0,
@@ -24,7 +26,8 @@ use windows_sys::Win32::System::Memory::{
 use windows_sys::Win32::System::SystemInformation::{GetSystemInfo, SYSTEM_INFO};
 use windows_sys::Win32::System::Threading::{
     FlushProcessWriteBuffers, GetCurrentProcess, GetProcessTimes, OpenProcess,
-    PROCESS_QUERY_LIMITED_INFORMATION, PROCESS_SYNCHRONIZE, WaitForSingleObject,
+    PROCESS_QUERY_LIMITED_INFORMATION, PROCESS_SYNCHRONIZE, WaitForSingleObject, WaitOnAddress,
+    WakeByAddressAll,
 };
 
 use crate::platform::Shown;
@@ -285,4 +288,17 @@ pub(crate) fn exists(pid: u32) -> bool {
     // SAFETY: opened above.
     unsafe { CloseHandle(process) };
     true
+}
+
+/// Sleeps while the word has this value, for `longest` at most.
+pub(crate) fn sleep_while(word: &AtomicU32, value: u32, longest: Duration) {
+    let milliseconds = u32::try_from(longest.as_millis()).unwrap_or(u32::MAX).max(1);
+    // SAFETY: the word and the value live during the call, and have four bytes.
+    unsafe { WaitOnAddress(word.as_ptr().cast(), (&raw const value).cast(), 4, milliseconds) };
+}
+
+/// Wakes all threads that sleep at the word.
+pub(crate) fn wake_all(word: &AtomicU32) {
+    // SAFETY: the word lives during the call.
+    unsafe { WakeByAddressAll(word.as_ptr().cast()) };
 }

@@ -169,8 +169,9 @@ fn update() {
     }
     heap::set_session(epoch.is_some());
     drop(sampling);
-    drop(busy);
-    if let Some(shared) = epoch.filter(|_| begins).and_then(current::current) {
+    let shared = epoch.filter(|_| begins).and_then(current::current);
+    drop(busy); // not earlier: a signal handler's event could wait for a lock that this thread holds
+    if let Some(shared) = shared {
         shared.wake(); // the first sample
     }
 }

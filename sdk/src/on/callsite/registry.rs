@@ -390,10 +390,10 @@ pub(crate) fn hold(until: Instant) -> Option<Held> {
 }
 
 impl Held {
-    /// Ends the parent's session in a forked child. Returns its filter.
-    pub(crate) fn take_filter(&mut self) -> Option<Filter> {
+    /// Ends the parent's session in a forked child, and returns it.
+    pub(crate) fn take_session(&mut self) -> Option<ActiveSession> {
         ACTIVE_EPOCH.store(0, Ordering::Relaxed);
-        self.0.active.take().map(|session| session.filter)
+        self.0.active.take()
     }
 
     /// Resets every callsite to its state before the first hit.

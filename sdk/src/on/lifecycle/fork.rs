@@ -14,15 +14,15 @@
 //!           `metrics` and `tracing`
 //! fork
 //! parent    releases the locks
-//! child     forgets the session, releases the locks
+//! child     forgets the session, releases the locks, and only then has events again
 //! ```
 //!
 //! * Threads hold each of these locks for some instructions only. A fork waits at most [`PATIENCE`]. If a
 //!   lock is still held then, the fork continues without it, and the child records nothing for its whole
 //!   life.
 //! * A thread may fork during an event (in a signal handler, in an allocator), and may hold some of these
-//!   locks itself. It takes the locks that are free, so that the event can continue in the child. The child
-//!   records nothing.
+//!   locks itself. It takes the locks that become free within [`PATIENCE`], so that the event can continue in
+//!   the child. The child records nothing.
 //! * The order of the locks has no effect, since a wait with a limit cannot deadlock. It is always the same
 //!   for whoever reads this file.
 //! * The fork does not take the locks of a session (`Shared`), because the child does not use its parent's
@@ -60,6 +60,8 @@ use std::time::{Duration, Instant};
 
 use hairline_shm::Lease;
 
+use crate::builder::Config;
+use crate::filter::Filter;
 use crate::on::base::{files, heap, lock, platform, this_thread};
 use crate::on::callsite::registry;
 use crate::on::event::flow;
@@ -69,9 +71,6 @@ use crate::on::thread::{cold, lanes};
 
 /// The longest wait of a fork for all locks of this crate together.
 const PATIENCE: Duration = Duration::from_millis(200);
-
-/// Like [`PATIENCE`], for a fork during an event. The thread may hold some of the locks itself.
-const PATIENCE_IN_EVENT: Duration = Duration::from_millis(5);
 
 /// The state of a fork, from `prepare` to the handler after it.
 struct Fork {
@@ -108,11 +107,11 @@ pub(crate) fn install() {
 }
 
 impl Held {
-    /// Takes each lock, within `patience` in total. A lock stays `None` if this thread holds it itself, in an
+    /// Takes each lock, within [`PATIENCE`] in total. A lock stays `None` if this thread holds it itself, in an
     /// event that a signal handler has interrupted for the fork. That event continues in the child, and
     /// releases the lock there.
-    fn new(patience: Duration) -> Self {
-        let until = Instant::now() + patience;
+    fn new() -> Self {
+        let until = Instant::now() + PATIENCE;
         Self {
             current: current::hold(until),
             registry: registry::hold(until),
@@ -145,7 +144,7 @@ extern "C" fn prepare() {
         {
             let is_barred = this_thread::is_barred();
             let lease = cold::begin_fork(); // so that no event of a signal handler waits for the locks
-            let locks = Held::new(if is_barred { PATIENCE_IN_EVENT } else { PATIENCE });
+            let locks = Held::new();
             *fork = Some(Fork { lease, is_consistent: !is_barred && locks.has_all(), locks });
         }
     });
@@ -172,6 +171,23 @@ extern "C" fn in_child() {
     flow::detach_after_fork();
     let Some(Fork { lease, mut locks, is_consistent }) = take_fork() else { return forget_all() };
     cold::leave_in_child(lease);
+    let unused = leave_session(&mut locks, is_consistent);
+    drop(locks);
+    drop(unused);
+    // Not earlier: an event of a signal handler, or of the allocator that frees this, waits for no lock above.
+    cold::start_in_child();
+}
+
+/// What the child has no use for. It is freed without the locks: the program's allocator may record events.
+#[derive(Default)]
+struct Unused {
+    _session: Option<registry::ActiveSession>,
+    _filter: Option<Filter>,
+    _config: Option<Box<Config>>,
+}
+
+/// Forgets the parent's session. The child's own session inherits its settings, if it has one.
+fn leave_session(locks: &mut Held, is_consistent: bool) -> Unused {
     let session = locks.current.as_mut().and_then(|current| current.take_in_child());
     if let Some(session) = &session {
         // SAFETY: the drain thread does not exist in this process, unless the output's own code forks.
@@ -179,19 +195,24 @@ extern "C" fn in_child() {
     }
     let Some(registry) = locks.registry.as_mut().filter(|_| is_consistent) else {
         std::mem::forget(session); // the region is the parent's
-        return forget_all();
+        forget_all();
+        return Unused::default();
     };
+    let mut unused = Unused::default();
     let config = session.as_ref().and_then(|session| session.take_child_config());
     let is_pending = config.is_some();
     if let Some(mut config) = config {
-        config.filter = registry.take_filter().unwrap_or_default();
-        inherited::set(Some(config));
+        let mut of_parent = registry.take_session();
+        let filter = of_parent.as_mut().map(|of| std::mem::take(&mut of.filter)).unwrap_or_default();
+        let filter = std::mem::replace(&mut config.filter, filter);
+        unused = Unused { _session: of_parent, _filter: Some(filter), _config: inherited::set(Some(config)) };
         registry.expect_first_events();
     } else if session.is_some() {
         registry::detach_after_fork();
     } // otherwise the parent had no session, and the child starts as any process
     inherited::reset_in_child(is_pending);
     std::mem::forget(session); // the region is the parent's
+    unused
 }
 
 /// Makes the child record nothing for its whole life.

@@ -35,12 +35,11 @@ impl Shared {
             return Ok(());
         }
         let _busy = this_thread::busy();
-        let number = self.requests.request_flush();
+        let Some(number) = self.requests.request_flush() else { return Ok(()) };
         self.drain.unpark();
-        let outcome = self.requests.wait_for_flush(number);
-        match outcome.error {
-            Some(_) => self.result(outcome).map(drop),
-            None => Ok(()),
+        match self.requests.wait_for_flush(number) {
+            Some(outcome) if outcome.error.is_some() => self.result(outcome).map(drop),
+            _ => Ok(()),
         }
     }
 
@@ -65,9 +64,10 @@ impl Shared {
         if !self.may_wait() || self.recorder().is_none() {
             return;
         }
-        let number = self.requests.request_panic();
-        self.drain.unpark();
-        self.requests.wait_for_panic(number, PANIC_PATIENCE);
+        if let Some(number) = self.requests.request_panic() {
+            self.drain.unpark();
+            self.requests.wait_for_panic(number, PANIC_PATIENCE);
+        }
     }
 
     /// Waits until the output has all that was recorded before the call, for [`PANIC_FLUSH_PATIENCE`] at
@@ -90,7 +90,7 @@ impl Shared {
         }
         let _busy = this_thread::busy();
         self.request_stop();
-        let result = self.join();
+        let Some(result) = self.join() else { return Ok(Summary::default()) };
         if let (true, Ok(summary)) = (current::forget(self.epoch()), &result) {
             self.report(summary);
         }
@@ -104,7 +104,8 @@ impl Shared {
         }
         let _busy = this_thread::busy();
         self.request_stop();
-        let result = self.ends_unless_stuck().then(|| self.join());
+        let Some(has_ended) = self.ends_unless_stuck() else { return };
+        let result = if has_ended { self.join() } else { None };
         // Of several callers only the first reports the results, and none after `stop`.
         if !current::forget(self.epoch()) {
             return;
@@ -123,11 +124,12 @@ impl Shared {
         self.drain.unpark();
     }
 
-    /// Waits for the end of the session's own thread.
-    fn join(&self) -> Result<Summary, Error> {
-        self.drain.join();
-        // Of two callers, one has joined the thread, and the other waits here.
-        self.result(self.requests.wait_for_end())
+    /// Waits for the end of the session's own thread. `None` in a child that a signal handler has forked
+    /// meanwhile: the session is the parent's.
+    fn join(&self) -> Option<Result<Summary, Error>> {
+        let outcome = self.requests.wait_for_end()?;
+        self.drain.join(); // of two callers, one joins the thread
+        Some(self.result(outcome))
     }
 
     fn result(&self, Outcome { error, end }: Outcome) -> Result<Summary, Error> {
@@ -139,16 +141,16 @@ impl Shared {
     }
 
     /// Waits until the session has ended. Returns false when the output has taken no byte for
-    /// [`STUCK_AFTER`].
-    fn ends_unless_stuck(&self) -> bool {
+    /// [`STUCK_AFTER`]. `None` in a child that a signal handler has forked meanwhile.
+    fn ends_unless_stuck(&self) -> Option<bool> {
         let mut taken = self.taken_by_output();
-        while !self.requests.wait_for_end_for(STUCK_AFTER) {
+        while !self.requests.wait_for_end_for(STUCK_AFTER)? {
             let before = std::mem::replace(&mut taken, self.taken_by_output());
             if before == taken {
-                return false;
+                return Some(false);
             }
         }
-        true
+        Some(true)
     }
 
     /// Returns numbers that change whenever the output takes bytes.

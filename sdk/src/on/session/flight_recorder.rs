@@ -31,7 +31,9 @@ pub(crate) struct TakenWindow<'r> {
 
 impl Drop for TakenWindow<'_> {
     fn drop(&mut self) {
-        *self.recorder.window.lock() = self.window.take(); // replaces `None`: nothing is freed under the lock
+        let Some(mut window) = self.recorder.window.lock_unless_lost() else { return };
+        *window = self.window.take(); // replaces `None`: nothing is freed under the lock
+        drop(window);
         self.recorder.is_returned.notify_all();
     }
 }
@@ -61,10 +63,11 @@ impl FlightRecorder {
         self.written.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 
-    /// Takes the window. Waits while another snapshot has it.
-    pub(crate) fn take_window(&self) -> TakenWindow<'_> {
-        let mut window = self.is_returned.wait_while(self.window.lock(), |window| window.is_none());
-        TakenWindow { recorder: self, window: window.take() }
+    /// Takes the window. Waits while another snapshot has it. `None` in a child that a signal handler has
+    /// forked meanwhile.
+    pub(crate) fn take_window(&self) -> Option<TakenWindow<'_>> {
+        let mut window = self.is_returned.lock_unless(&self.window, None, |window| window.is_none())?;
+        Some(TakenWindow { recorder: self, window: window.take() })
     }
 
     /// Releases the region's memory at the session's end. Waits while a snapshot is written.

@@ -5,7 +5,7 @@
 
 use std::io;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::on::base::lock::{Condvar, Mutex};
 use crate::on::session::end::End;
@@ -50,19 +50,20 @@ impl Requests {
         Self { state: Mutex::new(State::default()), answered: Condvar::new() }
     }
 
-    // For the program's threads. The caller unparks the session's thread after a request.
+    // For the program's threads. The caller unparks the session's thread after a request. `None` in a child
+    // that a signal handler has forked during the call: the session's thread does not exist there.
 
     /// Requests a flush. Returns its number, for [`wait_for_flush`](Self::wait_for_flush).
-    pub(crate) fn request_flush(&self) -> u64 {
-        let mut state = self.state.lock();
+    pub(crate) fn request_flush(&self) -> Option<u64> {
+        let mut state = self.state.lock_unless_lost()?;
         state.pending.flushes_requested += 1;
-        state.pending.flushes_requested
+        Some(state.pending.flushes_requested)
     }
 
     /// Requests a flush, unless a thread has waited in vain for an earlier one that is still not done.
     /// Returns its number, for [`wait_for_flush_for`](Self::wait_for_flush_for).
     pub(crate) fn request_flush_unless_stuck(&self) -> Option<u64> {
-        let mut state = self.state.lock();
+        let mut state = self.state.lock_unless_lost()?;
         if state.pending.flushes_done < state.abandoned_flush {
             return None;
         }
@@ -71,56 +72,59 @@ impl Requests {
     }
 
     /// Requests a snapshot for a panic. Returns its number, for [`wait_for_panic`](Self::wait_for_panic).
-    pub(crate) fn request_panic(&self) -> u64 {
-        let mut state = self.state.lock();
+    pub(crate) fn request_panic(&self) -> Option<u64> {
+        let mut state = self.state.lock_unless_lost()?;
         state.pending.panics_requested += 1;
-        state.pending.panics_requested
+        Some(state.pending.panics_requested)
     }
 
     /// Requests the end of the session.
     pub(crate) fn request_stop(&self) {
-        self.state.lock().pending.stop = true;
+        if let Some(mut state) = self.state.lock_unless_lost() {
+            state.pending.stop = true;
+        }
     }
 
     /// Waits until the flush with this number is done, or the session has ended.
-    pub(crate) fn wait_for_flush(&self, number: u64) -> Outcome {
-        self.wait_while(|state| state.pending.flushes_done < number && state.outcome.end.is_none())
+    pub(crate) fn wait_for_flush(&self, number: u64) -> Option<Outcome> {
+        self.wait_while(None, |state| state.pending.flushes_done < number && state.outcome.end.is_none())
     }
 
     /// Waits until the flush with this number is done, or the session has ended, at most for `longest`.
     pub(crate) fn wait_for_flush_for(&self, number: u64, longest: Duration) {
         let is_unanswered =
             |state: &mut State| state.pending.flushes_done < number && state.outcome.end.is_none();
-        let mut state = self.answered.wait_while_for(self.state.lock(), longest, is_unanswered);
-        if is_unanswered(&mut state) {
+        let until = Some(Instant::now() + longest);
+        if let Some(mut state) = self.answered.lock_unless(&self.state, until, is_unanswered)
+            && is_unanswered(&mut state)
+        {
             state.abandoned_flush = state.abandoned_flush.max(number);
         }
     }
 
     /// Waits until the snapshot with this number is written, or the session has ended, at most for `longest`.
     pub(crate) fn wait_for_panic(&self, number: u64, longest: Duration) {
-        let is_unanswered =
-            |state: &mut State| state.pending.panics_done < number && state.outcome.end.is_none();
-        drop(self.answered.wait_while_for(self.state.lock(), longest, is_unanswered));
+        let until = Some(Instant::now() + longest);
+        self.wait_while(until, |state| state.pending.panics_done < number && state.outcome.end.is_none());
     }
 
     /// Waits until the session has ended.
-    pub(crate) fn wait_for_end(&self) -> Outcome {
-        self.wait_while(|state| state.outcome.end.is_none())
+    pub(crate) fn wait_for_end(&self) -> Option<Outcome> {
+        self.wait_while(None, |state| state.outcome.end.is_none())
     }
 
     /// Waits until the session has ended, at most for `longest`. Returns whether it has ended.
-    pub(crate) fn wait_for_end_for(&self, longest: Duration) -> bool {
-        let state = self.state.lock();
-        self.answered
-            .wait_while_for(state, longest, |state| state.outcome.end.is_none())
-            .outcome
-            .end
-            .is_some()
+    pub(crate) fn wait_for_end_for(&self, longest: Duration) -> Option<bool> {
+        let until = Some(Instant::now() + longest);
+        self.wait_while(until, |state| state.outcome.end.is_none()).map(|outcome| outcome.end.is_some())
     }
 
-    fn wait_while(&self, is_unanswered: impl FnMut(&mut State) -> bool) -> Outcome {
-        self.answered.wait_while(self.state.lock(), is_unanswered).outcome.clone()
+    fn wait_while(
+        &self,
+        until: Option<Instant>,
+        is_unanswered: impl FnMut(&mut State) -> bool,
+    ) -> Option<Outcome> {
+        self.answered.lock_unless(&self.state, until, is_unanswered).map(|state| state.outcome.clone())
     }
 
     // For the session's own thread.

@@ -1,6 +1,7 @@
 //! Snapshots: the content of a flight recorder's ring, as a whole trace.
 
 use std::collections::HashMap;
+use std::fs::File;
 use std::io;
 use std::io::{BufWriter, Write};
 use std::path::Path;
@@ -29,7 +30,7 @@ impl FlightRecorder {
     /// Writes the ring's present content as a whole trace. Other snapshots wait meanwhile, so `out` must not
     /// run code of the program.
     pub(crate) fn write(&self, shared: &Shared, out: &mut dyn Write) -> io::Result<End> {
-        let mut taken = self.take_window();
+        let mut taken = self.take_window().ok_or_else(forked)?;
         let Some(window) = &mut taken.window else { return Ok(End::default()) };
         let mut open = CopiedBegins::default();
         // A thread that ends a slice on a track waits while the chunks in use are copied, some 10 us each.
@@ -53,13 +54,41 @@ impl FlightRecorder {
     /// Like [`write`](Self::write), to a file. `path` leads to the file once it is complete.
     pub(crate) fn write_file(&self, shared: &Shared, path: &Path) -> io::Result<End> {
         let unfinished = Unfinished::beside(path)?;
-        let mut out = BufWriter::with_capacity(PIECE, unfinished.file());
+        let mut out = BufWriter::with_capacity(PIECE, InProcess::new(unfinished.file()));
         let end = self.write(shared, &mut out)?;
         out.flush()?;
         drop(out);
         unfinished.replace(path)?;
         Ok(End { path: Some(absolute(path.to_owned())), ..end })
     }
+}
+
+/// A file for this process alone. A signal handler may fork while its thread writes a snapshot: the child
+/// goes on with that, and writes nothing.
+struct InProcess<'f> {
+    file: &'f File,
+    process: u32,
+}
+
+impl<'f> InProcess<'f> {
+    fn new(file: &'f File) -> Self {
+        Self { file, process: process::id() }
+    }
+}
+
+impl Write for InProcess<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if process::id() == self.process { self.file.write(bytes) } else { Err(forked()) }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The error of a snapshot in a child that a signal handler has forked meanwhile.
+fn forked() -> io::Error {
+    io::Error::other("the process was forked meanwhile")
 }
 
 /// Checks that a snapshot can be written to `path`.

@@ -306,7 +306,7 @@ fn attach<'o>(hot: &Hot, owner: &'o mut Owner, epoch: Epoch) -> Option<&'o mut C
     Some(writer)
 }
 
-/// Called before a fork: this thread's events count as re-entrant until [`end_fork`] or [`leave_in_child`].
+/// Called before a fork: this thread's events count as re-entrant until [`end_fork`] or [`start_in_child`].
 /// Returns the thread's lease.
 pub(crate) fn begin_fork() -> &'static Lease {
     lease::begin_fork(this_thread::hot().lease_slot())
@@ -317,12 +317,17 @@ pub(crate) fn end_fork(before: &'static Lease) {
     lease::end_fork(this_thread::hot().lease_slot(), before);
 }
 
-/// Called in a forked child: the thread that forked, whose lease was `before`, starts anew.
+/// Called in a forked child: the thread that forked, whose lease was `before`, leaves its parent's session. Its
+/// events count as re-entrant until [`start_in_child`].
 pub(crate) fn leave_in_child(before: &'static Lease) {
     forget_parent();
     // SAFETY: this is the forked child's only thread. Its place has no lease of the pool from here on, and
     // `before` stays claimed.
     unsafe { start_pool_in_child(Some(before)) };
+}
+
+/// Called in a forked child that holds no lock of the fork any more: the thread that forked starts anew.
+pub(crate) fn start_in_child() {
     lease::start_in_child(this_thread::hot().lease_slot());
 }
 

@@ -229,7 +229,7 @@ impl Room {
     pub(crate) fn find_room(&mut self, len: usize, begins: bool) -> Result<i32, NoRoom> {
         let end = if begins { self.end_size } else { 0 };
         let need = i32::try_from(len).ok().and_then(|n| n.checked_add(end)).ok_or(NoRoom::TooLarge)?;
-        if self.committed() + need > self.limit {
+        if need > self.limit - self.committed() {
             if self.region.overwrites() {
                 return Err(if need > self.largest() { NoRoom::TooLarge } else { NoRoom::ChunkFull });
             }

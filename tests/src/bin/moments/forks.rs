@@ -110,15 +110,168 @@ pub(crate) fn fork_in_signal_handlers(output: &str) {
         work(1000);
         children::exit_at_once(0);
     }
+    reap_all(reaped);
+    let summary = session.stop().expect("no error");
+    println!("{recorded} {}", summary.lost.total());
+}
+
+/// Waits until all children of handlers have ended well.
+fn reap_all(mut reaped: Reaped) {
     let began = Instant::now();
-    while reaped.all < FORKED_IN_HANDLER.load(Ordering::Relaxed) && began.elapsed() < PATIENCE {
+    // A child may end before the handler has counted it.
+    while reaped.all != FORKED_IN_HANDLER.load(Ordering::Relaxed) && began.elapsed() < PATIENCE {
         std::thread::sleep(Duration::from_millis(1));
         reaped.take();
     }
     let forked = FORKED_IN_HANDLER.load(Ordering::Relaxed);
     assert_eq!((reaped.all, reaped.bad_status), (forked, 0), "children that ended, and a bad status");
+}
+
+/// A slow output, for a small ring that is always full.
+struct Slow;
+
+impl std::io::Write for Slow {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        std::thread::sleep(Duration::from_micros(300));
+        Ok(bytes.len().min(16 << 10))
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// A timer's signal forks while its thread waits for room, as eight others do. In the child the wait ends.
+pub(crate) fn fork_while_waiting_for_room() {
+    let session = builder("t.fxt")
+        .output_writer(Slow)
+        .format(hairline::Format::Fxt)
+        .buffer_size(64 << 10)
+        .chunk_size(4096)
+        .start()
+        .expect("a session");
+    let end_in_child = || {
+        if IS_CHILD.load(Ordering::Relaxed) {
+            children::exit_at_once(0);
+        }
+    };
+    std::thread::scope(|threads| {
+        let _stop = StopOnDrop;
+        for _ in 0..8 {
+            threads.spawn(|| {
+                while !stopped() {
+                    work(1);
+                    end_in_child();
+                }
+            });
+        }
+        handle(libc::SIGALRM, fork_in_handler);
+        set_timer(1500);
+        let mut reaped = Reaped::default();
+        while FORKED_IN_HANDLER.load(Ordering::Relaxed) < 150 {
+            work(1);
+            end_in_child();
+            reaped.take();
+        }
+        set_timer(0);
+        end_in_child();
+        reap_all(reaped);
+    });
+    session.stop().expect("no error");
+}
+
+/// An output whose first write after `SEND` is set interrupts the main thread by a signal.
+struct Interrupting(libc::pthread_t);
+
+static SEND: AtomicBool = AtomicBool::new(false);
+
+impl std::io::Write for Interrupting {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        if SEND.swap(false, Ordering::Relaxed) {
+            std::thread::sleep(Duration::from_millis(20)); // the main thread waits by now
+            // SAFETY: the main thread exists as long as its process.
+            unsafe { libc::pthread_kill(self.0, libc::SIGALRM) };
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// A signal handler forks while its thread waits in `flush`, and then in `stop`. In the child the call
+/// returns.
+pub(crate) fn fork_in_flush_and_stop() {
+    handle(libc::SIGALRM, fork_in_handler);
+    // SAFETY: names this thread.
+    let main = unsafe { libc::pthread_self() };
+    let start = || {
+        let output = Interrupting(main);
+        builder("t.fxt").output_writer(output).format(hairline::Format::Fxt).start().expect("a session")
+    };
+    let end_of_child = || {
+        if IS_CHILD.load(Ordering::Relaxed) {
+            work(10);
+            children::exit_at_once(0);
+        }
+    };
+    let session = start();
+    for _ in 0..5 {
+        work(10);
+        SEND.store(true, Ordering::Relaxed);
+        session.flush().expect("no error");
+        end_of_child();
+    }
+    work(10);
+    SEND.store(true, Ordering::Relaxed);
     let summary = session.stop().expect("no error");
-    println!("{recorded} {}", summary.lost.total());
+    end_of_child();
+    assert_eq!(summary.records, 60 * 2);
+    assert_eq!(FORKED_IN_HANDLER.load(Ordering::Relaxed), 6);
+    reap_all(Reaped::default());
+}
+
+extern "C" fn record_in_handler(_: libc::c_int) {
+    hairline::trace_instant!("moments", "in a handler");
+}
+
+/// Signals whose handler records come at every moment of a fork, in the child too, before `fork` returns:
+/// another process sends them to the group of this one.
+pub(crate) fn fork_under_signals(output: &str) {
+    // SAFETY: numbers only.
+    unsafe { libc::setpgid(0, 0) };
+    handle(libc::SIGUSR1, record_in_handler);
+    let session = builder(output).start().expect("a session");
+    record_in_handler(0); // the first event of a callsite is not for handlers
+    let parent = std::process::id().cast_signed();
+    let sender = match fork() {
+        0 => {
+            // SAFETY: numbers only.
+            unsafe {
+                libc::signal(libc::SIGUSR1, libc::SIG_IGN);
+                while libc::getppid() == parent {
+                    libc::kill(0, libc::SIGUSR1);
+                    (0..2000).for_each(|_| std::hint::spin_loop());
+                }
+            }
+            children::exit_at_once(0)
+        }
+        pid => pid,
+    };
+    for _ in 0..600 {
+        match fork() {
+            0 => children::exit_at_once(0),
+            pid => wait_for(pid),
+        }
+    }
+    // SAFETY: a child of this process that was not waited for.
+    unsafe {
+        libc::kill(sender, libc::SIGKILL);
+        libc::waitpid(sender, std::ptr::null_mut(), 0);
+    }
+    session.stop().expect("no error");
 }
 
 /// No session: threads make callsites, futures, tracks and intervals while another one forks. The children do

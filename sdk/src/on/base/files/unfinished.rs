@@ -38,6 +38,8 @@ pub(crate) struct Unfinished {
     file: File,
     path: PathBuf,
     has_target_name: bool,
+    /// The process that has created it. A forked child leaves it to its parent.
+    process: u32,
     /// Whether the lock now belongs to the file that [`replace_locked`](Self::replace_locked) returned.
     has_passed_on_lock: bool,
 }
@@ -73,7 +75,14 @@ impl Unfinished {
                 other => {
                     let file = other?;
                     files::try_lock(&file);
-                    return Ok(Self { file, path, has_target_name: false, has_passed_on_lock: false });
+                    let (has_target_name, has_passed_on_lock) = (false, false);
+                    return Ok(Self {
+                        file,
+                        path,
+                        has_target_name,
+                        process: process::id(),
+                        has_passed_on_lock,
+                    });
                 }
             }
         }
@@ -85,6 +94,9 @@ impl Unfinished {
 
     /// Renames the complete file to `target`, in place of any file there. It gets the mode of any new file.
     pub(crate) fn replace(mut self, target: &Path) -> io::Result<()> {
+        if process::id() != self.process {
+            return Err(io::Error::other("it is the file of another process"));
+        }
         platform::open_to_others(&self.file)?;
         fs::rename(&self.path, target)?;
         self.has_target_name = true;
@@ -129,6 +141,9 @@ impl Unfinished {
 
 impl Drop for Unfinished {
     fn drop(&mut self) {
+        if process::id() != self.process {
+            return; // the lock is the parent's too
+        }
         if !self.has_target_name {
             let _ = fs::remove_file(&self.path);
         }

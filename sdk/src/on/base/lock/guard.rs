@@ -12,17 +12,12 @@ pub use counting::holds_a_lock;
 #[derive(Debug)]
 pub(crate) struct Guard<G> {
     guard: G, // dropped before the lock counts as free
-    counted: Counted,
+    _counted: Counted,
 }
 
 impl<G> Guard<G> {
     pub(crate) fn new(guard: G) -> Self {
-        Self { guard, counted: Counted::new() }
-    }
-
-    /// Replaces the inner guard by the result of `wait`, for a condition variable.
-    pub(crate) fn wait(self, wait: impl FnOnce(G) -> G) -> Self {
-        Self { guard: wait(self.guard), counted: self.counted }
+        Self { guard, _counted: Counted::new() }
     }
 }
 

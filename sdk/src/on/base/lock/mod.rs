@@ -21,12 +21,13 @@ mod guard;
 mod rw;
 
 use std::convert::Infallible;
-use std::sync::Condvar as StdCondvar;
 use std::sync::Mutex as StdMutex;
 use std::sync::MutexGuard as StdGuard;
+use std::sync::TryLockError;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{PoisonError, TryLockError};
 use std::time::{Duration, Instant};
+
+use hairline_shm::Awaited;
 
 pub(crate) use crate::on::base::lock::growing::{Fixed, Grow, Map};
 pub(crate) use crate::on::base::lock::guard::Guard;
@@ -34,9 +35,14 @@ pub(crate) use crate::on::base::lock::guard::Guard;
 pub use crate::on::base::lock::guard::holds_a_lock;
 #[cfg(any(feature = "subscriber", feature = "log", feature = "metrics"))]
 pub(crate) use crate::on::base::lock::rw::{RwLock, WriteGuard};
+use crate::on::base::platform::process;
 
 /// Set in a forked child, and inherited by its own children.
 static FORKED: AtomicBool = AtomicBool::new(false);
+
+/// The longest sleep at a [`Condvar`]. A child that a signal handler has forked meanwhile finds out then that
+/// it is one.
+const LONGEST_SLEEP: Duration = Duration::from_millis(20);
 
 /// Pause between two tries of a lock that another thread holds.
 const PAUSE: Duration = Duration::from_micros(50);
@@ -137,36 +143,43 @@ impl<T> Mutex<T> {
 
 /// A condition variable for a [`Mutex`].
 #[derive(Debug)]
-pub(crate) struct Condvar(StdCondvar);
+pub(crate) struct Condvar {
+    /// How often it was notified.
+    notified: Awaited,
+}
 
 impl Condvar {
-    pub(crate) const fn new() -> Self {
-        Self(StdCondvar::new())
+    pub(crate) fn new() -> Self {
+        Self { notified: Awaited::new(0) }
     }
 
     pub(crate) fn notify_all(&self) {
-        self.0.notify_all();
+        self.notified.change(|n| n.wrapping_add(1));
     }
 
-    /// Waits while the condition holds.
-    pub(crate) fn wait_while<'l, T>(
+    /// Takes the lock once the condition does not hold, or at `until`.
+    ///
+    /// `None` in a child that a signal handler has forked meanwhile: nobody notifies it there.
+    pub(crate) fn lock_unless<'l, T>(
         &self,
-        guard: MutexGuard<'l, T>,
-        condition: impl FnMut(&mut T) -> bool,
-    ) -> MutexGuard<'l, T> {
-        guard.wait(|guard| self.0.wait_while(guard, condition).unwrap_or_else(PoisonError::into_inner))
-    }
-
-    /// Waits while the condition holds, but at most for `longest`.
-    pub(crate) fn wait_while_for<'l, T>(
-        &self,
-        guard: MutexGuard<'l, T>,
-        longest: Duration,
-        condition: impl FnMut(&mut T) -> bool,
-    ) -> MutexGuard<'l, T> {
-        guard.wait(|guard| {
-            self.0.wait_timeout_while(guard, longest, condition).unwrap_or_else(PoisonError::into_inner).0
-        })
+        mutex: &'l Mutex<T>,
+        until: Option<Instant>,
+        mut condition: impl FnMut(&mut T) -> bool,
+    ) -> Option<MutexGuard<'l, T>> {
+        let process = process::id();
+        loop {
+            let mut guard = mutex.lock_unless_lost()?;
+            let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+            if left == Some(Duration::ZERO) || !condition(&mut guard) {
+                return Some(guard);
+            }
+            let notified = self.notified.load(); // under the lock: a change of the condition comes later
+            drop(guard);
+            self.notified.sleep_while(notified, left.map_or(LONGEST_SLEEP, |left| left.min(LONGEST_SLEEP)));
+            if process::id() != process {
+                return None;
+            }
+        }
     }
 }
 

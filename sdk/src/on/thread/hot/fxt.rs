@@ -181,8 +181,11 @@ pub(crate) fn with_short_values<V: Values>(
     values.each(0, &mut most);
     let reserved = reserved_for_end(kind);
     let are_many = values.count() > fxt::MAX_ARGS || callsite.keys().len() != values.count();
+    if are_many || most.longest > Leaf::LONGEST {
+        return taken.put_back();
+    }
     let room = most.bytes as i32 + if flat { FLAT as i32 } else { 0 } + reserved;
-    if are_many || most.longest > Leaf::LONGEST || taken.room() < room {
+    if taken.room() < room {
         return taken.put_back();
     }
     let Some((now, _)) = hot.tick::<false>(&taken) else { return taken.put_back() };

@@ -95,8 +95,11 @@ pub(crate) fn with_short_values<V: Values>(
     let mut most = Most(PLAIN as usize);
     values.each(0, &mut most);
     let reserved = reserved_for_end(kind);
+    if most.0 >= 0x80 {
+        return taken.put_back();
+    }
     let room = most.0 as i32 + if flat { FLAT as i32 } else { 0 } + reserved;
-    if most.0 >= 0x80 || taken.room() < room || callsite.keys().len() != values.count() {
+    if taken.room() < room || callsite.keys().len() != values.count() {
         return taken.put_back();
     }
     let Some((now, delta)) = hot.tick::<false>(&taken) else { return taken.put_back() };
