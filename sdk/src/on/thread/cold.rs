@@ -317,8 +317,8 @@ pub(crate) fn end_fork(before: &'static Lease) {
     lease::end_fork(this_thread::hot().lease_slot(), before);
 }
 
-/// Called in a forked child: the thread that forked, whose lease was `before`, leaves its parent's session. Its
-/// events count as re-entrant until [`start_in_child`].
+/// Called in a forked child: the thread that forked, whose lease was `before`, leaves its parent's session.
+/// Its events count as re-entrant until [`start_in_child`].
 pub(crate) fn leave_in_child(before: &'static Lease) {
     forget_parent();
     // SAFETY: this is the forked child's only thread. Its place has no lease of the pool from here on, and
