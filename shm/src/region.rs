@@ -217,7 +217,8 @@ impl Region {
         // A model creates a region for each interleaving, and nobody looks for the process of those.
         if !cfg!(loom) {
             header.process_start = process::own_start().into();
-            header.pid_namespace = platform::namespace().into();
+            let own = platform::namespaces();
+            (header.pid_namespace, header.time_namespace) = (own.pids.into(), own.time.into());
         }
         header.session = config.session.map(Into::into);
         let name = config.process_name.as_bytes();

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::ptr::NonNull;
 
 pub(crate) use super::posix::*;
-use crate::platform::Shown;
+use crate::platform::{Namespaces, Shown};
 
 /// Returns the directory for the files of regions.
 pub(crate) fn directory() -> PathBuf {
@@ -117,13 +117,31 @@ pub(crate) fn fence_all_threads() -> bool {
             && barrier(libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED)
 }
 
-/// Returns the inode of this process's pid namespace; 0 if not known.
-pub(crate) fn namespace() -> u64 {
-    std::fs::metadata("/proc/self/ns/pid").map_or(0, |m| m.ino())
+/// Returns the namespaces of this process. They are right also if `/proc` is that of another pid namespace:
+/// the kernel itself resolves `self` and these links.
+pub(crate) fn namespaces() -> Namespaces {
+    let inode = |name: &str| std::fs::metadata(format!("/proc/self/ns/{name}")).map_or(0, |m| m.ino());
+    Namespaces { pids: inode("pid"), time: inode("time") }
+}
+
+/// Whether the pids in `/proc` are those of this process's namespace. `unshare --pid` alone keeps the `/proc`
+/// of the parent namespace, in which the same pid is another process.
+pub(crate) fn shows_own_pids() -> bool {
+    let own = std::process::id().to_string();
+    let Ok(status) = std::fs::read("/proc/self/status") else { return false };
+    // The pid of this process in the namespace of `/proc`, and in each namespace from there to its own. So a
+    // single number is of its own namespace. If `/proc` is of another one, the first number can equal the
+    // own pid by chance.
+    let status = String::from_utf8_lossy(&status);
+    match status.lines().find_map(|line| line.strip_prefix("NSpid:")) {
+        Some(pids) => pids.trim() == own,
+        // Linux before 4.1.
+        None => std::fs::read_link("/proc/self").is_ok_and(|pid| pid.as_os_str() == &*own),
+    }
 }
 
 /// Returns how `/proc` shows this process. The start is field 22 of `/proc/self/stat`, in clock ticks since
-/// boot.
+/// boot. The kernel adds the offset of the reader's time namespace.
 pub(crate) fn shown_self() -> Option<Shown> {
     shown_as("self")
 }

@@ -8,7 +8,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::ptr::NonNull;
 
-use crate::platform::Shown;
+use crate::platform::{Namespaces, Shown};
 
 const PAGE: usize = 4096;
 
@@ -165,9 +165,14 @@ pub(crate) fn fence_all_threads() -> bool {
     false
 }
 
-/// Returns 0: not known.
-pub(crate) fn namespace() -> u64 {
-    0
+/// Returns zeros: not known.
+pub(crate) fn namespaces() -> Namespaces {
+    Namespaces::default()
+}
+
+/// Returns `false`: the system shows no processes.
+pub(crate) fn shows_own_pids() -> bool {
+    false
 }
 
 /// Returns `None`: the system shows no processes.

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::ptr::NonNull;
 
 pub(crate) use super::posix::*;
-use crate::platform::Shown;
+use crate::platform::{Namespaces, Shown};
 
 /// Returns the directory for the files of regions.
 pub(crate) fn directory() -> PathBuf {
@@ -82,9 +82,14 @@ pub(crate) fn fence_all_threads() -> bool {
     false
 }
 
-/// Returns a constant: there are no pid namespaces.
-pub(crate) fn namespace() -> u64 {
-    1
+/// Returns constants: there are no namespaces.
+pub(crate) fn namespaces() -> Namespaces {
+    Namespaces { pids: 1, time: 0 }
+}
+
+/// Returns `true`: there are no namespaces.
+pub(crate) fn shows_own_pids() -> bool {
+    true
 }
 
 /// Returns how the system shows this process.

@@ -27,7 +27,7 @@ use windows_sys::Win32::System::Threading::{
     PROCESS_QUERY_LIMITED_INFORMATION, PROCESS_SYNCHRONIZE, WaitForSingleObject,
 };
 
-use crate::platform::Shown;
+use crate::platform::{Namespaces, Shown};
 
 /// The offset of the byte that a lock takes. Locks of Windows keep other processes from reading the bytes, so
 /// it is one that no file has.
@@ -240,9 +240,14 @@ pub(crate) fn fence_all_threads() -> bool {
     true
 }
 
-/// Returns a constant: there are no pid namespaces.
-pub(crate) fn namespace() -> u64 {
-    1
+/// Returns constants: there are no namespaces.
+pub(crate) fn namespaces() -> Namespaces {
+    Namespaces { pids: 1, time: 0 }
+}
+
+/// Returns `true`: there are no namespaces.
+pub(crate) fn shows_own_pids() -> bool {
+    true
 }
 
 /// Returns how the system shows this process. The start is in units of 100 ns.
