@@ -36,8 +36,7 @@ pub(crate) fn own_start() -> u64 {
 
 /// Whether the process with this pid and start time in these namespaces is alive.
 ///
-/// A `start` of 0 stands for any start time. A pid namespace of 0 is not known, so the result is never
-/// `Dead`.
+/// A `start` of 0 stands for any start time. If a pid namespace is not known (0), the result is never `Dead`.
 #[cfg(not(loom))]
 pub(crate) fn life(pid: u32, start: u64, of: Namespaces) -> Life {
     let (Some(_), own) = (platform::shown_self(), platform::namespaces()) else { return Life::Unknown };
@@ -45,7 +44,7 @@ pub(crate) fn life(pid: u32, start: u64, of: Namespaces) -> Life {
         return Life::Unknown;
     }
     match life_here(pid, start, of.time == own.time) {
-        Life::Dead if of.pids == 0 => Life::Unknown,
+        Life::Dead if of.pids == 0 || own.pids == 0 => Life::Unknown,
         life => life,
     }
 }

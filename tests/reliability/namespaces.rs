@@ -1,12 +1,15 @@
-//! Namespaces, in which a pid and a start time mean something else than outside.
+//! Namespaces, in which a pid, a start time and a user mean something else than outside.
 
 use std::fs::{self, File};
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use hairline::Format;
 use hairline_tests::mortal::{COUNTERS_LEN, Orders, Victim};
 
-use crate::others::{Stage, in_own_shm};
+use crate::names::Trap;
+use crate::others::{NOBODY, Stage, in_own_shm, said};
 
 const HAIRLINE: &str = env!("CARGO_BIN_EXE_hairline_command");
 const ENDING: &str = env!("CARGO_BIN_EXE_ending");
@@ -33,6 +36,9 @@ fn unshared(namespaces: &[&str], program: &str, arguments: &[&str]) -> Option<Co
 
 /// Namespaces of an ordinary user, in which the machine has started earlier.
 const OTHER_TIME: [&str; 6] = ["--user", "--map-current-user", "--time", "--fork", "--boottime", "100000"];
+
+/// Namespaces in which no user has a number: each one, this process's too, is the overflow user.
+const NO_USERS: [&str; 1] = ["--user"];
 
 #[test]
 fn a_living_process_is_not_taken_for_dead_in_another_time_namespace() {
@@ -103,4 +109,69 @@ fn a_session_in_another_time_namespace_removes_no_region_of_a_living_process() {
     command.env("HAIRLINE", stage.path("%p.fxt")).env("HAIRLINE_BUFFER", "3M").stdin(Stdio::null());
     let output = command.output().expect("it ran");
     assert!(String::from_utf8_lossy(&output.stdout).contains("kept"), "{output:?}");
+}
+
+#[test]
+fn a_link_is_not_ones_own_where_all_users_look_alike() {
+    let Some(trap) = Trap::new() else { return };
+    let theirs = trap.plant("theirs.fxt");
+    let Some(mut program) = unshared(&NO_USERS, ENDING, &["return"]) else { return };
+    let output = program.env("HAIRLINE", &theirs).output().expect("it ran");
+    trap.has_caught_nothing();
+    let lines = said(&output);
+    assert_eq!((output.status.code(), lines.len()), (Some(0), 1), "{output:?}");
+    assert!(lines[0].contains("link"), "{lines:?}");
+    // The command too.
+    let input = trap.stage.path("in.fxt");
+    let recorded = Command::new(ENDING).arg("return").env("HAIRLINE", &input).output().expect("it ran");
+    assert!(recorded.status.success(), "{recorded:?}");
+    let arguments = ["convert", input.to_str().expect("UTF-8"), theirs.to_str().expect("UTF-8")];
+    let output = unshared(&NO_USERS, HAIRLINE, &arguments).expect("namespaces").output().expect("it ran");
+    trap.has_caught_nothing();
+    let lines = said(&output);
+    assert_eq!((output.status.code(), lines.len()), (Some(1), 1), "{output:?}");
+    assert!(lines[0].contains("link"), "{lines:?}");
+}
+
+#[test]
+fn a_trace_is_not_served_where_all_users_look_alike() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let trace = directory.path().join("t.fxt");
+    fs::write(&trace, "secret").expect("written");
+    let trace = trace.to_str().expect("UTF-8");
+    let arguments = ["20", HAIRLINE, "view", "--no-open", "--port", "0", trace];
+    let Some(mut view) = unshared(&NO_USERS, "timeout", &arguments) else { return };
+    let output = view.output().expect("it ran");
+    let lines = said(&output);
+    assert_eq!((output.status.code(), lines.len(), output.stdout.len()), (Some(1), 1, 0), "{output:?}");
+    assert!(lines[0].contains("user namespace"), "{lines:?}");
+}
+
+#[test]
+fn a_region_is_not_ones_own_where_all_users_look_alike() {
+    let Some(stage) = Stage::new() else { return };
+    let directory = stage.path("directory");
+    fs::create_dir(&directory).expect("made");
+    let mut victim = Victim::start(MORTAL, &directory, Orders::new(Format::Fxt));
+    victim.wait_until_committed(1000);
+    victim.kill();
+    let region = victim.region().expect("a region");
+    fs::set_permissions(&region, fs::Permissions::from_mode(0o644)).expect("changed");
+    let recover = |namespaces: &[&str]| {
+        let to = directory.join("to.fxt");
+        let places = [&region, &to].map(|path| path.to_str().expect("UTF-8"));
+        let arguments = ["recover", "--keep", places[0], "-o", places[1]];
+        Some(unshared(namespaces, HAIRLINE, &arguments)?.output().expect("it ran"))
+    };
+    for owner in [NOBODY, 1] {
+        chown(&region, Some(owner), None).expect("given away");
+        let Some(output) = recover(&NO_USERS) else { return };
+        assert!(!output.status.success(), "a region of user {owner}: {output:?}");
+        assert!(String::from_utf8_lossy(&output.stderr).contains("of this user"), "{output:?}");
+    }
+    // Where its users have numbers, a file of this user is its own.
+    chown(&region, Some(0), None).expect("given back");
+    let output = recover(&["--user", "--map-root-user"]).expect("namespaces");
+    assert!(output.status.success(), "{output:?}");
+    victim.check(Path::new(&directory.join("to.fxt"))).expect("all steps");
 }

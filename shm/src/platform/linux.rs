@@ -1,6 +1,6 @@
 //! Linux.
 
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd};
 use std::os::unix::fs::MetadataExt;
@@ -137,6 +137,34 @@ pub(crate) fn shows_own_pids() -> bool {
         Some(pids) => pids.trim() == own,
         // Linux before 4.1.
         None => std::fs::read_link("/proc/self").is_ok_and(|pid| pid.as_os_str() == &*own),
+    }
+}
+
+/// Whether the file is known to belong to the user of this process. Only such files are trusted.
+pub(crate) fn is_own(metadata: &Metadata) -> bool {
+    super::posix::is_own(metadata) && is_one_user(metadata.uid())
+}
+
+/// Whether `number` stands for one user: not for all those without a number in this user namespace.
+pub(crate) fn is_one_user(number: u32) -> bool {
+    const DEFAULT: u32 = 65534;
+    let text = std::fs::read_to_string("/proc/sys/kernel/overflowuid");
+    let overflow = text.ok().and_then(|number| number.trim().parse().ok()).unwrap_or(DEFAULT);
+    number != overflow || knows_all_users()
+}
+
+/// Whether each user of the machine has a number in this process's user namespace.
+fn knows_all_users() -> bool {
+    match std::fs::read_to_string("/proc/self/uid_map") {
+        Ok(map) => {
+            // A line has the first number here, the first one outside, and the length of the range. The kernel
+            // refuses ranges that overlap.
+            let users =
+                map.lines().filter_map(|line| line.split_ascii_whitespace().nth(2)?.parse::<u64>().ok());
+            users.sum::<u64>() >= u64::from(u32::MAX) // the last number is no user
+        }
+        // A kernel without user namespaces has no such file.
+        Err(e) => e.kind() == io::ErrorKind::NotFound && std::fs::exists("/proc/self/stat").unwrap_or(false),
     }
 }
 

@@ -175,6 +175,11 @@ pub(crate) fn shows_own_pids() -> bool {
     false
 }
 
+/// Returns `true`: there are no user namespaces.
+pub(crate) fn is_one_user(_number: u32) -> bool {
+    true
+}
+
 /// Returns `None`: the system shows no processes.
 pub(crate) fn shown_self() -> Option<Shown> {
     None

@@ -13,6 +13,8 @@ use std::os::unix::fs::FileExt;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
+use hairline_shm::is_one_user;
+
 use crate::on::base::platform::facts::{Identity, Machine, Resources};
 
 /// Whether sessions record on this platform.
@@ -474,19 +476,21 @@ pub(crate) fn create_private(path: &Path) -> io::Result<File> {
     options.open(path)
 }
 
-/// Whether the file belongs to this user.
+/// Whether the file is known to belong to this user.
 #[cfg(feature = "recovery")]
 pub(crate) fn is_own(metadata: &Metadata) -> bool {
-    metadata.uid() == effective_user()
+    metadata.uid() == effective_user() && is_one_user(metadata.uid())
 }
 
 /// Returns the error for a link that is not followed. `None`: its owner may lead this process anywhere.
 pub(super) fn refuse_link(metadata: &Metadata) -> Option<io::Error> {
     let owner = metadata.uid();
-    if owner == 0 || owner == effective_user() {
+    let is_one = is_one_user(owner);
+    if is_one && (owner == 0 || owner == effective_user()) {
         return None;
     }
-    let message = format!("it is a symbolic link of user {owner}, and may lead anywhere; give another path");
+    let user = if is_one { format!("user {owner}") } else { "a user who has no number here".to_owned() };
+    let message = format!("it is a symbolic link of {user}, and may lead anywhere; give another path");
     Some(io::Error::new(io::ErrorKind::PermissionDenied, message))
 }
 
