@@ -423,6 +423,12 @@ pub(crate) fn open_through(link: &Path, options: &mut OpenOptions) -> io::Result
     options.custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(link)
 }
 
+/// Whether the error is that of [`refuse_link`].
+#[cfg(feature = "recovery")]
+pub(crate) fn is_refused_link(e: &io::Error) -> bool {
+    e.kind() == io::ErrorKind::PermissionDenied && e.raw_os_error().is_none()
+}
+
 /// Whether [`open_output`] has found a link.
 pub(crate) fn is_link(e: &io::Error) -> bool {
     e.raw_os_error() == Some(libc::ELOOP)
@@ -453,12 +459,6 @@ pub(crate) fn wait_for_room(file: &File) {
 pub(crate) fn open_to_read(path: &Path) -> io::Result<File> {
     let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY;
     OpenOptions::new().read(true).custom_flags(flags).open(path)
-}
-
-/// Opens a file, through links. Waits for no FIFO.
-#[cfg(feature = "recovery")]
-pub(crate) fn open_at_once(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
-    options.custom_flags(libc::O_NONBLOCK | libc::O_CLOEXEC | libc::O_NOCTTY).open(path)
 }
 
 /// Opens a directory, to sync it.
