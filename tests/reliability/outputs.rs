@@ -294,3 +294,23 @@ fn a_greatest_size_below_the_least_is_an_error() {
     let run = run(&["return"], &[("HAIRLINE", "t.fxt"), ("HAIRLINE_MAX_FILE_SIZE", "1K")]);
     assert_eq!((run.said().len(), run.files().len()), (1, 0));
 }
+
+/// A file that the program opens gets the lowest free descriptor, which may be that of stderr.
+#[test]
+fn an_output_is_never_the_stderr_of_a_program_that_has_closed_it() {
+    for format in FORMATS {
+        for variables in [&[][..], &[("HAIRLINE_ROTATE", "64K")], &[("HAIRLINE_OVERFLOW", "overwrite")]] {
+            let name = format!("t.{}", extension(format));
+            let directory = tempfile::tempdir().expect("a directory");
+            let variables = [&[("HAIRLINE", &*name)], variables].concat();
+            let run = run_in(directory, &["closed"], &variables);
+            assert_eq!(run.output.status.code(), Some(0), "{:?}", run.output);
+            for file in hairline_tests::mortal::files(&run.path(&name)) {
+                let bytes = std::fs::read(&file).expect("a trace");
+                let noise = bytes.windows(5).any(|part| part == b"noise");
+                assert!(!noise, "{variables:?}: {}", file.display());
+            }
+            has_the_work(&run.path(&name));
+        }
+    }
+}

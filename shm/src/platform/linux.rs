@@ -31,7 +31,7 @@ pub(crate) fn memory_file() -> io::Result<File> {
         return Err(io::Error::last_os_error());
     }
     // SAFETY: the call has succeeded, and only this function has the descriptor.
-    Ok(unsafe { File::from_raw_fd(fd) })
+    above_stderr(unsafe { File::from_raw_fd(fd) })
 }
 
 /// Allocates the pages of a part of a mapping, and makes them present.

@@ -274,7 +274,7 @@ pub(crate) fn open_regular(name: &Path, options: &mut OpenOptions) -> io::Result
             let file = open_output(name, options)?;
             Ok((identity(&file)? == identity(&seen)?).then_some(file))
         }
-        opened => opened.map(Some),
+        opened => opened.and_then(above_stderr).map(Some),
     }
 }
 
