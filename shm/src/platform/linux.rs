@@ -25,13 +25,22 @@ pub(crate) fn random() -> io::Result<u64> {
 
 /// Creates a file without a name, in memory.
 pub(crate) fn memory_file() -> io::Result<File> {
+    let flags = libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING;
     // SAFETY: the name is a NUL-terminated literal.
-    let fd = unsafe { libc::memfd_create(c"hairline".as_ptr(), libc::MFD_CLOEXEC) };
+    let fd = unsafe { libc::memfd_create(c"hairline".as_ptr(), flags) };
     if fd < 0 {
         return Err(io::Error::last_os_error());
     }
     // SAFETY: the call has succeeded, and only this function has the descriptor.
     above_stderr(unsafe { File::from_raw_fd(fd) })
+}
+
+/// Fixes the length of a file of [`memory_file`], also for a process that opens it by `/proc`. A shorter file
+/// would make a store of this process a SIGBUS.
+pub(crate) fn seal_length(file: &File) {
+    let seals = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW;
+    // SAFETY: a call on an open descriptor.
+    unsafe { libc::fcntl(file.as_raw_fd(), libc::F_ADD_SEALS, seals) };
 }
 
 /// Allocates the pages of a part of a mapping, and makes them present.

@@ -36,6 +36,9 @@ pub(crate) fn memory_file() -> io::Result<File> {
     unsupported()
 }
 
+/// Does nothing: there are no such files.
+pub(crate) fn seal_length(_file: &File) {}
+
 /// Is not supported.
 pub(crate) fn create_file(_path: &Path) -> io::Result<File> {
     unsupported()

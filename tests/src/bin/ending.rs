@@ -288,5 +288,9 @@ fn main() {
         }
         _ => {}
     }
-    drop(session);
+    if way == "notes"
+        && let Some(session) = session
+    {
+        println!("{:?}", session.stop().expect("stopped").notes);
+    }
 }
