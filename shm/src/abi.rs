@@ -68,7 +68,7 @@ use crate::sync::{AtomicU32, AtomicU64, Ordering};
 pub const MAGIC: [u8; 8] = *b"HAIRLINE";
 
 /// Grows with each layout that readers of the previous one cannot read.
-pub const ABI_VERSION: u32 = 5;
+pub const ABI_VERSION: u32 = 6;
 
 /// Bytes of [`RegionHeader`].
 pub const REGION_HEADER_SIZE: usize = 512;
@@ -149,7 +149,8 @@ pub struct RegionHeader {
     pub(crate) pid: atomic::AtomicU32,
     /// [`REGION_STARTING`], [`REGION_ACTIVE`] or [`REGION_CLOSED`].
     pub(crate) state: AtomicU32,
-    /// Field 22 of `/proc/PID/stat`. Together with the pid it identifies one process for ever.
+    /// Field 22 of `/proc/PID/stat`, as a process of `time_namespace` reads it. Together with the pid it
+    /// identifies one process for ever.
     pub(crate) process_start: atomic::AtomicU64,
     /// The random number of the session.
     pub(crate) session: [atomic::AtomicU8; 16],
@@ -175,7 +176,9 @@ pub struct RegionHeader {
     /// The number of chunks that threads have tried to overwrite. Modulo the number of chunks: the next one
     /// to try.
     pub(crate) next_oldest: AtomicU64,
-    reserved2: [atomic::AtomicU64; 7],
+    /// The inode of the time namespace in which `process_start` was read; 0 if the system has none.
+    pub(crate) time_namespace: atomic::AtomicU64,
+    reserved2: [atomic::AtomicU64; 6],
     /// The number of lost events for each [`LossReason`](crate::LossReason). On its own cache lines. Until
     /// the region is closed, those in the chunks ([`CHUNK_LOST_SIZE`]) belong to the first one too.
     pub(crate) lost: [AtomicU64; 16],
@@ -442,6 +445,7 @@ const _: () = {
     assert!(offset_of!(RegionHeader, output_bytes) == 96);
     assert!(offset_of!(RegionHeader, next_sequence) == 104);
     assert!(offset_of!(RegionHeader, about_offset) == 176);
+    assert!(offset_of!(RegionHeader, time_namespace) == 200);
     assert!(offset_of!(RegionHeader, lost) == 256);
     assert!(offset_of!(RegionHeader, batches_done) == 384);
     assert!(offset_of!(RegionHeader, output_len) == 392);

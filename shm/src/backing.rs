@@ -4,7 +4,7 @@
 //! | backing | outlives a kill | used                                         |
 //! |---------|-----------------|----------------------------------------------|
 //! | file    | yes             | by default                                   |
-//! | memfd   | no              | if the directory is absent, full or closed   |
+//! | memfd   | no              | if the directory is absent, full or closed, and in privileged programs |
 //! | heap    | no              | if the system has neither; loom; tests       |
 //!
 //! The pages of a mapping are allocated by a system call before anything touches them. So a full tmpfs is an
@@ -33,6 +33,8 @@ pub enum BackingChoice {
     Auto,
     /// A file in `/dev/shm`, or in the directory for temporary files.
     File,
+    /// The first of memfd and heap that the system has: memory that no path leads to.
+    Unnamed,
     /// A memfd, on Linux.
     Memfd,
     /// The heap of the process.
@@ -112,6 +114,9 @@ impl Memory {
             BackingChoice::File => Self::file(len, first).map_err(|e| ("a file in /dev/shm", e)),
             BackingChoice::Memfd => Self::memfd(len, first).map_err(|e| ("a memfd", e)),
             BackingChoice::Heap => Self::heap(len).map_err(|e| ("the heap", e)),
+            BackingChoice::Unnamed => {
+                Self::memfd(len, first).or_else(|_| Self::heap(len)).map_err(|e| ("the heap", e))
+            }
             BackingChoice::Auto => Self::file(len, first)
                 .or_else(|_| Self::memfd(len, first))
                 .or_else(|_| Self::heap(len))
@@ -139,7 +144,10 @@ impl Memory {
     }
 
     fn memfd(len: usize, first: usize) -> io::Result<Self> {
-        Self::mapped(&platform::memory_file()?, len, first)
+        let file = platform::memory_file()?;
+        let memory = Self::mapped(&file, len, first)?;
+        platform::seal_length(&file);
+        Ok(memory)
     }
 
     /// Maps `len` bytes of the empty file, the first of them allocated.

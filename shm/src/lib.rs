@@ -110,6 +110,7 @@ mod runs;
 mod step;
 mod sync;
 mod turn;
+mod user;
 mod wait;
 mod window;
 
@@ -130,4 +131,5 @@ pub use region::{About, Region, RegionConfig};
 pub use sync::fence_all_threads;
 #[cfg(loom)]
 pub use sync::interrupts::{may_be_interrupted, model_interrupts, now_idle};
+pub use user::is_one_user;
 pub use window::{Piece, Window};

@@ -10,7 +10,9 @@
 #![allow(unsafe_code)] // zeroed memory
 
 #[cfg(not(loom))]
-use std::alloc::{Layout, alloc_zeroed, handle_alloc_error};
+use std::alloc::{Layout, alloc_zeroed};
+#[cfg(not(loom))]
+use std::ptr::NonNull;
 
 // Not loom's atomics: the models watch the header's fields, which are stored and loaded beside these.
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -32,26 +34,22 @@ pub(crate) struct Owner {
 
 impl Owner {
     /// Creates the owners of `chunks` chunks, which is not 0. The system allocates their pages when they are
-    /// written: a ring may have many chunks that are never used.
+    /// written: a ring may have many chunks that are never used. `None` if the process may have no more memory.
     #[cfg(not(loom))]
-    pub(crate) fn of_chunks(chunks: u32) -> Box<[Self]> {
-        let (len, layout) = (chunks as usize, Layout::new::<Self>());
-        let layout = Layout::from_size_align(layout.size() * len, layout.align());
-        let layout = layout.expect("40 bytes for each chunk of at least 4096");
+    pub(crate) fn of_chunks(chunks: u32) -> Option<Box<[Self]>> {
+        let len = chunks as usize;
+        let layout = Layout::array::<Self>(len).ok()?;
         // SAFETY: the size is not 0.
-        let owners = unsafe { alloc_zeroed(layout) }.cast::<Self>();
-        if owners.is_null() {
-            handle_alloc_error(layout);
-        }
+        let owners = NonNull::new(unsafe { alloc_zeroed(layout) })?.cast::<Self>();
         // SAFETY: an allocation of the global allocator for that many owners. All fields are atomics, for
         // which zeros are valid.
-        unsafe { Box::from_raw(std::ptr::slice_from_raw_parts_mut(owners, len)) }
+        Some(unsafe { Box::from_raw(std::ptr::slice_from_raw_parts_mut(owners.as_ptr(), len)) })
     }
 
     /// Creates the owners of `chunks` chunks.
     #[cfg(loom)]
-    pub(crate) fn of_chunks(chunks: u32) -> Box<[Self]> {
-        (0..chunks).map(|_| Self::default()).collect()
+    pub(crate) fn of_chunks(chunks: u32) -> Option<Box<[Self]>> {
+        Some((0..chunks).map(|_| Self::default()).collect())
     }
 
     /// Whose turn it is at the end of the chunk.

@@ -3,6 +3,7 @@
 #![allow(unsafe_code)] // forms references into the mapping
 
 use std::borrow::Cow;
+use std::io;
 use std::path::PathBuf;
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -179,6 +180,10 @@ impl Region {
         let first = chunks_offset + at_start as usize * chunk_size as usize;
         let memory = Memory::new(config.backing, len.ok_or(out_of_range)?, first)
             .map_err(|(what, source)| RegionError::Memory { what, source })?;
+        let owners = Owner::of_chunks(chunk_count).ok_or_else(|| RegionError::Memory {
+            what: "the heap, for the owners of the chunks",
+            source: io::ErrorKind::OutOfMemory.into(),
+        })?;
         let allocated = if memory.is_whole() { chunk_count } else { at_start };
         let region = Self {
             memory,
@@ -191,7 +196,7 @@ impl Region {
             about_offset,
             chunks_offset,
             overwrite: config.overwrite,
-            owners: Owner::of_chunks(chunk_count),
+            owners,
             sequences: atomic::AtomicU32::new(0),
             has_reader: AtomicBool::new(false),
             waiting: Waiting::new(),
@@ -217,7 +222,8 @@ impl Region {
         // A model creates a region for each interleaving, and nobody looks for the process of those.
         if !cfg!(loom) {
             header.process_start = process::own_start().into();
-            header.pid_namespace = platform::namespace().into();
+            let own = platform::namespaces();
+            (header.pid_namespace, header.time_namespace) = (own.pids.into(), own.time.into());
         }
         header.session = config.session.map(Into::into);
         let name = config.process_name.as_bytes();

@@ -10,6 +10,7 @@ mod hostile;
 mod lives;
 mod moments;
 mod names;
+mod namespaces;
 mod others;
 mod outputs;
 mod privilege;

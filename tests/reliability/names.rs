@@ -134,6 +134,121 @@ fn a_recovery_follows_no_planted_link() {
     }
 }
 
+/// At the trace's own name too, where it leads to a copy of the trace.
+#[test]
+fn a_recovery_follows_no_link_that_was_planted_at_the_traces_own_name() {
+    let Some(trap) = Trap::new() else { return };
+    for format in FORMATS {
+        let (victim, region) = dead(format, &trap.directory);
+        let copy = trap.stage.path("copy");
+        fs::rename(&victim.trace, &copy).expect("moved");
+        let before = fs::read(&copy).expect("read");
+        symlink(&copy, &victim.trace).expect("a link");
+        lchown(&victim.trace, Some(NOBODY), Some(NOBODY)).expect("given away");
+        let to = RecoverOptions::new().keep_region(true).to(trap.directory.join("elsewhere"));
+        for options in [to, RecoverOptions::new()] {
+            let recovered = recover(&region, options);
+            assert!(
+                recovered.notes.iter().any(|note| note.contains("link of another user")),
+                "{recovered:?}"
+            );
+            assert!(recovered.path.as_ref().is_some_and(|path| *path != victim.trace), "{recovered:?}");
+            victim.check(&recovered.path.expect("a trace")).expect("all steps");
+            assert!(before == fs::read(&copy).expect("read"), "the copy is as it was");
+            assert!(fs::symlink_metadata(&victim.trace).expect("there").is_symlink());
+        }
+        fs::remove_dir_all(&trap.directory).expect("removed");
+        fs::create_dir(&trap.directory).expect("made");
+    }
+}
+
+/// A link of one's own or of root's is followed, as at the start of a session.
+#[test]
+fn a_recovery_completes_a_trace_behind_a_link_of_ones_own() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let (victim, region) = dead(Format::Fxt, directory.path());
+    let moved = directory.path().join("moved.fxt");
+    fs::rename(&victim.trace, &moved).expect("moved");
+    symlink("moved.fxt", &victim.trace).expect("a link");
+    let recovered = recover(&region, RecoverOptions::new());
+    assert_eq!(recovered.path.as_deref(), Some(&*victim.trace), "{recovered:?}");
+    assert!(fs::symlink_metadata(&victim.trace).expect("there").is_symlink());
+    victim.check(&moved).expect("all steps");
+}
+
+/// An open for writing would let the reader of a FIFO begin, and the close would end it.
+#[test]
+fn a_recovery_does_not_open_what_is_no_file_at_the_traces_name() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let (victim, region) = dead(Format::Fxt, directory.path());
+    fs::remove_file(&victim.trace).expect("removed");
+    fifo(&victim.trace);
+    let path = victim.trace.clone();
+    let (ended, reader) = std::sync::mpsc::channel();
+    std::thread::spawn(move || ended.send(fs::read(path).map(|bytes| bytes.len())));
+    std::thread::sleep(Duration::from_millis(200)); // it waits in its open
+    let recovered = recover(&region, RecoverOptions::new());
+    victim.check(&recovered.path.expect("a trace")).expect("all steps");
+    assert!(reader.recv_timeout(Duration::from_millis(200)).is_err(), "the reader still waits");
+    fs::write(&victim.trace, "a line").expect("written");
+    assert_eq!(reader.recv().expect("an end").expect("read"), 6);
+}
+
+/// The region names the path of a trace. A damaged or a planted one may name any.
+#[test]
+fn a_recovery_makes_a_file_only_at_the_path_of_a_trace() {
+    let _turn = turn();
+    let directory = tempfile::tempdir().expect("a directory");
+    for format in FORMATS {
+        let other = FORMATS.into_iter().find(|other| *other != format).expect("another");
+        let trace = directory.path().join(format!("trace-of-a-session.{}", extension(format)));
+        let at = |name: &str| directory.path().join(name);
+        let builder = Session::builder().output(&trace).overflow(Overflow::Overwrite);
+        let session = builder.start().expect("a session");
+        trace_scope!("names", "step");
+        let found = recovery::find().expect("a list").into_iter().find(|f| f.pid == std::process::id());
+        let mut bytes = fs::read(found.expect("its region").path).expect("read");
+        drop(session);
+        let _ = fs::remove_file(&trace);
+        bytes[48..52].fill(0xff); // the pid: nobody's
+        let path = trace.as_os_str().as_encoded_bytes();
+        let place = bytes.windows(path.len()).position(|part| part == path).expect("the path");
+        let rename = |to: &Path| {
+            let (mut bytes, to) = (bytes.clone(), to.as_os_str().as_encoded_bytes());
+            // As long as the session's path: the root may have any number of slashes.
+            let slashes = path.len() - to.len();
+            bytes[place..place + slashes].fill(b'/');
+            bytes[place + slashes..place + path.len()].copy_from_slice(to);
+            let region = at("region");
+            fs::write(&region, bytes).expect("written");
+            region
+        };
+        let names = [at("t.sh"), at("t"), at(&format!("t.{}", extension(other)))];
+        for name in names {
+            let region = rename(&name);
+            let error = recovery::recover(&region, &RecoverOptions::new().assume_dead(true));
+            let error = error.expect_err("not the path of a trace").to_string();
+            assert!(error.contains("-o"), "{error}");
+            assert!(!name.exists() && region.exists(), "{error}");
+            let to = at("to");
+            let options = RecoverOptions::new().assume_dead(true).to(&to);
+            recovery::recover(&region, &options).expect("recovered");
+            fs::remove_file(to).expect("removed");
+        }
+        let relative = at("region");
+        let mut of_relative = bytes.clone();
+        of_relative[place] = b'.';
+        fs::write(&relative, of_relative).expect("written");
+        let error = recovery::recover(&relative, &RecoverOptions::new().assume_dead(true));
+        assert!(error.expect_err("a relative path").to_string().contains("-o"));
+        let recovered = recovery::recover(&rename(&trace), &RecoverOptions::new().assume_dead(true));
+        assert_eq!(recovered.expect("recovered").path.as_deref(), Some(&*trace));
+        fs::remove_dir_all(directory.path())
+            .and_then(|()| fs::create_dir(directory.path()))
+            .expect("emptied");
+    }
+}
+
 #[test]
 fn what_is_no_file_of_this_user_at_a_recovered_traces_name_is_passed_by() {
     let directory = tempfile::tempdir().expect("a directory");

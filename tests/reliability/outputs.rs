@@ -294,3 +294,46 @@ fn a_greatest_size_below_the_least_is_an_error() {
     let run = run(&["return"], &[("HAIRLINE", "t.fxt"), ("HAIRLINE_MAX_FILE_SIZE", "1K")]);
     assert_eq!((run.said().len(), run.files().len()), (1, 0));
 }
+
+/// The process's own tables of the ring are memory of the heap. No size of the ring aborts the program.
+#[test]
+fn a_ring_for_which_there_is_no_memory_is_one_line() {
+    let mut without = 0;
+    // From the ring alone to the ring, its tables (10 MB) and all that the program needs, in KiB.
+    for limit in (0..).map(|n| (16 << 20) + n * (8 << 10)).take(30) {
+        let directory = tempfile::tempdir().expect("a directory");
+        let script = format!("ulimit -v {limit} && exec {} return", env!("CARGO_BIN_EXE_ending"));
+        let mut command = Command::new("sh");
+        command.args(["-c", &script]).current_dir(directory.path());
+        let output = command.env("HAIRLINE", "t.fxt").env("HAIRLINE_BUFFER", "16G").output().expect("it ran");
+        let (code, lines) = (output.status.code(), said(&output));
+        match (code, lines.len()) {
+            (Some(0), 0) => break,
+            (Some(0), 1) => without += 1,
+            // It records, and has no memory left for a thread of its own, whose start it expects.
+            (Some(101), 0) => {}
+            _ => panic!("{limit} KiB: {output:?}"),
+        }
+    }
+    assert!(without > 1, "{without}");
+}
+
+/// A file that the program opens gets the lowest free descriptor, which may be that of stderr.
+#[test]
+fn an_output_is_never_the_stderr_of_a_program_that_has_closed_it() {
+    for format in FORMATS {
+        for variables in [&[][..], &[("HAIRLINE_ROTATE", "64K")], &[("HAIRLINE_OVERFLOW", "overwrite")]] {
+            let name = format!("t.{}", extension(format));
+            let directory = tempfile::tempdir().expect("a directory");
+            let variables = [&[("HAIRLINE", &*name)], variables].concat();
+            let run = run_in(directory, &["closed"], &variables);
+            assert_eq!(run.output.status.code(), Some(0), "{:?}", run.output);
+            for file in hairline_tests::mortal::files(&run.path(&name)) {
+                let bytes = std::fs::read(&file).expect("a trace");
+                let noise = bytes.windows(5).any(|part| part == b"noise");
+                assert!(!noise, "{variables:?}: {}", file.display());
+            }
+            has_the_work(&run.path(&name));
+        }
+    }
+}

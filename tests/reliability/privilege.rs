@@ -2,8 +2,9 @@
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
+use std::process::Stdio;
 
-use crate::others::{Stage, as_nobody, said};
+use crate::others::{Stage, as_nobody, in_own_shm, said};
 
 #[test]
 fn a_setuid_or_setgid_program_does_not_read_the_environment() {
@@ -32,5 +33,43 @@ fn a_setuid_or_setgid_program_does_not_read_the_environment() {
         run(&new);
         assert_eq!(fs::read(&precious).expect("read"), b"precious", "{name}");
         assert!(!new.exists(), "{name}");
+    }
+}
+
+/// A file of a setgid program's region would belong to the caller, who could read it, and end the program by
+/// making it shorter.
+#[test]
+fn the_ring_of_a_setuid_or_setgid_program_has_no_file() {
+    let Some(stage) = Stage::new().filter(Stage::heeds_setuid) else { return };
+    let directory = stage.directory_of_nobody("directory");
+    for (name, mode) in [("plain", 0o755), ("setuid", 0o4755), ("setgid", 0o2755)] {
+        let program = stage.program(env!("CARGO_BIN_EXE_ending"), name, mode);
+        let trace = directory.join(format!("{name}.fxt"));
+        let script = format!(
+            "setpriv --reuid=65534 --regid=65534 --clear-groups {program} long {trace} & pid=$!
+             until [ -s {trace} ]; do sleep 0.01; done
+             ls /dev/shm
+             kill -9 $pid; wait $pid",
+            program = program.display(),
+            trace = trace.display(),
+        );
+        let Some(mut command) = in_own_shm(":", &script) else { return };
+        let output = command.stdin(Stdio::null()).output().expect("it ran");
+        let has_file = String::from_utf8_lossy(&output.stdout).contains("hairline-");
+        assert_eq!(has_file, name == "plain", "{name}: {output:?}");
+    }
+}
+
+#[test]
+fn the_summary_of_a_setgid_program_says_that_its_ring_has_no_file() {
+    let Some(stage) = Stage::new().filter(Stage::heeds_setuid) else { return };
+    let directory = stage.directory_of_nobody("directory");
+    for (name, mode) in [("plain", 0o755), ("setgid", 0o2755)] {
+        let program = stage.program(env!("CARGO_BIN_EXE_ending"), name, mode);
+        let output =
+            as_nobody(&program).arg("notes").arg(directory.join(name).with_extension("fxt")).output();
+        let output = output.expect("it ran");
+        let notes = String::from_utf8_lossy(&output.stdout).matches("more rights than its caller").count();
+        assert_eq!((output.status.code(), notes), (Some(0), usize::from(name == "setgid")), "{output:?}");
     }
 }

@@ -32,7 +32,7 @@ pub(crate) fn read_link(path: &Path) -> io::Result<Link> {
     if !about.is_symlink() {
         return Ok(Link::None);
     }
-    refuse_link_of(about.uid())?;
+    refuse_link_of(Some(about.uid()))?;
     std::fs::read_link(path).map(Link::To)
 }
 

@@ -27,9 +27,25 @@ pub(crate) fn open(attr: &EventAttr, tid: u32, cpu: Option<u32>) -> io::Result<F
     };
     match RawFd::try_from(fd) {
         // SAFETY: the kernel has just made the descriptor for this call, so nobody else owns it.
-        Ok(fd) if fd >= 0 => Ok(unsafe { OwnedFd::from_raw_fd(fd) }),
+        Ok(fd) if fd >= 0 => above_stderr(unsafe { OwnedFd::from_raw_fd(fd) }),
         _ => Err(io::Error::last_os_error()),
     }
+}
+
+/// Returns the event with a descriptor above those of stdin, stdout and stderr. A program may have closed
+/// these. If it opens them again by `dup2`, an event there would be gone, and the close of the event would
+/// close the program's own file.
+fn above_stderr(fd: Fd) -> io::Result<Fd> {
+    if fd.as_raw_fd() > libc::STDERR_FILENO {
+        return Ok(fd);
+    }
+    // SAFETY: a call on an open descriptor.
+    let above = unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_DUPFD_CLOEXEC, libc::STDERR_FILENO + 1) };
+    if above < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the call has succeeded, so nobody else owns the descriptor.
+    Ok(unsafe { OwnedFd::from_raw_fd(above) })
 }
 
 #[allow(clippy::cast_lossless)] // the request is a c_ulong or a c_int, as the C library has it

@@ -47,8 +47,9 @@ impl RecoverOptions {
     }
 
     /// Recovers the region also if it is unknown whether its process is alive (default: `false`): its pid
-    /// belongs to another pid namespace (a container), or `/proc` is missing or hides the process. If the
-    /// process is alive, its trace is spoilt.
+    /// belongs to another pid namespace (a container), its start time to another time namespace, or `/proc` is
+    /// missing, hides the process, or is that of another pid namespace. If the process is alive, its trace is
+    /// spoilt.
     pub fn assume_dead(mut self, assume: bool) -> Self {
         self.assume_dead = assume;
         self

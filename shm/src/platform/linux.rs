@@ -1,6 +1,6 @@
 //! Linux.
 
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd};
 use std::os::unix::fs::MetadataExt;
@@ -10,7 +10,7 @@ use std::sync::atomic::AtomicU32;
 use std::time::Duration;
 
 pub(crate) use super::posix::*;
-use crate::platform::Shown;
+use crate::platform::{Namespaces, Shown};
 
 /// Returns the directory for the files of regions.
 pub(crate) fn directory() -> PathBuf {
@@ -27,13 +27,22 @@ pub(crate) fn random() -> io::Result<u64> {
 
 /// Creates a file without a name, in memory.
 pub(crate) fn memory_file() -> io::Result<File> {
+    let flags = libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING;
     // SAFETY: the name is a NUL-terminated literal.
-    let fd = unsafe { libc::memfd_create(c"hairline".as_ptr(), libc::MFD_CLOEXEC) };
+    let fd = unsafe { libc::memfd_create(c"hairline".as_ptr(), flags) };
     if fd < 0 {
         return Err(io::Error::last_os_error());
     }
     // SAFETY: the call has succeeded, and only this function has the descriptor.
-    Ok(unsafe { File::from_raw_fd(fd) })
+    above_stderr(unsafe { File::from_raw_fd(fd) })
+}
+
+/// Fixes the length of a file of [`memory_file`], also for a process that opens it by `/proc`. A shorter file
+/// would make a store of this process a SIGBUS.
+pub(crate) fn seal_length(file: &File) {
+    let seals = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW;
+    // SAFETY: a call on an open descriptor.
+    unsafe { libc::fcntl(file.as_raw_fd(), libc::F_ADD_SEALS, seals) };
 }
 
 /// Allocates the pages of a part of a mapping, and makes them present.
@@ -119,13 +128,59 @@ pub(crate) fn fence_all_threads() -> bool {
             && barrier(libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED)
 }
 
-/// Returns the inode of this process's pid namespace; 0 if not known.
-pub(crate) fn namespace() -> u64 {
-    std::fs::metadata("/proc/self/ns/pid").map_or(0, |m| m.ino())
+/// Returns the namespaces of this process. They are right also if `/proc` is that of another pid namespace:
+/// the kernel itself resolves `self` and these links.
+pub(crate) fn namespaces() -> Namespaces {
+    let inode = |name: &str| std::fs::metadata(format!("/proc/self/ns/{name}")).map_or(0, |m| m.ino());
+    Namespaces { pids: inode("pid"), time: inode("time") }
+}
+
+/// Whether the pids in `/proc` are those of this process's namespace. `unshare --pid` alone keeps the `/proc`
+/// of the parent namespace, in which the same pid is another process.
+pub(crate) fn shows_own_pids() -> bool {
+    let own = std::process::id().to_string();
+    let Ok(status) = std::fs::read("/proc/self/status") else { return false };
+    // The pid of this process in the namespace of `/proc`, and in each namespace from there to its own. So a
+    // single number is of its own namespace. If `/proc` is of another one, the first number can equal the
+    // own pid by chance.
+    let status = String::from_utf8_lossy(&status);
+    match status.lines().find_map(|line| line.strip_prefix("NSpid:")) {
+        Some(pids) => pids.trim() == own,
+        // Linux before 4.1.
+        None => std::fs::read_link("/proc/self").is_ok_and(|pid| pid.as_os_str() == &*own),
+    }
+}
+
+/// Whether the file is known to belong to the user of this process. Only such files are trusted.
+pub(crate) fn is_own(metadata: &Metadata) -> bool {
+    super::posix::is_own(metadata) && is_one_user(metadata.uid())
+}
+
+/// Whether `number` stands for one user: not for all those without a number in this user namespace.
+pub(crate) fn is_one_user(number: u32) -> bool {
+    const DEFAULT: u32 = 65534;
+    let text = std::fs::read_to_string("/proc/sys/kernel/overflowuid");
+    let overflow = text.ok().and_then(|number| number.trim().parse().ok()).unwrap_or(DEFAULT);
+    number != overflow || knows_all_users()
+}
+
+/// Whether each user of the machine has a number in this process's user namespace.
+fn knows_all_users() -> bool {
+    match std::fs::read_to_string("/proc/self/uid_map") {
+        Ok(map) => {
+            // A line has the first number here, the first one outside, and the length of the range. The kernel
+            // refuses ranges that overlap.
+            let users =
+                map.lines().filter_map(|line| line.split_ascii_whitespace().nth(2)?.parse::<u64>().ok());
+            users.sum::<u64>() >= u64::from(u32::MAX) // the last number is no user
+        }
+        // A kernel without user namespaces has no such file.
+        Err(e) => e.kind() == io::ErrorKind::NotFound && std::fs::exists("/proc/self/stat").unwrap_or(false),
+    }
 }
 
 /// Returns how `/proc` shows this process. The start is field 22 of `/proc/self/stat`, in clock ticks since
-/// boot.
+/// boot. The kernel adds the offset of the reader's time namespace.
 pub(crate) fn shown_self() -> Option<Shown> {
     shown_as("self")
 }

@@ -37,12 +37,21 @@ pub(crate) use unix::*;
 #[cfg(windows)]
 pub(crate) use windows::*;
 
+/// The namespaces in which the facts about a process have their meaning.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Namespaces {
+    /// That of the pid: an inode on Linux; 0 if not known.
+    pub(crate) pids: u64,
+    /// That of the time of the start: an inode on Linux; 0 if the system has no time namespaces.
+    pub(crate) time: u64,
+}
+
 /// A process, as the system shows it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shown {
     /// Whether it runs no more code: a zombie.
     pub(crate) has_ended: bool,
-    /// The time of its start, in units of the system. Together with the pid it identifies one process for
-    /// ever.
+    /// The time of its start, in units of the system, for readers of this process's time namespace. Together
+    /// with the pid it identifies one process for ever.
     pub(crate) start: u64,
 }

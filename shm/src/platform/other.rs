@@ -10,7 +10,7 @@ use std::ptr::NonNull;
 use std::sync::atomic::AtomicU32;
 use std::time::Duration;
 
-use crate::platform::Shown;
+use crate::platform::{Namespaces, Shown};
 
 const PAGE: usize = 4096;
 
@@ -37,6 +37,9 @@ pub(crate) fn random() -> io::Result<u64> {
 pub(crate) fn memory_file() -> io::Result<File> {
     unsupported()
 }
+
+/// Does nothing: there are no such files.
+pub(crate) fn seal_length(_file: &File) {}
 
 /// Is not supported.
 pub(crate) fn create_file(_path: &Path) -> io::Result<File> {
@@ -167,9 +170,19 @@ pub(crate) fn fence_all_threads() -> bool {
     false
 }
 
-/// Returns 0: not known.
-pub(crate) fn namespace() -> u64 {
-    0
+/// Returns zeros: not known.
+pub(crate) fn namespaces() -> Namespaces {
+    Namespaces::default()
+}
+
+/// Returns `false`: the system shows no processes.
+pub(crate) fn shows_own_pids() -> bool {
+    false
+}
+
+/// Returns `true`: there are no user namespaces.
+pub(crate) fn is_one_user(_number: u32) -> bool {
+    true
 }
 
 /// Returns `None`: the system shows no processes.

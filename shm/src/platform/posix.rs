@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::ffi::OsString;
 use std::fs::{File, Metadata, OpenOptions};
 use std::io;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, FromRawFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -16,17 +16,37 @@ pub(crate) fn page_size() -> usize {
     usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096)
 }
 
+/// Returns the file with a descriptor above those of stdin, stdout and stderr. A program may have closed
+/// these. Then the lowest free descriptor is one of them, and what the program prints would get into the
+/// file.
+pub(super) fn above_stderr(file: File) -> io::Result<File> {
+    if file.as_raw_fd() > libc::STDERR_FILENO {
+        return Ok(file);
+    }
+    // SAFETY: a call on an open descriptor.
+    let above = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_DUPFD_CLOEXEC, libc::STDERR_FILENO + 1) };
+    if above < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the call has succeeded, and only this function has the descriptor.
+    Ok(unsafe { File::from_raw_fd(above) })
+}
+
 /// Creates a file that only this user may access. No link at the path is followed.
 pub(crate) fn create_file(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     // `create_new` is O_EXCL; the standard library adds O_CLOEXEC.
     options.read(true).write(true).create_new(true).mode(0o600).custom_flags(libc::O_NOFOLLOW);
-    options.open(path)
+    options.open(path).and_then(above_stderr)
 }
 
 /// Opens a file for reading. No link is followed, and the open of a FIFO does not wait.
 pub(crate) fn open_file(path: &Path) -> io::Result<File> {
-    OpenOptions::new().read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path)
+    OpenOptions::new()
+        .read(true)
+        .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
+        .open(path)
+        .and_then(above_stderr)
 }
 
 /// Returns an error if the file system of the file has less than `len` bytes left. A region needs them sooner

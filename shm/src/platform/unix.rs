@@ -12,7 +12,7 @@ use std::sync::atomic::AtomicU32;
 use std::time::Duration;
 
 pub(crate) use super::posix::*;
-use crate::platform::Shown;
+use crate::platform::{Namespaces, Shown};
 
 /// Returns the directory for the files of regions.
 pub(crate) fn directory() -> PathBuf {
@@ -30,6 +30,9 @@ pub(crate) fn random() -> io::Result<u64> {
 pub(crate) fn memory_file() -> io::Result<File> {
     Err(io::ErrorKind::Unsupported.into())
 }
+
+/// Does nothing: there are no such files.
+pub(crate) fn seal_length(_file: &File) {}
 
 /// Allocates nothing step by step: the error is always `InvalidInput`, so that [`reserve`] allocates the
 /// whole file.
@@ -84,9 +87,19 @@ pub(crate) fn fence_all_threads() -> bool {
     false
 }
 
-/// Returns a constant: there are no pid namespaces.
-pub(crate) fn namespace() -> u64 {
-    1
+/// Returns constants: there are no namespaces.
+pub(crate) fn namespaces() -> Namespaces {
+    Namespaces { pids: 1, time: 0 }
+}
+
+/// Returns `true`: there are no namespaces.
+pub(crate) fn shows_own_pids() -> bool {
+    true
+}
+
+/// Returns `true`: there are no user namespaces.
+pub(crate) fn is_one_user(_number: u32) -> bool {
+    true
 }
 
 /// Returns how the system shows this process.

@@ -30,7 +30,7 @@ use windows_sys::Win32::System::Threading::{
     WakeByAddressAll,
 };
 
-use crate::platform::Shown;
+use crate::platform::{Namespaces, Shown};
 
 /// The offset of the byte that a lock takes. Locks of Windows keep other processes from reading the bytes, so
 /// it is one that no file has.
@@ -61,6 +61,9 @@ pub(crate) fn random() -> io::Result<u64> {
 pub(crate) fn memory_file() -> io::Result<File> {
     Err(io::ErrorKind::Unsupported.into())
 }
+
+/// Does nothing: there are no such files.
+pub(crate) fn seal_length(_file: &File) {}
 
 /// Creates a file. Its directory says who may access it: only the user may, in the user's own directory for
 /// temporary files.
@@ -243,9 +246,19 @@ pub(crate) fn fence_all_threads() -> bool {
     true
 }
 
-/// Returns a constant: there are no pid namespaces.
-pub(crate) fn namespace() -> u64 {
-    1
+/// Returns constants: there are no namespaces.
+pub(crate) fn namespaces() -> Namespaces {
+    Namespaces { pids: 1, time: 0 }
+}
+
+/// Returns `true`: there are no namespaces.
+pub(crate) fn shows_own_pids() -> bool {
+    true
+}
+
+/// Returns `true`: there are no user namespaces.
+pub(crate) fn is_one_user(_number: u32) -> bool {
+    true
 }
 
 /// Returns how the system shows this process. The start is in units of 100 ns.

@@ -13,7 +13,7 @@ use crate::abi::{
 };
 use crate::backing::pid_in;
 use crate::loss::{LOSS_REASONS, LossReason};
-use crate::platform;
+use crate::platform::{self, Namespaces};
 use crate::process::{self, Life};
 use crate::recover::error::RecoverError;
 
@@ -74,7 +74,7 @@ pub struct Facts {
     pub(super) batches_done: u64,
     pub(super) chunks_offset: u64,
     lost: [u64; LOSS_REASONS.len()],
-    namespace: u64,
+    namespaces: Namespaces,
 }
 
 /// The file that the session was about to continue in. It is at the output's path if the process was killed
@@ -113,7 +113,7 @@ impl Facts {
     /// Whether the process is alive.
     #[must_use]
     pub fn life(&self) -> Life {
-        process::life(self.pid, self.process_start, self.namespace)
+        process::life(self.pid, self.process_start, self.namespaces)
     }
 }
 
@@ -227,7 +227,10 @@ fn read(file: &File, file_len: u64, path: &Path) -> Result<Facts, Wrong> {
         batches_done,
         chunks_offset: chunks.offset,
         lost: LOSS_REASONS.map(|reason| raw.u64(offset_of!(RegionHeader, lost) + 8 * reason as usize)),
-        namespace: raw.u64(offset_of!(RegionHeader, pid_namespace)),
+        namespaces: Namespaces {
+            pids: raw.u64(offset_of!(RegionHeader, pid_namespace)),
+            time: raw.u64(offset_of!(RegionHeader, time_namespace)),
+        },
     })
 }
 

@@ -33,6 +33,23 @@ fn a_name_unlike_all_known_ones_is_one_line_with_all_of_them() {
     assert_eq!(quiet.stderr(), [""; 0]);
 }
 
+/// Whoever starts the program chooses its names. A terminal obeys escapes in what it prints.
+#[test]
+fn a_name_of_any_length_and_any_characters_is_one_short_line() {
+    let names = ["HAIRLINE_\u{1b}[2J\nroot#".to_owned(), format!("HAIRLINE_{}", "A".repeat(100_000))];
+    let began = std::time::Instant::now();
+    let run = run(&["return"], &names.each_ref().map(|name| (&**name, "1")));
+    let mut said = run.stderr();
+    said.sort();
+    let known = " is unknown and has no effect; known are HAIRLINE, HAIRLINE_BUFFER,";
+    assert_eq!(said.len(), 2, "{said:?}");
+    let long = format!("hairline: HAIRLINE_{}...{known}", "A".repeat(64 - 9));
+    assert!(said[0].starts_with(&long), "{said:?}");
+    let escaped = format!(r"hairline: HAIRLINE_\u{{1b}}[2J\nroot#{known}");
+    assert!(said[1].starts_with(&escaped), "{said:?}");
+    assert!(began.elapsed() < std::time::Duration::from_secs(5));
+}
+
 #[test]
 fn a_filter_that_matches_nothing_is_one_line_with_the_categories() {
     for extension in ["fxt", "pftrace"] {

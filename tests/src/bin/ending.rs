@@ -221,6 +221,13 @@ fn main() {
         // SAFETY: the handler calls `_exit` alone.
         unsafe { libc::signal(libc::SIGTERM, handle as *const () as libc::sighandler_t) };
     }
+    if way == "closed" {
+        // As a program has it that was started without them and has no runtime that opens them.
+        for descriptor in 0..3 {
+            // SAFETY: takes a number. Nothing of this process owns the descriptor.
+            unsafe { libc::close(descriptor) };
+        }
+    }
     let session = arguments.next().map(|output| session(&way, &output));
     work_on_two_threads();
     match way.as_str() {
@@ -239,6 +246,12 @@ fn main() {
             (0..200).for_each(|n| drop(hairline::scope!("ending", "step", n)));
             std::thread::sleep(Duration::from_millis(1));
         }),
+        "closed" => {
+            for descriptor in 0..3 {
+                // SAFETY: the pointer and the length are those of the literal.
+                unsafe { libc::write(descriptor, b"noise".as_ptr().cast(), 5) };
+            }
+        }
         "threads" => end_threads(),
         "plugin" | "plugin-stop" => load(way == "plugin-stop"),
         "much" | "much-exit" => (0..100_000).for_each(|n| {
@@ -275,5 +288,9 @@ fn main() {
         }
         _ => {}
     }
-    drop(session);
+    if way == "notes"
+        && let Some(session) = session
+    {
+        println!("{:?}", session.stop().expect("stopped").notes);
+    }
 }

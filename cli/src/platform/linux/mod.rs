@@ -1,6 +1,7 @@
 //! Linux.
 
 mod peer;
+mod users;
 
 use std::ffi::OsStr;
 use std::io;
@@ -15,6 +16,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 use crate::platform::facts::Link;
 pub(crate) use crate::platform::linux::peer::Trusted;
+use crate::platform::linux::users::is_one_user;
 pub(crate) use crate::platform::posix::*;
 
 /// Returns `CLOCK_BOOTTIME` in ns, the clock of the kernel's events.
@@ -42,7 +44,7 @@ pub(crate) fn read_link(path: &Path) -> io::Result<Link> {
     if FileType::from_raw_mode(about.st_mode) != FileType::Symlink {
         return Ok(Link::None);
     }
-    refuse_link_of(about.st_uid)?;
+    refuse_link_of(Some(about.st_uid).filter(|user| is_one_user(*user)))?;
     if fs::fstatfs(&link)?.f_type == fs::PROC_SUPER_MAGIC {
         return Ok(Link::OfKernel);
     }

@@ -8,6 +8,7 @@ use std::io;
 use std::net::SocketAddr;
 
 use crate::platform::facts::Client;
+use crate::platform::linux::users::is_one_user;
 
 /// The sockets of IPv4 and of IPv6. An IPv6 socket can connect to an IPv4 address.
 const TABLES: [&str; 2] = ["/proc/net/tcp", "/proc/net/tcp6"];
@@ -31,7 +32,8 @@ impl Trusted {
     /// Creates the list of trusted users.
     ///
     /// # Errors
-    /// Fails if the system does not tell which user connects, because all clients would be refused.
+    /// Fails if the system does not tell which user connects: the tables cannot be read, or this user and
+    /// others have the same number in this user namespace.
     pub(crate) fn new() -> io::Result<Self> {
         let at = |e: io::Error| {
             let what = format!("{}: {e}; without it, `hairline view` cannot refuse other users", TABLES[0]);
@@ -39,9 +41,17 @@ impl Trusted {
         };
         fs::read(TABLES[0]).map_err(at)?;
         let own = rustix::process::geteuid().as_raw();
+        if !is_one_user(own) {
+            let what = format!(
+                "{own} is the number of every user who has none in this user namespace, so `hairline view` \
+                 cannot refuse other users"
+            );
+            return Err(io::Error::new(io::ErrorKind::PermissionDenied, what));
+        }
         // Only root can have set the variable.
         let caller = std::env::var("SUDO_UID").ok().filter(|_| own == ROOT);
-        Ok(Self { own, caller: caller.and_then(|uid| uid.parse().ok()) })
+        let caller = caller.and_then(|uid| uid.parse().ok()).filter(|uid| is_one_user(*uid));
+        Ok(Self { own, caller })
     }
 
     /// Who the client of this connection is.

@@ -84,12 +84,15 @@ pub(crate) fn give_usual_mode(file: &File) -> io::Result<()> {
     file.set_permissions(Permissions::from_mode(0o666 & !mask))
 }
 
-/// Refuses to follow a link of another user.
-pub(super) fn refuse_link_of(owner: u32) -> io::Result<()> {
-    if owner == 0 || owner == rustix::process::geteuid().as_raw() {
-        return Ok(());
-    }
-    let what = format!("it is a symbolic link of user {owner}, and may lead anywhere; give another path");
+/// Refuses to follow a link of another user, or of one who is not known.
+pub(super) fn refuse_link_of(owner: Option<u32>) -> io::Result<()> {
+    let own = rustix::process::geteuid().as_raw();
+    let user = match owner {
+        Some(owner) if owner == 0 || owner == own => return Ok(()),
+        Some(owner) => format!("user {owner}"),
+        None => "a user who has no number here".to_owned(),
+    };
+    let what = format!("it is a symbolic link of {user}, and may lead anywhere; give another path");
     Err(io::Error::new(io::ErrorKind::PermissionDenied, what))
 }
 

@@ -1,5 +1,7 @@
 //! The environment variables that Hairline reads.
 
+use hairline_formats::truncate_utf8;
+
 use crate::error::Error;
 use crate::on::base::platform::process;
 
@@ -61,8 +63,12 @@ pub(crate) fn one_of<T: Copy>(
     found.map(|(_, t)| *t).ok_or(Error::Value { what, value, expected })
 }
 
-/// Returns the names of the environment that look like variables of this crate, but are not. Each comes with
-/// advice which one may be meant. Returns none if a caller with fewer rights set them.
+/// The longest name, in bytes, for which the nearest known one is looked for: the time grows with the length.
+/// A longer one is cut in messages.
+const LONGEST: usize = 64;
+
+/// Returns the names of the environment that look like variables of this crate, but are not, as messages have
+/// them. Each comes with advice which one may be meant. Returns none if a caller with fewer rights set them.
 pub(crate) fn unknown() -> Vec<(String, String)> {
     if process::is_privileged() {
         return Vec::new();
@@ -70,14 +76,25 @@ pub(crate) fn unknown() -> Vec<(String, String)> {
     let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
     let unknown = names.filter(|name| name.starts_with(PREFIX) && !KNOWN.contains(&name.as_str()));
     let advised = unknown.map(|name| match nearest(&name) {
-        Some(known) => (name, format!("do you mean {known}?")),
-        None => (name, format!("known are {}", KNOWN.join(", "))),
+        Some(known) => (printable(&name), format!("do you mean {known}?")),
+        None => (printable(&name), format!("known are {}", KNOWN.join(", "))),
     });
     advised.collect()
 }
 
+/// Returns a name with escapes in place of control characters, which a terminal would obey, and cut to
+/// [`LONGEST`] bytes.
+fn printable(name: &str) -> String {
+    let kept = truncate_utf8(name, LONGEST);
+    let cut = if kept.len() < name.len() { "..." } else { "" };
+    format!("{}{cut}", kept.escape_debug())
+}
+
 /// Returns the known name that is nearest to `name`, unless more than half of `name` differs.
 fn nearest(name: &str) -> Option<&'static str> {
+    if name.len() > LONGEST {
+        return None;
+    }
     // Without the prefix, which all names have in common.
     let of = name.strip_prefix(PREFIX)?.to_ascii_uppercase();
     let own = |known: &'static str| Some((distance(&of, known.strip_prefix(PREFIX)?), known));

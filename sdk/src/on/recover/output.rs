@@ -11,11 +11,13 @@ use hairline_formats::fxt;
 use hairline_shm::recover::{DeadRegion, Facts};
 
 use crate::on::base::files;
+use crate::on::base::files::links::{self, Found};
 use crate::on::base::files::unfinished::Unfinished;
 use crate::on::base::files::{Head, RecoveryLock, unfinished};
 use crate::on::base::platform;
 use crate::on::base::platform::facts::Identity;
 use crate::on::encode::stream;
+use crate::options::Format;
 use crate::recovery::report::RecoverError;
 
 /// Bytes that are copied at a time.
@@ -242,20 +244,21 @@ impl Original {
         let start = Instant::now();
         loop {
             let Some(file) = open_output(path, usage, notes)? else { return Ok(None) };
-            let metadata = file.metadata().map_err(at(path))?;
             let identity = platform::identity(&file).map_err(at(path))?;
-            let locks = usage != Use::CopyOfLiving && metadata.is_file();
-            let lock = if locks { RecoveryLock::try_new(&file).map_err(at(path))? } else { None };
-            // Read again: the metadata of a locked file does not change any more.
-            let metadata = file.metadata().map_err(at(path))?;
             let complete_len = match facts.next_output {
                 Some(next) if next.inode == identity.inode => next.len,
                 _ => output_len,
             };
-            if !is_trace(facts, &file, identity, complete_len) {
-                notes.push(format!("{}: holds something else by now", path.display()));
+            let is_trace = || is_trace(facts, &file, identity, complete_len);
+            // Checked before the lock, which nothing but the trace may get, and again after it: a locked file
+            // does not change any more.
+            let locks = usage != Use::CopyOfLiving && is_trace();
+            let lock = if locks { RecoveryLock::try_new(&file).map_err(at(path))? } else { None };
+            if !is_trace() {
+                notes.push(holds_something_else(path));
                 return Ok(None);
             }
+            let metadata = file.metadata().map_err(at(path))?;
             // It is this trace, and another process is about to replace or to complete it.
             if locks && (lock.is_none() || !files::leads_to(path, &file)) {
                 if start.elapsed() >= PATIENCE {
@@ -291,19 +294,26 @@ impl Original {
     }
 }
 
-/// Opens the output of a session. Returns `None`, with a note, if there is no file.
+/// Opens the output of a session. Returns `None`, with a note, if there is no regular file, or only behind a
+/// link of another user.
 fn open_output(path: &Path, usage: Use, notes: &mut Vec<String>) -> Result<Option<File>, RecoverError> {
-    // Nonblocking: the open must not wait if another user put a FIFO at this path.
     let mut options = OpenOptions::new();
     options.read(true).write(usage == Use::Repair);
-    match platform::open_at_once(path, &mut options) {
-        Ok(file) => Ok(Some(file)),
-        Err(e) if e.kind() == io::ErrorKind::NotFound => {
-            notes.push(format!("{}: is gone", path.display()));
-            Ok(None)
+    let note = match links::open_regular(path, &mut options).map_err(at(path))? {
+        Found::File(file) => return Ok(Some(file)),
+        Found::Nothing => format!("{}: is gone", path.display()),
+        Found::Other => holds_something_else(path),
+        Found::Refused => {
+            format!("{}: is a symbolic link of another user by now, and is not followed", path.display())
         }
-        Err(e) => Err(at(path)(e)),
-    }
+    };
+    notes.push(note);
+    Ok(None)
+}
+
+/// The note about a file that is not the session's output any more.
+fn holds_something_else(path: &Path) -> String {
+    format!("{}: holds something else by now", path.display())
 }
 
 /// The head of the session's files.
@@ -361,11 +371,21 @@ fn remove_numbered_name(facts: &Facts, path: &Path, identity: Identity) {
 
 /// Returns the paths that a new file may get if there is no original: the path of the output for a flight
 /// recorder, which would have written it at its end, then the paths beside it.
+///
+/// # Errors
+/// If the region names no path, or one at which no session writes this trace by default. Another process may
+/// have written the region, so it does not choose the name of, say, a script.
 fn names(region: &DeadRegion) -> Result<Vec<PathBuf>, RecoverError> {
     let facts = region.facts();
     let nowhere = || RecoverError::NoPlace { region: region.path().to_owned() };
     let output = facts.output.as_ref().filter(|_| facts.output_len.is_some() || facts.overwrites());
     let output = output.ok_or_else(nowhere)?;
+    let has_extension = || Format::from_path(output).is_some_and(|named| named as u32 == facts.format);
+    if !output.is_absolute() || facts.overwrites() && !has_extension() {
+        let message = "the region names this path, which is no absolute path with the extension of its \
+                       format; give a path for the trace (-o)";
+        return Err(at(output)(io::Error::new(io::ErrorKind::InvalidInput, message)));
+    }
     let mut name = output.file_name().ok_or_else(nowhere)?.to_owned();
     name.push(format!(".recovered-{}", facts.pid));
     let numbered = |n: u32| {

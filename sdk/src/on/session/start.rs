@@ -226,7 +226,9 @@ fn create_region(
         buffer_size: config.buffer_size,
         chunk_size: chunk_size(config),
         overwrite: config.overflow == Overflow::Overwrite,
-        backing: BackingChoice::Auto,
+        // A file belongs to the effective user. That of a setgid program is its caller, who could read and
+        // write the ring, and end the program by making the file shorter.
+        backing: if process::is_privileged() { BackingChoice::Unnamed } else { BackingChoice::Auto },
         format: format as u32,
         session,
         process_name: process::name(),

@@ -71,8 +71,12 @@ impl Shared {
         notes.extend(self.sampling_note.get().cloned());
         notes.extend_from_slice(&self.settings.without_effect);
         if matches!(self.region().backing(), Backing::Memfd | Backing::Heap) {
-            let note = "no room in /dev/shm: if the process is killed, the content of the ring is lost";
-            notes.push(note.to_owned());
+            let why = if process::is_privileged() {
+                "the program has more rights than its caller, so the ring has no file"
+            } else {
+                "no room in /dev/shm"
+            };
+            notes.push(format!("{why}: if the process is killed, the content of the ring is lost"));
         }
         notes.extend(self.order_note());
         let denied = self.region().chunks_denied();

@@ -41,6 +41,39 @@ fn follow(path: &Path) -> io::Result<Followed> {
     Err(platform::too_many_links())
 }
 
+/// What is at the path of an output whose session has ended, or is another process's.
+#[cfg(feature = "recovery")]
+#[derive(Debug)]
+pub(crate) enum Found {
+    /// This regular file, open.
+    File(File),
+    /// Nothing.
+    Nothing,
+    /// Something else. It was not opened.
+    Other,
+    /// A link of another user. It was not followed.
+    Refused,
+}
+
+/// Opens the file at `path` if it is a regular one. Follows the same links as [`open`].
+///
+/// # Errors
+/// If the file cannot be opened, or there are too many links.
+#[cfg(feature = "recovery")]
+pub(crate) fn open_regular(path: &Path, options: &mut OpenOptions) -> io::Result<Found> {
+    let found = match follow(path) {
+        Ok(Followed::Name(name)) => platform::open_regular(&name, options),
+        Ok(Followed::OfProc(_)) => Ok(None), // an open file of this process, not of the session's
+        Err(e) if platform::is_refused_link(&e) => return Ok(Found::Refused),
+        Err(e) => Err(e),
+    };
+    match found {
+        Ok(file) => Ok(file.map_or(Found::Other, Found::File)),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(Found::Nothing),
+        Err(e) => Err(e),
+    }
+}
+
 /// Opens the file at `path` for writing. Later writes wait while a pipe is full.
 ///
 /// # Errors

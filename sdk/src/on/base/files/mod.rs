@@ -6,6 +6,8 @@
 pub(crate) mod links;
 pub(crate) mod unfinished;
 
+#[cfg(feature = "recovery")]
+use std::fs::{self, Metadata};
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::io::{IoSlice, Write};
@@ -90,9 +92,11 @@ fn lock_or_explain(file: &File) -> io::Result<()> {
 /// waits for no FIFO.
 #[cfg(feature = "recovery")]
 pub(crate) fn open_own(path: &Path) -> Option<File> {
+    let is_own = |metadata: Metadata| metadata.is_file() && platform::is_own(&metadata);
+    // Looked at before the open, which can have an effect on the other end of a FIFO.
+    fs::symlink_metadata(path).is_ok_and(is_own).then_some(())?;
     let file = platform::open_to_read(path).ok()?;
-    let metadata = file.metadata().ok()?;
-    (metadata.is_file() && platform::is_own(&metadata)).then_some(file)
+    file.metadata().is_ok_and(is_own).then_some(file)
 }
 
 /// The bytes that all files of an output begin with.

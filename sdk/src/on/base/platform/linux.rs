@@ -258,6 +258,26 @@ pub(crate) fn read_link(path: &Path) -> io::Result<Link> {
     Ok(Link::To(OsString::from_vec(target).into()))
 }
 
+/// Opens the file at `name` if it is a regular one. Returns `None` for any other, also for a link, and does
+/// not open it: the open of a FIFO or of a device can have an effect.
+#[cfg(feature = "recovery")]
+pub(crate) fn open_regular(name: &Path, options: &mut OpenOptions) -> io::Result<Option<File>> {
+    let seen = OpenOptions::new().read(true).custom_flags(libc::O_PATH | libc::O_NOFOLLOW).open(name)?;
+    if !seen.metadata()?.is_file() {
+        return Ok(None);
+    }
+    options.custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY);
+    // By its descriptor: another process may have put something else at the name meanwhile.
+    match options.open(format!("/proc/self/fd/{}", seen.as_raw_fd())) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => {
+            // There is no `/proc`.
+            let file = open_output(name, options)?;
+            Ok((identity(&file)? == identity(&seen)?).then_some(file))
+        }
+        opened => opened.and_then(above_stderr).map(Some),
+    }
+}
+
 /// Gives a complete file the mode that `open` gives a new file.
 ///
 /// # Errors

@@ -245,10 +245,17 @@ pub(crate) fn too_many_links() -> io::Error {
 /// Does nothing: writes wait.
 pub(crate) fn wait_for_room(_file: &File) {}
 
-/// Opens a file, through links.
+/// Opens the file at `name`, through links, if it is a regular one.
 #[cfg(feature = "recovery")]
-pub(crate) fn open_at_once(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
-    options.open(path)
+pub(crate) fn open_regular(name: &Path, options: &mut OpenOptions) -> io::Result<Option<File>> {
+    let file = options.open(name)?;
+    Ok(file.metadata()?.is_file().then_some(file))
+}
+
+/// Returns `false`: no link is refused.
+#[cfg(feature = "recovery")]
+pub(crate) fn is_refused_link(_e: &io::Error) -> bool {
+    false
 }
 
 /// Opens no directory: the system syncs none.

@@ -6,12 +6,14 @@ use std::ffi::{OsStr, OsString, c_void};
 use std::fs;
 use std::fs::{File, Metadata, OpenOptions};
 use std::io;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, FromRawFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 #[cfg(feature = "recovery")]
 use std::os::unix::fs::FileExt;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
+
+use hairline_shm::is_one_user;
 
 use crate::on::base::platform::facts::{Identity, Machine, Resources};
 
@@ -411,14 +413,37 @@ pub(crate) fn close(number: i32) {
     unsafe { libc::close(number) };
 }
 
+/// Returns the file with a descriptor above those of stdin, stdout and stderr. A program may have closed
+/// these. Then the lowest free descriptor is one of them, and what the program prints would get into the
+/// file.
+pub(super) fn above_stderr(file: File) -> io::Result<File> {
+    if file.as_raw_fd() > libc::STDERR_FILENO {
+        return Ok(file);
+    }
+    // SAFETY: a call on an open descriptor.
+    let above = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_DUPFD_CLOEXEC, libc::STDERR_FILENO + 1) };
+    if above < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the call has succeeded, and only this function has the descriptor.
+    Ok(unsafe { File::from_raw_fd(above) })
+}
+
 /// Opens the file at `name` for writing. Follows no link, and does not wait for the reader of a FIFO.
 pub(crate) fn open_output(name: &Path, options: &mut OpenOptions) -> io::Result<File> {
-    options.custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY | libc::O_NOFOLLOW).open(name)
+    let flags = libc::O_NONBLOCK | libc::O_NOCTTY | libc::O_NOFOLLOW;
+    options.custom_flags(flags).open(name).and_then(above_stderr)
 }
 
 /// Opens the file that the link leads to for writing. Does not wait for the reader of a FIFO.
 pub(crate) fn open_through(link: &Path, options: &mut OpenOptions) -> io::Result<File> {
-    options.custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(link)
+    options.custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(link).and_then(above_stderr)
+}
+
+/// Whether the error is that of [`refuse_link`].
+#[cfg(feature = "recovery")]
+pub(crate) fn is_refused_link(e: &io::Error) -> bool {
+    e.kind() == io::ErrorKind::PermissionDenied && e.raw_os_error().is_none()
 }
 
 /// Whether [`open_output`] has found a link.
@@ -450,13 +475,7 @@ pub(crate) fn wait_for_room(file: &File) {
 #[cfg(feature = "recovery")]
 pub(crate) fn open_to_read(path: &Path) -> io::Result<File> {
     let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY;
-    OpenOptions::new().read(true).custom_flags(flags).open(path)
-}
-
-/// Opens a file, through links. Waits for no FIFO.
-#[cfg(feature = "recovery")]
-pub(crate) fn open_at_once(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
-    options.custom_flags(libc::O_NONBLOCK | libc::O_CLOEXEC | libc::O_NOCTTY).open(path)
+    OpenOptions::new().read(true).custom_flags(flags).open(path).and_then(above_stderr)
 }
 
 /// Opens a directory, to sync it.
@@ -471,22 +490,24 @@ pub(crate) fn create_private(path: &Path) -> io::Result<File> {
     // `create_new` is O_EXCL: the kernel does not follow a link at this name either. The standard library
     // adds O_CLOEXEC.
     options.read(true).write(true).create_new(true).mode(0o600).custom_flags(libc::O_NOFOLLOW);
-    options.open(path)
+    options.open(path).and_then(above_stderr)
 }
 
-/// Whether the file belongs to this user.
+/// Whether the file is known to belong to this user.
 #[cfg(feature = "recovery")]
 pub(crate) fn is_own(metadata: &Metadata) -> bool {
-    metadata.uid() == effective_user()
+    metadata.uid() == effective_user() && is_one_user(metadata.uid())
 }
 
 /// Returns the error for a link that is not followed. `None`: its owner may lead this process anywhere.
 pub(super) fn refuse_link(metadata: &Metadata) -> Option<io::Error> {
     let owner = metadata.uid();
-    if owner == 0 || owner == effective_user() {
+    let is_one = is_one_user(owner);
+    if is_one && (owner == 0 || owner == effective_user()) {
         return None;
     }
-    let message = format!("it is a symbolic link of user {owner}, and may lead anywhere; give another path");
+    let user = if is_one { format!("user {owner}") } else { "a user who has no number here".to_owned() };
+    let message = format!("it is a symbolic link of {user}, and may lead anywhere; give another path");
     Some(io::Error::new(io::ErrorKind::PermissionDenied, message))
 }
 

@@ -237,6 +237,19 @@ pub(crate) fn read_link(path: &Path) -> io::Result<Link> {
     }
 }
 
+/// Opens the file at `name` if it is a regular one. Returns `None` for any other, also for a link.
+#[cfg(feature = "recovery")]
+pub(crate) fn open_regular(name: &Path, options: &mut OpenOptions) -> io::Result<Option<File>> {
+    // Looked at first: the open of a FIFO or of a device can have an effect.
+    let seen = fs::symlink_metadata(name)?;
+    if !seen.is_file() {
+        return Ok(None);
+    }
+    let there = identity_of_name(name)?;
+    let file = open_output(name, options)?;
+    Ok((identity(&file)? == there && file.metadata()?.is_file()).then_some(file))
+}
+
 /// Does nothing: only the user can read the file. The system tells the umask only by changing it, for all
 /// threads.
 pub(crate) fn open_to_others(_file: &File) -> io::Result<()> {
