@@ -14,6 +14,7 @@ use rustix::process::{Resource, getrlimit};
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::platform::facts::Link;
+pub(crate) use crate::platform::folder::Folder;
 pub(crate) use crate::platform::linux::peer::Trusted;
 pub(crate) use crate::platform::posix::*;
 
