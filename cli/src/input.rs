@@ -10,6 +10,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use crate::format::FormatArgument;
 use crate::platform;
 use crate::platform::facts::Identity;
+use crate::text::shown;
 
 /// An input: a file, or stdin for `-`, unpacked if it is compressed. Shows a progress bar on a terminal.
 pub(crate) struct Input {
@@ -69,7 +70,7 @@ impl Input {
             return Err(folder());
         }
         let identity = platform::identity(&file)?;
-        let name = path.display().to_string();
+        let name = shown(path);
         let bar = bar(about.is_file().then_some(about.len()), &name);
         let path = about.is_file().then(|| path.clone());
         let regular = about.is_file().then(|| file.try_clone()).transpose()?;
@@ -110,7 +111,7 @@ fn reopened(path: &Path, identity: Option<Identity>) -> io::Result<Box<dyn Read>
         return Err(io::Error::other("another file has its name now"));
     }
     let regular = file.try_clone()?;
-    Ok(Box::new(Unpacked::new(path.display().to_string(), Box::new(file), Some(regular))))
+    Ok(Box::new(Unpacked::new(shown(path), Box::new(file), Some(regular))))
 }
 
 /// Shows how much was read.
@@ -141,4 +142,20 @@ fn bar(len: Option<u64>, name: &str) -> ProgressBar {
     };
     let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
     bar.with_style(style).with_message(name.to_owned())
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_terminal_obeys_nothing_in_a_name() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("a\u{1b}[2J\u{9b}2J\n.json");
+        std::fs::write(&path, "[]").expect("written");
+        let input = Input::open(&path).expect("opened");
+        for text in [input.bar.message(), input.name().to_owned()] {
+            assert!(text.ends_with(".json") && !text.contains(char::is_control), "{text:?}");
+        }
+    }
 }

@@ -5,7 +5,7 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::outcome::Outcome;
 use crate::table::plain;
-use crate::text::{failed, say, size};
+use crate::text::{failed, one_line, say, shown, size};
 
 /// Lists traced processes, and killed ones with a recoverable trace.
 ///
@@ -53,8 +53,8 @@ fn cells(region: &FoundRegion) -> [String; 5] {
         _ => "unknown",
     };
     let name = if region.process_name.is_empty() { "-".to_owned() } else { plain(&region.process_name) };
-    let output = region.output.as_ref().map_or_else(|| "-".to_owned(), |path| path.display().to_string());
-    let output = region.unreadable.clone().unwrap_or(output);
+    let output = region.output.as_ref().map_or_else(|| "-".to_owned(), |path| shown(path));
+    let output = region.unreadable.as_deref().map_or(output, one_line);
     [region.pid.to_string(), state.to_owned(), size(region.len), name, output]
 }
 

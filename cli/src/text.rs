@@ -9,7 +9,7 @@ use crate::table::plain;
 
 /// Prints a line. A closed pipe is no failure.
 pub(crate) fn say(line: impl Display) {
-    let _ = writeln!(std::io::stdout(), "{}", harmless(&line.to_string()));
+    let _ = writeln!(std::io::stdout(), "{}", one_line(&line.to_string()));
 }
 
 /// Prints the whole output of a command.
@@ -28,19 +28,18 @@ pub(crate) fn written(result: io::Result<()>, place: impl Display) -> Outcome {
 
 /// Prints a line on stderr.
 pub(crate) fn complain(what: impl Display) {
-    let _ = writeln!(std::io::stderr(), "hairline: {}", harmless(&what.to_string()));
-}
-
-/// Replaces what a terminal would obey: names of files and texts from traces are in all messages.
-fn harmless(text: &str) -> String {
-    let is_obeyed = |c: char| c.is_control() && c != '\n' && c != '\t';
-    text.chars().map(|c| if is_obeyed(c) { char::REPLACEMENT_CHARACTER } else { c }).collect()
+    let _ = writeln!(std::io::stderr(), "hairline: {}", one_line(&what.to_string()));
 }
 
 /// A path as a part of a line.
 pub(crate) fn shown(path: &Path) -> String {
-    let path = path.to_string_lossy();
-    path.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
+    one_line(&path.to_string_lossy())
+}
+
+/// Replaces line breaks, and what else a terminal would obey: names of files and texts from traces are in all
+/// messages.
+pub(crate) fn one_line(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
 }
 
 /// Reports why a command failed.

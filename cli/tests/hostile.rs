@@ -1,11 +1,16 @@
 //! Invalid inputs and outputs: each gives one line with the reason and the place, and leaves no files.
 
 use std::fs;
+use std::io::{self, Cursor, Read, repeat};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
 
+use flate2::Compression;
+use flate2::write::{GzEncoder, ZlibEncoder};
 use hairline::{Session, trace_counter, trace_instant, trace_scope};
+use hairline_formats::proto::put_varint;
+use hairline_formats::track_event::{self as te, EventType, SequenceId, TrackUuid};
 
 /// A folder with something of each kind that is no trace, and one that is.
 struct Folder(tempfile::TempDir);
@@ -172,6 +177,98 @@ fn recorded() -> Vec<(&'static str, Vec<u8>)> {
     }
     traces.push(("a.json", include_bytes!("../../tests/conversion/corpus/chrome.json").to_vec()));
     traces
+}
+
+/// A packet with an event, whose name has this many bytes.
+fn named(len: usize) -> impl Read {
+    let mut head = Vec::new();
+    let body = head_of(&mut head, &[0xba, 0x01], len); // the name
+    let body = head_of(&mut head, &[0x5a], body); // the event
+    head_of(&mut head, &[0x0a], body); // the packet
+    Cursor::new(head).chain(repeat(b'a').take(len as u64))
+}
+
+/// Puts the tag and the length of a field before what is there. Returns the size of the whole field.
+fn head_of(out: &mut Vec<u8>, tag: &[u8], len: usize) -> usize {
+    let mut head = tag.to_vec();
+    put_varint(&mut head, len as u64);
+    out.splice(0..0, head.iter().copied());
+    head.len() + len
+}
+
+fn zlib(mut content: impl Read) -> Vec<u8> {
+    let mut encoder = ZlibEncoder::new(Vec::new(), Compression::fast());
+    io::copy(&mut content, &mut encoder).expect("copied");
+    encoder.finish().expect("compressed")
+}
+
+fn gzip(mut content: impl Read) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    io::copy(&mut content, &mut encoder).expect("copied");
+    encoder.finish().expect("compressed")
+}
+
+/// Traces of some MB at most with much content, and what is counted of each.
+fn bombs() -> [(&'static str, Vec<u8>, &'static str); 4] {
+    const LARGE: usize = 200 << 20;
+    let mut good = Vec::new();
+    let event = te::Event::new(SequenceId(1), EventType::Instant, 1_000);
+    te::event(&mut good, &te::Event { needs_state: false, name: Some(te::Name::Text("good")), ..event });
+    let mut compressed = Vec::new();
+    te::compressed_packets(&mut compressed, &zlib(named(LARGE)));
+    // Each of these packets is below the limit.
+    let mut many = Vec::new();
+    te::compressed_packets(&mut many, &zlib(All((0..3).map(|_| named(40 << 20)), None)));
+    let names = (1..=8).map(|n| {
+        let (mut packet, name) = (Vec::new(), "a".repeat(40 << 20));
+        let track = te::CustomTrack { uuid: TrackUuid(n), name: &name, ..te::CustomTrack::default() };
+        te::custom_descriptor(&mut packet, SequenceId(1), &track);
+        Cursor::new(packet)
+    });
+    let cut = "compressed packets with more than 64 MiB, cut there";
+    [
+        ("compressed.pftrace", [&compressed[..], &good].concat(), cut),
+        ("many.pftrace", [&many[..], &good].concat(), cut),
+        ("packet.pftrace.gz", gzip(named(LARGE).chain(&good[..])), "packets of more than 64 MiB left out"),
+        ("names.pftrace.gz", gzip(All(names, None).chain(&good[..])), "longer than 1 MiB, cut"),
+    ]
+}
+
+/// One input after the other.
+struct All<I, R>(I, Option<R>);
+
+impl<R: Read, I: Iterator<Item = R>> Read for All<I, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while let Some(input) = self.1.take().or_else(|| self.0.next()) {
+            let read = self.1.insert(input).read(buffer)?;
+            if read > 0 {
+                return Ok(read);
+            }
+            self.1 = None;
+        }
+        Ok(0)
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_small_file_with_much_content_takes_little_memory() {
+    const LIMITED: &str = r#"ulimit -v 300000; exec "$0" "$@""#; // in KiB
+    for (name, trace, counted) in bombs() {
+        assert!(trace.len() < 6 << 20, "{name}: {}", trace.len());
+        let folder = tempfile::tempdir().expect("a folder");
+        fs::write(folder.path().join(name), &trace).expect("a file");
+        for arguments in [&["convert", name, "o.json"][..], &["stats", name]] {
+            let mut command = Command::new("sh");
+            command.args(["-c", LIMITED, env!("CARGO_BIN_EXE_hairline")]).args(arguments);
+            let output = command.env_remove("HAIRLINE").current_dir(folder.path()).output().expect("it runs");
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert_eq!(output.status.code(), Some(0), "{name} {arguments:?}: {said}");
+            assert!(said.contains(counted) || arguments[0] == "stats", "{name} {arguments:?}: {said}");
+        }
+        let json = fs::read_to_string(folder.path().join("o.json")).expect("the output");
+        assert!(json.contains("\"good\""), "{name}: what follows is read");
+    }
 }
 
 /// Numbers that are the same each time.

@@ -3,13 +3,18 @@
 use std::io;
 use std::path::Path;
 
-/// An empty folder that nobody else can read.
+/// A folder that nobody else can read. It is empty at first.
 pub(crate) struct Spill(tempfile::TempDir);
 
 impl Spill {
     /// Also ends the program at SIGINT, SIGTERM and SIGHUP, without the folder.
     pub(crate) fn new() -> io::Result<Self> {
-        let folder = tempfile::Builder::new().prefix("hairline-query-").tempdir()?;
+        let mut builder = tempfile::Builder::new();
+        builder.prefix("hairline-query-");
+        // The crate's own mode is that of the umask.
+        #[cfg(unix)]
+        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700));
+        let folder = builder.tempdir()?;
         end_without(folder.path())?;
         Ok(Self(folder))
     }

@@ -303,3 +303,67 @@ fn a_signal_that_only_this_process_gets_is_passed_on() {
         assert_eq!(names.collect::<Vec<_>>(), ["trace.pftrace"]);
     }
 }
+
+/// Another user who may write the output's directory can move the folder of the parts away and give its name
+/// to another one. Here the command does that.
+#[test]
+fn what_takes_the_place_of_the_folder_of_the_parts_is_neither_written_nor_read() {
+    const SCRIPT: &str = r#"
+        parts=${HAIRLINE%/*}
+        mv "$parts" "$parts.away" && mkdir "$parts" || exit 9
+        for name in names lost states samples.pftrace; do ln -s "$PWD/precious" "$parts/$name"; done
+        ln -s "$PWD/secret" "$parts/1-secret.pftrace"
+        cp secret "$parts/2-secret.pftrace"
+        mkfifo "$parts/3-secret.pftrace"
+        true
+    "#;
+    for options in [&[][..], &["--sched"], &["--sched", "--sample"]] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let secret =
+            hairline(folder.path()).args(["record", "-o", "t.pftrace", "--", FAMILY, "exit", "0"]).status();
+        assert!(secret.expect("it ran").success());
+        std::fs::rename(folder.path().join("t.pftrace"), folder.path().join("secret")).expect("a trace");
+        std::fs::write(folder.path().join("precious"), "precious").expect("written");
+        let mut command = hairline(folder.path());
+        command.arg("record").args(options).args(["--wait", "0", "--", "sh", "-c", SCRIPT]);
+        let output = run(&mut command);
+        let said = stderr(&output);
+        assert_eq!(output.status.code(), Some(0), "{said}");
+        assert_eq!(std::fs::read(folder.path().join("precious")).expect("read"), b"precious", "{options:?}");
+        assert!(said.contains("it was moved or replaced"), "{said}");
+        let names = files(folder.path());
+        let [away, parts] = ["away", ""].map(|end| {
+            let is_it =
+                |name: &&String| name.contains(".parts-") && name.ends_with(".away") == (end == "away");
+            folder.path().join(names.iter().find(is_it).expect("a folder"))
+        });
+        assert_eq!(files(&away), [""; 0], "{options:?}: what was recorded is removed");
+        assert_eq!(files(&parts).len(), 7, "{options:?}: what others put there stays");
+        let trace = folder.path().join("trace.pftrace");
+        if trace.exists() {
+            let verdict =
+                judge::load(&trace, &["select count(*) from slice", "select count(*) > 0 from sched"]);
+            verdict.require_clean();
+            assert_eq!(verdict.results[0].text(), "0", "{options:?}: nothing of the secret");
+            assert_eq!(verdict.results[1].text(), "1", "{options:?}");
+        } else {
+            assert!(options.is_empty() || said.contains("no context switches"), "{said}");
+        }
+    }
+}
+
+#[test]
+fn what_a_recording_needs_is_private() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().expect("a folder");
+    let script = r#"stat -c %a "${HAIRLINE%/*}""#;
+    let output = run(hairline(folder.path()).args(["record", "--wait", "0", "--", "sh", "-c", script]));
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "700\n", "{}", stderr(&output));
+    // The trace is not: it has the mode of a new file.
+    let output = run(hairline(folder.path()).args(["record", "--", FAMILY, "child", "0"]));
+    let mode =
+        |name: &str| std::fs::metadata(folder.path().join(name)).map(|about| about.permissions().mode());
+    std::fs::write(folder.path().join("other"), "").expect("written");
+    let modes = ["trace.pftrace", "other"].map(|name| mode(name).expect("a file"));
+    assert_eq!(modes[0], modes[1], "{}", stderr(&output));
+}

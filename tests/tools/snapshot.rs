@@ -83,3 +83,19 @@ fn a_process_that_is_not_traced_is_told_so() {
     assert_eq!((output.status.code(), stderr(&output).lines().count()), (Some(1), 1), "{}", stderr(&output));
     assert_eq!(crate::files(folder.path()), ["garbage"]);
 }
+
+#[test]
+fn a_line_break_in_a_path_makes_no_row_and_no_line() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let trace = folder.path().join("t\n4294967290 dead  4.0 MiB  false\u{1b}[2J.fxt");
+    let traced = Traced::start(&["child", "0", "stay"], &trace, &[]);
+    let listed = run(hairline(folder.path()).arg("ls"));
+    let text = String::from_utf8_lossy(&listed.stdout).into_owned();
+    assert!(text.contains("false"), "{text}");
+    // Other tests have processes too.
+    let has_row = text.lines().any(|line| line.trim_start().starts_with("4294967290"));
+    assert!(!has_row && !text.contains('\u{1b}'), "{text}");
+    let output = run(hairline(folder.path()).args(["snapshot", &traced.pid(), "-o"]).arg(&trace));
+    let taken = [&output.stdout[..], &output.stderr].concat();
+    assert_eq!(String::from_utf8_lossy(&taken).lines().count(), 1, "{output:?}");
+}

@@ -1,5 +1,6 @@
 //! `hairline top`
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use hairline_tests::recording::{FORMATS, extension};
@@ -70,7 +71,7 @@ fn a_process_that_is_not_traced_has_no_table() {
 }
 
 #[test]
-fn each_signal_that_ends_it_leaves_no_temporary_folder() {
+fn its_temporary_folder_is_private_and_no_signal_leaves_it() {
     let folder = tempfile::tempdir().expect("a folder");
     let busy = busy(&folder.path().join("trace.fxt"), "overwrite");
     let pid = busy.pid();
@@ -82,6 +83,9 @@ fn each_signal_that_ends_it_leaves_no_temporary_folder() {
         assert!(first_line(&mut top).starts_with(&pid));
         let names = || std::fs::read_dir(temporary.path()).expect("the folder").count();
         assert_eq!(names(), 1, "the folder of its snapshots");
+        let folder = std::fs::read_dir(temporary.path()).expect("the folder").flatten().next();
+        let mode = folder.expect("a folder").metadata().expect("its mode").permissions().mode();
+        assert_eq!(mode & 0o777, 0o700, "a region is private, and so is what is copied out of it");
         let kill = [format!("-{signal}"), top.id().to_string()];
         let killed = std::process::Command::new("kill").args(kill).status();
         assert!(killed.expect("kill").success());

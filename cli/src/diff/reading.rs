@@ -10,7 +10,7 @@ use hairline_convert::{Event, EventKind, Item, TrackId};
 use crate::input::stream_identity;
 use crate::outcome::Outcome;
 use crate::stats::{Rows, SEVERAL};
-use crate::text::complain;
+use crate::text::{complain, shown};
 use crate::trace::{ItemVisitor, show, unsorted};
 use crate::track_names::TrackNames;
 
@@ -179,7 +179,7 @@ pub(super) fn read(
             first,
             length,
             parts: std::iter::repeat_with(Default::default).take(parts).collect(),
-            trace: Trace { path: path.display().to_string(), ..Trace::default() },
+            trace: Trace { path: shown(path), ..Trace::default() },
             is_late: false,
         };
         let mut collector = Collector { slices, found };

@@ -5,12 +5,15 @@
 //! linux/      Linux
 //! unix.rs     macOS, the BSDs, Android
 //! posix/        what those two share
+//! folder.rs     a folder that they hold by its descriptor
 //! windows.rs  Windows
 //! unnamed.rs  what systems share that do not name the user of a connection
 //! facts.rs    the types that they share
 //! ```
 
 pub(crate) mod facts;
+#[cfg(unix)]
+mod folder;
 #[cfg(target_os = "linux")]
 mod linux;
 #[cfg(unix)]

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process;
 
 use crate::platform::facts::Link;
+pub(crate) use crate::platform::folder::Folder;
 pub(crate) use crate::platform::posix::*;
 pub(crate) use crate::platform::unnamed::Trusted;
 

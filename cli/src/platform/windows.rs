@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
+use tempfile::TempDir;
 use windows_sys::Win32::Foundation::{FALSE, TRUE};
 use windows_sys::Win32::Storage::FileSystem::{
     BY_HANDLE_FILE_INFORMATION, FILE_FLAG_BACKUP_SEMANTICS, FILE_FLAG_OPEN_REPARSE_POINT, FILE_TYPE_DISK,
@@ -81,6 +82,60 @@ pub(crate) fn open_at_once(path: &Path) -> io::Result<File> {
 /// Creates a file. Its directory says who may read it.
 pub(crate) fn create_private(path: &Path) -> io::Result<File> {
     OpenOptions::new().write(true).read(true).create_new(true).open(path)
+}
+
+/// A new folder, which is removed when it is dropped. Its directory says who may write it, and no other user
+/// may rename it.
+#[derive(Debug)]
+pub(crate) struct Folder(TempDir);
+
+impl Folder {
+    /// Creates a folder with a random name that begins with `prefix`.
+    pub(crate) fn create(parent: &Path, prefix: &OsStr) -> io::Result<Self> {
+        tempfile::Builder::new().prefix(prefix).tempdir_in(parent).map(Self)
+    }
+
+    /// Returns the path of the folder.
+    pub(crate) fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    /// Returns true: the folder is found by its path.
+    pub(crate) fn is_in_place(&self) -> bool {
+        true
+    }
+
+    /// Returns the names of all files.
+    pub(crate) fn names(&self) -> io::Result<Vec<String>> {
+        let entries = std::fs::read_dir(self.path())?;
+        entries.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned())).collect()
+    }
+
+    /// Returns the length of a file. `None` if there is no regular file with this name.
+    pub(crate) fn len_of(&self, name: &str) -> Option<u64> {
+        let about = std::fs::symlink_metadata(self.path().join(name)).ok()?;
+        about.is_file().then(|| about.len())
+    }
+
+    /// Creates a file for writing.
+    pub(crate) fn create_file(&self, name: &str) -> io::Result<File> {
+        File::create_new(self.path().join(name))
+    }
+
+    /// Opens a file for reading.
+    pub(crate) fn open_file(&self, name: &str) -> io::Result<File> {
+        File::open(self.path().join(name))
+    }
+
+    /// Moves a file to a path.
+    pub(crate) fn move_file(&self, name: &str, to: &Path) -> io::Result<()> {
+        std::fs::rename(self.path().join(name), to)
+    }
+
+    /// Has the effect that the folder stays.
+    pub(crate) fn keep(self) {
+        let _ = self.0.keep();
+    }
 }
 
 /// Does nothing: the directory of a file says who may read it.

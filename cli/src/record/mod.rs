@@ -153,12 +153,12 @@ fn record(arguments: &Arguments) -> Result<u8, Failed> {
     let (mut states, mut recording) = (None, None);
     match events {
         Some(Ok(switches)) if matches!(opened, Some(Ok(_))) => {
-            match States::new(switches, parts.directory(), format) {
+            match States::new(switches, parts.folder(), format) {
                 Ok(made) => states = Some(made),
-                Err(e) => recording = Some(Recording::begin(Err(e), parts.directory(), format)),
+                Err(e) => recording = Some(Recording::begin(Err(e), parts.folder(), format)),
             }
         }
-        Some(events) => recording = Some(Recording::begin(events, parts.directory(), format)),
+        Some(events) => recording = Some(Recording::begin(events, parts.folder(), format)),
         None => {}
     }
     if let Some(opened) = opened {
@@ -270,7 +270,7 @@ fn report(whole: &RecordResult, output: &Path, parts: &Parts) {
     let output = output.display();
     complain(format_args!("open it at https://ui.perfetto.dev, or by: hairline view {output}"));
     if parts.are_kept() {
-        complain(format_args!("the processes' own traces are in {}", parts.directory().display()));
+        complain(format_args!("the processes' own traces are in {}", parts.folder().path().display()));
     }
 }
 

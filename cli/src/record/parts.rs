@@ -15,11 +15,10 @@ use hairline::Format;
 use hairline::recovery::{self, FoundRegion, ProcessState, RecoverOptions};
 use hairline_convert::splice::{Splice, Totals};
 use hairline_convert::{Error, TraceFormat};
-use tempfile::TempDir;
 
-use crate::input::open_file;
 use crate::links::{Followed, follow};
 use crate::output::Output;
+use crate::platform::Folder;
 use crate::record::quiet;
 use crate::record::samples::{self, Known, Opened, Sampling};
 use crate::record::switches::{self, Recorded, States};
@@ -29,6 +28,9 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// The interval of checks for processes that have recorded nothing: it reads a file of each process.
 const SEARCH_EVERY: Duration = Duration::from_millis(200);
 
+/// The name of the part with what the kernel's rings had no room for.
+const LOST: &str = "lost";
+
 /// The file extension of a format.
 pub(super) fn extension(format: Format) -> &'static str {
     match format {
@@ -37,16 +39,16 @@ pub(super) fn extension(format: Format) -> &'static str {
     }
 }
 
-/// The directory of the parts.
+/// The folder of the parts.
 #[derive(Debug)]
 pub(super) struct Parts {
-    directory: TempDir,
+    folder: Folder,
     output: PathBuf,
     format: Format,
     sampling: Option<Sampling>,
     /// Why there are no samples.
     no_samples: Option<String>,
-    /// Whether the directory is kept: the user asked for it, or a part is still needed.
+    /// Whether the folder is kept: the user asked for it, or a part is still needed.
     is_kept: bool,
 }
 
@@ -70,7 +72,7 @@ pub(super) struct RecordResult {
 }
 
 impl Parts {
-    /// Creates the directory. If that is possible, the output can be created too.
+    /// Creates the folder. If that is possible, the output can be created too.
     pub(super) fn begin(output: &Path, format: Format, keep: bool) -> Result<Self, String> {
         let at = |e: io::Error| format!("{}: {e}", output.display());
         let no_file = || format!("{}: it exists and is not a regular file", output.display());
@@ -80,24 +82,25 @@ impl Parts {
             return Err(no_file());
         }
         let name = place.file_name().ok_or_else(|| at(io::ErrorKind::InvalidInput.into()))?;
-        let folder = place.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let parent = place.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         // The processes may have other working directories.
-        let folder = folder.canonicalize().map_err(at)?;
+        let parent = parent.canonicalize().map_err(at)?;
         let mut prefix = name.to_owned();
         prefix.push(".parts-");
-        let directory = tempfile::Builder::new().prefix(&prefix).tempdir_in(&folder).map_err(at)?;
-        if directory.path().to_str().is_none() {
+        let folder = Folder::create(&parent, &prefix).map_err(at)?;
+        if folder.path().to_str().is_none() {
             return Err(format!("{}: its path must be UTF-8", output.display()));
         }
-        let output = folder.join(name);
-        Ok(Self { directory, output, format, sampling: None, no_samples: None, is_kept: keep })
+        let output = parent.join(name);
+        Ok(Self { folder, output, format, sampling: None, no_samples: None, is_kept: keep })
     }
 
     /// Begins to read the samples of the command, and the switches that their rings have. Without them the
     /// recording goes on.
     pub(super) fn sample(&mut self, opened: io::Result<Opened>, states: Option<States>) {
-        let part = samples::part(self.directory.path(), extension(self.format));
-        match opened.and_then(|opened| samples::begin(opened, self.format, part, states)) {
+        let part = samples::part(extension(self.format));
+        let begin = |opened| samples::begin(opened, self.format, self.folder.create_file(&part)?, states);
+        match opened.and_then(begin) {
             Ok(sampling) => self.sampling = Some(sampling),
             Err(e) => self.no_samples = Some(samples::explain(&e)),
         }
@@ -108,8 +111,8 @@ impl Parts {
     /// switches that were in their rings.
     fn end_samples(&mut self, whole: &mut RecordResult, has_names: bool) -> Option<Result<Recorded, String>> {
         whole.notes.extend(self.no_samples.take());
-        let names = std::fs::read_dir(self.directory.path()).into_iter().flatten().flatten();
-        let pids = names.filter_map(|entry| pid_of(&entry.file_name().to_string_lossy()));
+        let names = self.folder.names().unwrap_or_default();
+        let pids = names.iter().filter_map(|name| pid_of(name));
         let known = if has_names { Known::All } else { Known::Of(pids.collect()) };
         let ended = self.sampling.take()?.end(known);
         match ended.totals {
@@ -122,12 +125,12 @@ impl Parts {
     /// The value of `HAIRLINE` for the processes.
     pub(super) fn template(&self) -> OsString {
         // The path is UTF-8, as checked.
-        let directory = self.directory.path().to_string_lossy().replace('%', "%%");
+        let directory = self.folder.path().to_string_lossy().replace('%', "%%");
         Path::new(&directory).join(format!("%p-%e.{}", extension(self.format))).into()
     }
 
-    pub(super) fn directory(&self) -> &Path {
-        self.directory.path()
+    pub(super) fn folder(&self) -> &Folder {
+        &self.folder
     }
 
     pub(super) fn are_kept(&self) -> bool {
@@ -153,7 +156,7 @@ impl Parts {
             let is_due = searched.is_none_or(|at: Instant| at.elapsed() >= SEARCH_EVERY);
             if is_last || is_due && whole.alive.is_empty() {
                 searched = Some(Instant::now());
-                whole.quiet = quiet::processes(self.directory.path());
+                whole.quiet = quiet::processes(self.folder.path());
                 if whole.quiet.is_empty() {
                     // One of them may have recorded something and ended meanwhile.
                     whole.alive = self.settle(&mut whole);
@@ -166,6 +169,13 @@ impl Parts {
         }
         let has_names = matches!(switches, Some(Ok(_))) || has_states;
         let switches = self.end_samples(&mut whole, has_names).or(switches);
+        if !self.folder.is_in_place() {
+            whole.notes.push(format!(
+                "{}: it was moved or replaced while the command ran; what processes recorded after that is not \
+                 in the trace",
+                self.folder.path().display()
+            ));
+        }
         let is_quiet = |(pid, _): &(u32, String)| whole.alive.iter().all(|(alive, ..)| alive != pid);
         whole.quiet.retain(is_quiet);
         self.is_kept |= !whole.alive.is_empty();
@@ -173,7 +183,7 @@ impl Parts {
             match switches {
                 Some(Ok(recorded)) => {
                     whole.switches_lost = recorded.lost();
-                    recorded.add_to(&mut parts, &mut whole.notes);
+                    recorded.add_to(&self.folder, &mut parts, &mut whole.notes);
                     self.add_lost(&mut parts, command, &mut whole);
                 }
                 Some(Err(why)) => whole.notes.push(why),
@@ -184,20 +194,21 @@ impl Parts {
         match made {
             Ok(()) => Ok((whole, self)),
             Err(why) => {
-                let directory = self.directory.keep();
-                Err(format!("{why}; the processes' own traces are in {}", directory.display()))
+                let place = self.folder.path().display().to_string();
+                self.folder.keep();
+                Err(format!("{why}; the processes' own traces are in {place}"))
             }
         }
     }
 
     /// Adds a part that tells what the kernel's rings had no room for.
-    fn add_lost(&self, parts: &mut Vec<PathBuf>, command: u32, whole: &mut RecordResult) {
+    fn add_lost(&self, parts: &mut Vec<String>, command: u32, whole: &mut RecordResult) {
         if whole.switches_lost == 0 {
             return;
         }
-        let path = self.directory.path().join("lost");
-        match std::fs::write(&path, switches::lost_part(self.format, command, whole.switches_lost)) {
-            Ok(()) => parts.push(path),
+        let bytes = switches::lost_part(self.format, command, whole.switches_lost);
+        match self.folder.create_file(LOST).and_then(|mut file| file.write_all(&bytes)) {
+            Ok(()) => parts.push(LOST.to_owned()),
             Err(e) => whole.notes.push(format!("the trace does not tell of that: {e}")),
         }
     }
@@ -206,7 +217,7 @@ impl Parts {
     fn settle(&mut self, whole: &mut RecordResult) -> Vec<(u32, String, PathBuf)> {
         let mut alive = Vec::new();
         for region in recovery::find().unwrap_or_default() {
-            let Some(output) = region.output.clone().filter(|o| o.starts_with(self.directory.path())) else {
+            let Some(output) = region.output.clone().filter(|o| o.starts_with(self.folder.path())) else {
                 continue;
             };
             if region.process != ProcessState::Dead {
@@ -232,29 +243,27 @@ impl Parts {
     }
 
     /// The parts of ended processes, the command's part first.
-    fn list(&self, command: u32, whole: &RecordResult) -> Result<Vec<PathBuf>, String> {
-        let directory = self.directory.path();
-        let at = |e: io::Error| format!("{}: {e}", directory.display());
+    fn list(&self, command: u32, whole: &RecordResult) -> Result<Vec<String>, String> {
+        let folder = self.folder.path();
+        let at = |e: io::Error| format!("{}: {e}", folder.display());
         let suffix = format!(".{}", extension(self.format));
         let mut parts = Vec::new();
-        for entry in std::fs::read_dir(directory).map_err(at)? {
-            let entry = entry.map_err(at)?;
-            let name = entry.file_name().to_string_lossy().into_owned();
+        for name in self.folder.names().map_err(at)? {
             // A recovered file exists if a program replaced itself by exec and was then killed.
             let is_part = name.ends_with(&suffix) || name.contains(&format!("{suffix}.recovered-"));
-            let goes_on = whole.alive.iter().any(|(_, _, path)| *path == entry.path());
-            if is_part && !goes_on && entry.metadata().is_ok_and(|m| m.len() > 0) {
+            let goes_on = whole.alive.iter().any(|(_, _, path)| *path == folder.join(&name));
+            if is_part && !goes_on && self.folder.len_of(&name).is_some_and(|len| len > 0) {
                 let pid = pid_of(&name);
-                parts.push((pid != Some(command), pid, name, entry.path()));
+                parts.push((pid != Some(command), pid, name));
             }
         }
         parts.sort();
-        Ok(parts.into_iter().map(|(.., path)| path).collect())
+        Ok(parts.into_iter().map(|(.., name)| name).collect())
     }
 
     fn write(
         &mut self,
-        parts: &[PathBuf],
+        parts: &[String],
         whole: &mut RecordResult,
         interrupted: &dyn Fn() -> bool,
     ) -> Result<(), String> {
@@ -264,28 +273,28 @@ impl Parts {
             // A single valid part is the whole trace.
             [only] if self.is_whole(only, whole, interrupted) => {
                 let at = |e: io::Error| format!("{}: {e}", self.output.display());
-                std::fs::rename(only, &self.output).map_err(at)
+                self.folder.move_file(only, &self.output).map_err(at)
             }
             _ => self.splice(parts, whole, interrupted),
         }
     }
 
-    fn is_whole(&self, part: &Path, whole: &mut RecordResult, interrupted: &dyn Fn() -> bool) -> bool {
+    fn is_whole(&self, part: &str, whole: &mut RecordResult, interrupted: &dyn Fn() -> bool) -> bool {
         let Some(mut nowhere) =
             Splice::new(trace_format(self.format), Interruptible { out: io::sink(), interrupted })
         else {
             return false;
         };
-        let added = open_file(part).map_err(Error::Input).and_then(|(file, _)| nowhere.add(file));
-        let (Ok(()), Ok((_, totals))) = (added, nowhere.finish()) else { return false };
+        let Ok(file) = self.folder.open_file(part) else { return false };
+        let (Ok(()), Ok((_, totals))) = (nowhere.add(file), nowhere.finish()) else { return false };
         whole.totals = totals;
-        whole.totals.bytes = std::fs::metadata(part).map_or(0, |m| m.len());
+        whole.totals.bytes = self.folder.len_of(part).unwrap_or(0);
         whole.totals.damaged == 0
     }
 
     fn splice(
         &mut self,
-        parts: &[PathBuf],
+        parts: &[String],
         whole: &mut RecordResult,
         interrupted: &dyn Fn() -> bool,
     ) -> Result<(), String> {
@@ -295,14 +304,13 @@ impl Parts {
         let out = Interruptible { out: BufWriter::with_capacity(1 << 16, unfinished), interrupted };
         let mut splice = Splice::new(trace_format(self.format), out).ok_or("no such format")?;
         for part in parts {
-            let name = part.file_name().unwrap_or_default().display();
-            let (file, _) = open_file(part).map_err(|e| format!("{name}: {e}"))?;
+            let file = self.folder.open_file(part).map_err(|e| format!("{part}: {e}"))?;
             match splice.add(file) {
                 Ok(()) => {}
                 Err(Error::Output(e)) => return Err(at(e)),
                 Err(e) => {
                     self.is_kept |= !e.is_truncated();
-                    whole.notes.push(format!("{name}: {e}; everything before that is in the trace"));
+                    whole.notes.push(format!("{part}: {e}; everything before that is in the trace"));
                 }
             }
         }
@@ -313,10 +321,10 @@ impl Parts {
         Ok(())
     }
 
-    /// Removes the directory if it is not kept.
+    /// Removes the folder if it is not kept.
     pub(super) fn end(self) {
         if self.is_kept {
-            let _ = self.directory.keep();
+            self.folder.keep();
         } // otherwise dropping it removes it
     }
 }

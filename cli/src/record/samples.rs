@@ -6,7 +6,6 @@
 use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -122,15 +121,14 @@ fn ring_size(cpus: usize) -> usize {
     1 << bytes.ilog2()
 }
 
-/// Begins to read the rings. The samples become the file `part`, the context switches in the rings a part
-/// too.
+/// Begins to read the rings. The samples are written to `file`, the context switches in the rings become a
+/// part too.
 pub(super) fn begin(
     opened: Opened,
     format: Format,
-    part: PathBuf,
+    file: File,
     states: Option<States>,
 ) -> io::Result<Sampling> {
-    let file = File::create_new(part)?;
     let known = Arc::new(OnceLock::new());
     let told = Arc::clone(&known);
     let has_states = states.is_some();
@@ -215,6 +213,6 @@ fn read_samples(
 }
 
 /// The name of the part with the samples.
-pub(super) fn part(directory: &Path, extension: &str) -> PathBuf {
-    directory.join(format!("samples.{extension}"))
+pub(super) fn part(extension: &str) -> String {
+    format!("samples.{extension}")
 }

@@ -10,7 +10,6 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
@@ -21,13 +20,17 @@ use hairline_formats::track_event as te;
 use hairline_formats::{SwitchSide, Value, fxt};
 use hairline_perf::{Change, Named, RING, Record, Stamp, Switches, Taken, advice};
 
-use crate::platform;
+use crate::platform::{self, Folder};
 
 /// The bytes of each ring: all that a user has without a limit.
 pub(super) const BYTES: usize = RING;
 
 /// The interval of reads. A ring has room for some 13,000 records of switches.
 const READ_EVERY: Duration = Duration::from_millis(20);
+
+/// The names of the two parts.
+const NAMES: &str = "names";
+const STATES: &str = "states";
 
 /// The packets' sequence, and the id of FXT's provider. The splice gives them numbers of their own.
 const SEQUENCE: te::SequenceId = te::SequenceId(1);
@@ -47,8 +50,6 @@ pub(super) struct Recording {
 #[derive(Debug)]
 pub(super) struct Recorded {
     format: Format,
-    directory: PathBuf,
-    states: PathBuf,
     /// By thread.
     names: BTreeMap<u32, Named>,
     /// The time of the first state.
@@ -57,11 +58,11 @@ pub(super) struct Recorded {
 }
 
 impl Recording {
-    /// Begins to read these switches, for a part in `directory`.
-    pub(super) fn begin(switches: io::Result<Switches>, directory: &Path, format: Format) -> Self {
+    /// Begins to read these switches, for a part in `folder`.
+    pub(super) fn begin(switches: io::Result<Switches>, folder: &Folder, format: Format) -> Self {
         let is_over = Arc::new(AtomicBool::new(false));
         let begin = || -> io::Result<JoinHandle<io::Result<Recorded>>> {
-            let mut states = States::new(switches?, directory, format)?;
+            let mut states = States::new(switches?, folder, format)?;
             let is_over = Arc::clone(&is_over);
             let read = move || {
                 while !is_over.load(Ordering::Relaxed) {
@@ -102,19 +103,11 @@ pub(super) struct States {
 }
 
 impl States {
-    /// Creates the file in `directory`.
-    pub(super) fn new(switches: Switches, directory: &Path, format: Format) -> io::Result<Self> {
-        let states = directory.join("states");
-        let mut out = BufWriter::new(File::create_new(&states)?);
+    /// Creates the file in `folder`.
+    pub(super) fn new(switches: Switches, folder: &Folder, format: Format) -> io::Result<Self> {
+        let mut out = BufWriter::new(folder.create_file(STATES)?);
         out.write_all(&head(format))?;
-        let recorded = Recorded {
-            format,
-            directory: directory.to_owned(),
-            states,
-            names: BTreeMap::new(),
-            began: u64::MAX,
-            lost: 0,
-        };
+        let recorded = Recorded { format, names: BTreeMap::new(), began: u64::MAX, lost: 0 };
         Ok(Self { recorded, switches, out, bytes: Vec::new() })
     }
 
@@ -155,20 +148,20 @@ impl Recorded {
         self.names.extend(taken.names.iter().map(|named| (named.task.tid, named.clone())));
     }
 
-    /// Adds the parts to those of the processes.
-    pub(super) fn add_to(self, parts: &mut Vec<PathBuf>, notes: &mut Vec<String>) {
+    /// Adds the parts to those of the processes in `folder`.
+    pub(super) fn add_to(self, folder: &Folder, parts: &mut Vec<String>, notes: &mut Vec<String>) {
         if self.lost > 0 {
             notes.push(format!("{} context switches lost: the kernel's ring was full", self.lost));
         }
         if self.began == u64::MAX {
             return;
         }
-        let path = self.directory.join("names");
-        match std::fs::write(&path, self.names_part(parts)) {
-            Ok(()) => parts.insert(0, path),
+        let bytes = self.names_part(parts);
+        match folder.create_file(NAMES).and_then(|mut file| file.write_all(&bytes)) {
+            Ok(()) => parts.insert(0, NAMES.to_owned()),
             Err(e) => notes.push(format!("--sched: threads have no names: {e}")),
         }
-        parts.push(self.states);
+        parts.push(STATES.to_owned());
     }
 
     /// The number of records that the kernel's rings had no room for.
@@ -177,8 +170,8 @@ impl Recorded {
     }
 
     /// The names of threads, and of processes without a part of their own.
-    fn names_part(&self, parts: &[PathBuf]) -> Vec<u8> {
-        let pid_of = |part: &PathBuf| part.file_name()?.to_str()?.split('-').next()?.parse::<u32>().ok();
+    fn names_part(&self, parts: &[String]) -> Vec<u8> {
+        let pid_of = |part: &String| part.split('-').next()?.parse::<u32>().ok();
         let traced: Vec<u32> = parts.iter().filter_map(pid_of).collect();
         let is_process = |named: &&Named| {
             let task = named.task;

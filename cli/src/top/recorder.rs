@@ -5,8 +5,8 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use hairline::recovery::{self, RecoverError};
-use tempfile::TempDir;
 
+use crate::platform::Folder;
 use crate::stats::Gather;
 use crate::top::rates::Rates;
 use crate::top::source::SliceSource;
@@ -14,14 +14,16 @@ use crate::trace;
 
 pub(super) struct Recorder {
     region: PathBuf,
-    folder: TempDir,
+    /// Only this user may read it, as the region.
+    folder: Folder,
     /// The time of the latest event shown.
     since: Option<i64>,
 }
 
 impl Recorder {
     pub(super) fn start(region: &Path) -> Result<Self, String> {
-        let folder = tempfile::tempdir().map_err(|e| format!("a temporary folder: {e}"))?;
+        let folder = Folder::create(&std::env::temp_dir(), ".hairline-".as_ref())
+            .map_err(|e| format!("a temporary folder: {e}"))?;
         Ok(Self { region: region.to_owned(), folder, since: None })
     }
 }

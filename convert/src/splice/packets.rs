@@ -4,7 +4,6 @@ use std::collections::HashMap;
 use std::io::{Read, Write};
 
 use flate2::Compression;
-use flate2::read::ZlibDecoder;
 use flate2::write::ZlibEncoder;
 use hairline_formats::DecodeError;
 use hairline_formats::track_event::fields::clock;
@@ -16,9 +15,7 @@ use crate::Error;
 use crate::splice::renumber::Renumber;
 use crate::splice::salt::Salt;
 use crate::splice::totals::Totals;
-
-/// The limit for the content of a compressed packet. Recorders compress some 256 KiB at a time.
-const MAX_INFLATED: u64 = 64 << 20;
+use crate::track_event::Inflated;
 
 /// The state that is kept from part to part.
 #[derive(Debug, Default)]
@@ -114,7 +111,7 @@ impl Parts {
             return self.put_plain(packet, part, totals);
         };
         let whole = std::mem::take(&mut self.out);
-        let mut reader = PacketReader::new(ZlibDecoder::new(bytes).take(MAX_INFLATED));
+        let mut reader = PacketReader::new(Inflated::new(bytes));
         let mut end = Ok(());
         loop {
             match reader.next() {

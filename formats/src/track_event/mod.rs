@@ -54,7 +54,7 @@ pub use legacy::{FlowDirection, LegacyEvent, LegacyId};
 #[cfg(feature = "read")]
 pub use read::{
     Annotation, AnnotationValue, Annotations, ClockReading, ClockReadings, CounterDescriptor, Integers,
-    InternedEvent, InternedStacks, InternedStrings, ModuleSymbols, Numbers, Packet, PacketData,
+    InternedEvent, InternedStacks, InternedStrings, MAX_PACKET, ModuleSymbols, Numbers, Packet, PacketData,
     PacketDefaults, PacketReader, PlainEvent, ProcessDescriptor, Processes, ShortRow, ShortRowEvent, Texts,
     ThreadDescriptor, Threads, TrackDescriptor, TrackEvent, TrackUuids, TreeProcess,
 };

@@ -1,5 +1,7 @@
 //! Malformed packets.
 
+use std::io::{Cursor, Read, repeat};
+
 use super::*;
 
 /// Checks that a valid packet after a malformed one is read.
@@ -69,6 +71,29 @@ fn a_packet_longer_than_the_input_is_truncated_and_costs_no_memory() {
             [Err(e)] => assert!(e.is_truncated() && e.offset == 0, "{e}"),
             other => panic!("{other:?}"),
         }
+    }
+}
+
+#[test]
+fn a_packet_above_the_limit_is_passed_over_and_costs_no_memory() {
+    let large = |len: usize| {
+        let mut head = vec![0x0a];
+        proto::put_varint(&mut head, len as u64);
+        Cursor::new(head).chain(repeat(0).take(len as u64))
+    };
+    let mut good = Vec::new();
+    te::event(&mut good, &BEGIN);
+    match &read(large(te::MAX_PACKET + 1).chain(&good[..]))[..] {
+        [Err(e), Ok(_)] => {
+            assert_eq!((e.offset, e.is_truncated()), (0, false));
+            assert_eq!(e.to_string(), "byte 0: a packet of more than 67108864 bytes");
+        }
+        other => panic!("{other:?}"),
+    }
+    // One at the limit is read, though it is malformed.
+    match &read(large(te::MAX_PACKET).chain(&good[..]))[..] {
+        [Err(e), Ok(_)] => assert_eq!(e.to_string(), "byte 5: field number 0"),
+        other => panic!("{other:?}"),
     }
 }
 

@@ -81,7 +81,8 @@ fn sorting_grouping_and_joining_need_no_more_memory_than_they_may_have() {
 
 #[cfg(unix)]
 #[test]
-fn a_signal_leaves_no_temporary_file() {
+fn its_temporary_folder_is_private_and_no_signal_leaves_it() {
+    use std::os::unix::fs::PermissionsExt;
     use std::time::{Duration, Instant};
 
     let folder = Folder::new();
@@ -101,6 +102,10 @@ fn a_signal_leaves_no_temporary_file() {
         std::thread::sleep(Duration::from_millis(20));
     }
     assert!(has_files(), "it spills");
+    let folders = std::fs::read_dir(&spill).expect("a folder").flatten();
+    let modes: Vec<u32> =
+        folders.map(|f| f.metadata().expect("its mode").permissions().mode() & 0o777).collect();
+    assert_eq!(modes, [0o700], "nobody else may read what it writes there");
     let killed = std::process::Command::new("kill").args(["-TERM", &child.id().to_string()]).status();
     assert!(killed.expect("kill").success());
     let status = child.wait().expect("it ends");

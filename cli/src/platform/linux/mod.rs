@@ -15,6 +15,7 @@ use rustix::process::{Resource, getrlimit};
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::platform::facts::Link;
+pub(crate) use crate::platform::folder::Folder;
 pub(crate) use crate::platform::linux::peer::Trusted;
 use crate::platform::linux::users::is_one_user;
 pub(crate) use crate::platform::posix::*;

@@ -5,12 +5,12 @@
 use std::collections::HashMap;
 use std::io::{self, Cursor, Read};
 
-use flate2::read::ZlibDecoder;
 use hairline_formats::proto::put_message;
 use hairline_formats::track_event::{Packet, PacketData, PacketReader, TrackUuid, fields::trace};
 use hairline_formats::{DecodeError, DecodeErrorKind};
 
 use crate::Report;
+use crate::track_event::inflated::Inflated;
 
 /// Opens the input once more, from its first byte.
 pub(crate) type Again = Box<dyn FnOnce() -> io::Result<Box<dyn Read>> + Send>;
@@ -59,9 +59,14 @@ impl LookAhead {
         is_known: &dyn Fn(TrackUuid) -> bool,
         report: &mut Report,
     ) {
-        while let Ok(Some((_, packet))) = packets.next() {
+        loop {
+            let packet = match packets.next() {
+                Ok(Some((_, packet))) => packet,
+                Err(DecodeError { kind: DecodeErrorKind::TooLarge { .. }, .. }) => continue,
+                _ => return,
+            };
             if let Some(PacketData::Compressed { bytes, .. }) = packet.data {
-                let mut inner = PacketReader::new(ZlibDecoder::new(Cursor::new(bytes)));
+                let mut inner = PacketReader::new(Inflated::new(Cursor::new(bytes)));
                 while let Ok(Some((_, packet))) = inner.next() {
                     self.packet(&packet, is_known, report);
                 }

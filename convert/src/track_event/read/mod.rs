@@ -14,6 +14,7 @@ mod clocks;
 mod current;
 mod event;
 mod interned;
+mod kept;
 mod legacy;
 mod packet;
 mod pending;
@@ -28,10 +29,10 @@ mod tracks;
 
 use std::io::{self, Cursor, Read};
 
-use flate2::read::ZlibDecoder;
-use hairline_formats::DecodeError;
 use hairline_formats::track_event::{self, InternedEvent, Packet, PacketData, PlainEvent};
+use hairline_formats::{DecodeError, DecodeErrorKind};
 
+use crate::track_event::inflated::{Inflated, is_too_large};
 pub(crate) use crate::track_event::read::ahead::Again;
 use crate::track_event::read::ahead::LookAhead;
 use crate::track_event::read::interned::Interned;
@@ -40,7 +41,7 @@ use crate::track_event::read::state::State;
 use crate::{BriefEvent, BriefUse, Context, Copied, Error, Item, Report, Scheduling, Trace, TraceFormat};
 
 /// The reader of compressed packets.
-type Inner = track_event::PacketReader<ZlibDecoder<Cursor<Vec<u8>>>>;
+type Inner = track_event::PacketReader<Inflated<Cursor<Vec<u8>>>>;
 
 /// Reads Perfetto's TracePackets.
 ///
@@ -152,8 +153,10 @@ impl<R: Read> TrackEventReader<R> {
         if self.inner.is_some() {
             return self.inner_packet(context);
         }
-        let Some((offset, message)) = self.packets.next_message()? else {
-            return Ok(Step::Ended);
+        let (offset, message) = match self.packets.next_message() {
+            Ok(Some(found)) => found,
+            Ok(None) => return Ok(Step::Ended),
+            Err(e) => return self.state.pass_over(e),
         };
         self.position = offset;
         let interned = InternedEvent::decode(&message);
@@ -165,7 +168,7 @@ impl<R: Read> TrackEventReader<R> {
         }
         let packet = Packet::decode(message)?;
         if let Some(PacketData::Compressed { bytes, .. }) = packet.data {
-            let inflated = ZlibDecoder::new(Cursor::new(bytes.to_vec()));
+            let inflated = Inflated::new(Cursor::new(bytes.to_vec()));
             self.inner = Some((track_event::PacketReader::new(inflated), offset));
         } else {
             self.state.packet(&packet, context)?;
@@ -177,7 +180,14 @@ impl<R: Read> TrackEventReader<R> {
     fn inner_packet(&mut self, context: &mut Context) -> Result<Step, DecodeError> {
         if let Some((inner, offset)) = &mut self.inner {
             let at = |e: DecodeError| DecodeError { offset: *offset, kind: e.kind };
-            match inner.next().map_err(at)? {
+            let next = match inner.next() {
+                Err(e) if is_too_large(&e) => {
+                    self.state.report.add_defects("compressed packets with more than 64 MiB, cut there", 1);
+                    None
+                }
+                next => next.map_err(at)?,
+            };
+            match next {
                 Some((_, packet)) => match packet.data {
                     Some(PacketData::Compressed { .. }) => {
                         self.state.report.add("compressed packets inside compressed packets");
@@ -187,6 +197,21 @@ impl<R: Read> TrackEventReader<R> {
                 None => self.inner = None,
             }
         }
+        Ok(Step::Noted)
+    }
+}
+
+impl State {
+    /// Counts a packet that is passed over.
+    ///
+    /// # Errors
+    /// The error, if it ends the trace.
+    #[cold]
+    fn pass_over(&mut self, error: DecodeError) -> Result<Step, DecodeError> {
+        if !matches!(error.kind, DecodeErrorKind::TooLarge { .. }) {
+            return Err(error);
+        }
+        self.report.add_defects("packets of more than 64 MiB left out", 1);
         Ok(Step::Noted)
     }
 }

@@ -11,7 +11,7 @@ use crate::track_event::read::pending::Pending;
 use crate::track_event::read::sequence::OwnedLocation;
 use crate::track_event::read::state::State;
 use crate::track_event::read::table::{InternedText, Table};
-use crate::{Context, EventKind, Loss};
+use crate::{Context, EventKind, Loss, Report};
 
 /// Their thread is that of descriptors that the reader does not know, or of overrides.
 const NO_TRACK: &str = "legacy events without a track, shown on the default track";
@@ -103,7 +103,7 @@ impl State {
             PacketData::System(system) => self.system(system),
             PacketData::Processes(processes) => {
                 for process in processes.clone() {
-                    self.tracks.describe_process(&process?, context, &mut self.pending)?;
+                    self.tracks.describe_process(&process?, context, &mut self.pending, &mut self.report)?;
                 }
                 for thread in processes.threads() {
                     self.scheduler.in_tree(&thread?);
@@ -254,7 +254,7 @@ impl State {
 
     fn take_details(&mut self, index: usize, event: &TrackEvent<'_>) {
         let Self { sequences, report, .. } = self;
-        let mut location = |iid| {
+        let location = |iid, report: &mut Report| {
             let known = sequences[index].locations.get(iid).cloned();
             if known.is_none() && iid != 0 {
                 report.add_undefined("events whose source location has an undefined id", iid);
@@ -262,13 +262,13 @@ impl State {
             known
         };
         self.current.location = match &event.location {
-            Some(Location::Iid(iid)) => location(*iid),
-            Some(Location::At(at)) => Some(OwnedLocation::of(at)),
+            Some(Location::Iid(iid)) => location(*iid, report),
+            Some(Location::At(at)) => Some(OwnedLocation::of(at, report)),
             None => None,
         };
         if let Some(log) = event.log {
             self.current.log = Some((log.body_iid, log.priority));
-            self.current.tag = location(log.source_location_iid);
+            self.current.tag = location(log.source_location_iid, report);
         }
         self.current.correlation = match event.correlation {
             Some(Correlation::Id(id)) => self.current.keep(&id.to_string()),

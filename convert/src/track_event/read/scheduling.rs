@@ -3,14 +3,16 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use hairline_formats::DecodeError;
 use hairline_formats::proto::{Field, FieldValue, Fields};
 use hairline_formats::track_event::{TaskState, TaskStateEvent, Thread};
+use hairline_formats::{DecodeError, truncate_utf8};
 
 use crate::{RunState, StateChange};
 
 /// The limit for remembered names of threads, some 80 bytes each.
 const MOST_NAMES: usize = 1 << 18;
+/// The limit for such a name, in bytes. Those of Linux have at most 15.
+const MOST_NAME: usize = 256;
 /// The limit for changes of one packet. A bundle of the tracing service has some thousand.
 const MOST_CHANGES: usize = 1 << 20;
 
@@ -93,7 +95,7 @@ impl Scheduler {
 
     /// The name of a thread, if it is new.
     fn name(&mut self, tid: u64, name: Option<&str>) -> Option<Arc<str>> {
-        let name = name.filter(|name| !name.is_empty())?;
+        let name = truncate_utf8(name.filter(|name| !name.is_empty())?, MOST_NAME);
         match self.names.get_mut(&tid) {
             Some(known) if **known == *name => None,
             Some(known) => {
@@ -129,7 +131,7 @@ impl Scheduler {
     pub(super) fn in_tree(&mut self, thread: &Thread<'_>) {
         let (tid, pid) = (u64::from(thread.tid.cast_unsigned()), u64::from(thread.pid.cast_unsigned()));
         if !thread.name.is_empty() && self.in_trees.len() < MOST_NAMES {
-            self.in_trees.insert(tid, (thread.name.into(), pid));
+            self.in_trees.insert(tid, (truncate_utf8(thread.name, MOST_NAME).into(), pid));
         }
     }
 

@@ -9,6 +9,7 @@ use hairline_formats::track_event::{
     CounterValue, Interned, InternedKind, Packet, PacketDefaults, SequenceId, SourceLocation, TrackUuid,
 };
 
+use crate::track_event::read::kept::kept;
 use crate::track_event::read::stacks::Stacks;
 use crate::track_event::read::table::{InternedText, Table};
 use crate::{Context, Report};
@@ -22,8 +23,9 @@ pub(super) struct OwnedLocation {
 }
 
 impl OwnedLocation {
-    pub(super) fn of(at: &SourceLocation<'_>) -> Self {
-        Self { file: at.file.into(), function: at.function.into(), line: at.line }
+    pub(super) fn of(at: &SourceLocation<'_>, report: &mut Report) -> Self {
+        let [file, function] = [at.file, at.function].map(|text| kept(text, report).into());
+        Self { file, function, line: at.line }
     }
 
     pub(super) fn location(&self) -> SourceLocation<'_> {
@@ -171,7 +173,7 @@ impl Sequence {
             let (kind, iid, text) = match string? {
                 Interned::Text { kind, iid, name } => (kind, iid, name),
                 Interned::Location { iid, at } => {
-                    self.locations.set(iid, OwnedLocation::of(&at));
+                    self.locations.set(iid, OwnedLocation::of(&at, report));
                     continue;
                 }
             };

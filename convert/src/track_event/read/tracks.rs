@@ -6,6 +6,7 @@ use std::sync::Arc;
 use hairline_formats::DecodeError;
 use hairline_formats::track_event::{ChildOrdering, SiblingMerge, TrackDescriptor, TrackUuid, TreeProcess};
 
+use crate::track_event::read::kept::kept;
 use crate::track_event::read::pending::Pending;
 use crate::track_event::read::sequence::SharedTexts;
 use crate::track_event::read::table::InternedText;
@@ -245,7 +246,7 @@ impl Tracks {
             return Ok(());
         };
         report.add_many("unknown fields", u64::from(track.skipped));
-        let (kind, counter) = kind(track, texts, context)?;
+        let (kind, counter) = kind(track, texts, context, report)?;
         let mut parent = track.parent_uuid.filter(|parent| *parent != TrackUuid(0));
         let mut place = self.find(uuid);
         let above = match kind {
@@ -293,9 +294,11 @@ impl Tracks {
         of: &TreeProcess<'_>,
         context: &mut Context,
         pending: &mut VecDeque<Pending>,
+        report: &mut Report,
     ) -> Result<(), DecodeError> {
         let Some(pid) = of.pid else { return Ok(()) };
-        let words = of.command_line().map(|word| word.map(str::to_owned)).collect::<Result<Vec<_>, _>>()?;
+        let word = |word: Result<&str, _>| word.map(|word| kept(word, report).to_owned());
+        let words = of.command_line().map(word).collect::<Result<Vec<_>, _>>()?;
         let index = self.process(u64::from(pid.cast_unsigned()), context, pending);
         if words.is_empty() {
             return Ok(());
@@ -315,15 +318,15 @@ impl Tracks {
 fn add_words(known: &mut Track, track: &TrackDescriptor<'_>, report: &mut Report) {
     let process = track.process.as_ref().and_then(|process| process.name);
     let thread = track.thread.as_ref().and_then(|thread| thread.name);
-    let set = |word: &mut Arc<str>, new: Option<&str>| {
-        if let Some(new) = new.filter(|new| !new.is_empty()) {
-            *word = new.into();
-        }
-    };
     let owner = process.or(thread);
     if owner.is_some() && track.name.is_some_and(|name| !name.is_empty()) && track.name != owner {
         report.add("track names that differ from the name of their process or thread");
     }
+    let mut set = |word: &mut Arc<str>, new: Option<&str>| {
+        if let Some(new) = new.filter(|new| !new.is_empty()) {
+            *word = kept(new, report).into();
+        }
+    };
     set(&mut known.name, owner.or(track.name));
     set(&mut known.description, track.description);
     set(&mut known.merge_key, track.merge_key);
@@ -337,13 +340,15 @@ fn kind(
     track: &TrackDescriptor<'_>,
     texts: &mut SharedTexts,
     context: &mut Context,
+    report: &mut Report,
 ) -> Result<(TrackKind, Option<Counter>), DecodeError> {
     if let Some(thread) = &track.thread {
         let pid = u64::from(thread.pid.unwrap_or(0).cast_unsigned());
         return Ok((TrackKind::Thread { pid, tid: thread.tid.unwrap_or(0).cast_unsigned() }, None));
     }
     if let Some(process) = &track.process {
-        let command_line = process.cmdline().map(|word| word.map(str::to_owned)).collect::<Result<_, _>>()?;
+        let word = |word: Result<&str, _>| word.map(|word| kept(word, report).to_owned());
+        let command_line = process.cmdline().map(word).collect::<Result<_, _>>()?;
         let pid = u64::from(process.pid.unwrap_or(0).cast_unsigned());
         return Ok((TrackKind::Process { pid, command_line }, None));
     }
@@ -358,10 +363,10 @@ fn kind(
     let categories = if categories.is_empty() { None } else { texts.name(&categories, context) };
     let kind = TrackKind::Counter(Box::new(CounterTrack {
         unit: counter.unit.unwrap_or_default(),
-        unit_name: counter.unit_name.unwrap_or_default().into(),
+        unit_name: kept(counter.unit_name.unwrap_or_default(), report).into(),
         multiplier: counter.unit_multiplier.filter(|multiplier| *multiplier > 0).unwrap_or(1),
         builtin: counter.builtin.unwrap_or_default(),
-        y_axis_share_key: counter.y_axis_share_key.unwrap_or_default().into(),
+        y_axis_share_key: kept(counter.y_axis_share_key.unwrap_or_default(), report).into(),
         ..CounterTrack::default()
     }));
     Ok((kind, Some(Counter { is_incremental: counter.is_incremental, categories })))

@@ -20,7 +20,7 @@ pub use interned::InternedStrings;
 pub use interned_event::InternedEvent;
 pub use packet::{ClockReading, ClockReadings, Packet, PacketData, PacketDefaults};
 pub use plain::PlainEvent;
-pub use reader::PacketReader;
+pub use reader::{MAX_PACKET, PacketReader};
 pub use repeated::{Integers, Numbers, Texts, TrackUuids};
 pub use samples::{InternedStacks, ModuleSymbols};
 pub use short_row::{ShortRow, ShortRowEvent};

@@ -1,4 +1,4 @@
-//! Streams the packets of a trace. Memory: a buffer of 64 KiB, or the largest packet.
+//! Streams the packets of a trace. Memory: a buffer of 64 KiB, or the largest packet, at most 64 MiB.
 
 use std::io::Read;
 
@@ -8,6 +8,10 @@ use crate::track_event::fields::trace;
 use crate::track_event::read::interned_event::InternedEvent;
 use crate::track_event::read::packet::Packet;
 use crate::{DecodeError, DecodeErrorKind};
+
+/// The limit for a packet, in bytes. A reader has the whole packet in memory, and a compressed trace of some
+/// KB can have one of any size. Recorders write packets of some KiB, and seldom of some MiB.
+pub const MAX_PACKET: usize = 64 << 20;
 
 /// Reads a trace, packet by packet.
 ///
@@ -66,7 +70,7 @@ impl<R: Read> PacketReader<R> {
     /// Returns `None` at the end. If the input has grown since, a later call returns further packets.
     ///
     /// # Errors
-    /// * The packet is malformed. The next call returns the packet after it.
+    /// * The packet is malformed, or larger than [`MAX_PACKET`]. The next call returns the packet after it.
     /// * The input ends inside a packet ([`DecodeError::is_truncated`]), is no trace, or cannot be read. The
     ///   next call returns `None`.
     #[allow(clippy::should_implement_trait)] // an Iterator's item cannot borrow from the reader
@@ -158,7 +162,10 @@ impl<R: Read> PacketReader<R> {
             }
             self.skipped += 1;
         };
-        let size = (head.len as u64).saturating_add(head.body);
+        if head.body > MAX_PACKET as u64 {
+            return Err(self.pass_over(&head));
+        }
+        let size = head.len as u64 + head.body;
         let available = self.input.fill(size)?.len();
         if (available as u64) < size {
             return Err(DecodeError::truncated(self.input.offset(), "a packet"));
@@ -166,6 +173,22 @@ impl<R: Read> PacketReader<R> {
         self.ended = false;
         // `size` bytes are in memory, so `size` fits a usize.
         Ok(Some((head.len, size as usize - head.len)))
+    }
+
+    /// Passes over a packet that is too large. Returns the error for it.
+    #[cold]
+    fn pass_over(&mut self, head: &Head) -> DecodeError {
+        let offset = self.input.offset();
+        self.input.consume(head.len);
+        match self.input.skip(head.body) {
+            Ok(true) => {
+                self.ended = false;
+                let kind = DecodeErrorKind::TooLarge { what: "a packet", limit: MAX_PACKET };
+                DecodeError::new(offset, kind)
+            }
+            Ok(false) => DecodeError::truncated(offset, "a packet"),
+            Err(e) => e,
+        }
     }
 
     /// Reads the next tag and length without consuming them. Returns `None` at the end.
