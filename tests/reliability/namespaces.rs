@@ -35,7 +35,7 @@ fn unshared(namespaces: &[&str], program: &str, arguments: &[&str]) -> Option<Co
 }
 
 /// Namespaces of an ordinary user, in which the machine has started earlier.
-const OTHER_TIME: [&str; 6] = ["--user", "--map-current-user", "--time", "--fork", "--boottime", "100000"];
+const OTHER_TIME: [&str; 6] = ["--user", "--map-root-user", "--time", "--fork", "--boottime", "100000"];
 
 /// Namespaces in which no user has a number: each one, this process's too, is the overflow user.
 const NO_USERS: [&str; 1] = ["--user"];

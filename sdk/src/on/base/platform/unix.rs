@@ -5,6 +5,8 @@
 use std::ffi::CStr;
 use std::fs;
 use std::fs::File;
+#[cfg(feature = "recovery")]
+use std::fs::OpenOptions;
 use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicI32, Ordering};
@@ -239,7 +241,7 @@ pub(crate) fn read_link(path: &Path) -> io::Result<Link> {
 
 /// Opens the file at `name` if it is a regular one. Returns `None` for any other, also for a link.
 #[cfg(feature = "recovery")]
-pub(crate) fn open_regular(name: &Path, options: &mut fs::OpenOptions) -> io::Result<Option<File>> {
+pub(crate) fn open_regular(name: &Path, options: &mut OpenOptions) -> io::Result<Option<File>> {
     // Looked at first: the open of a FIFO or of a device can have an effect.
     let seen = fs::symlink_metadata(name)?;
     if !seen.is_file() {
