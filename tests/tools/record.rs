@@ -303,3 +303,56 @@ fn a_signal_that_only_this_process_gets_is_passed_on() {
         assert_eq!(names.collect::<Vec<_>>(), ["trace.pftrace"]);
     }
 }
+
+/// A day, the UUID of the trace, and the number of different UUIDs that the judge found.
+const FACTS: [&str; 2] = [
+    "select count(*) from clock_snapshot where clock_name = 'REALTIME' and clock_value > 1700000000000000000",
+    "select str_value from metadata where name = 'trace_uuid'",
+];
+
+#[test]
+fn with_the_states_of_threads_the_trace_has_the_clock_of_the_day_and_the_commands_uuid() {
+    for format in FORMATS {
+        let folder = tempfile::tempdir().expect("a folder");
+        let trace = format!("out.{}", extension(format));
+        let output = run(hairline(folder.path()).args([
+            "record",
+            "--sched",
+            "--keep-parts",
+            "-o",
+            &trace,
+            "--",
+            FAMILY,
+            "parent",
+            "2",
+            "0",
+        ]));
+        let said = stderr(&output);
+        assert_eq!(output.status.code(), Some(0), "{said}");
+        if said.contains("no context switches") {
+            eprintln!("{said}: not tested");
+            return;
+        }
+        let kept = said.lines().find_map(|line| line.split("own traces are in ").nth(1)).expect("the parts");
+        let parts = files(std::path::Path::new(kept));
+        let verdict = judge::load(folder.path().join(&trace), &FACTS);
+        verdict.require_clean();
+        assert_ne!(verdict.results[0].text(), "0", "{format:?}");
+        // The trace is that of the command, which has the first number of all processes.
+        let uuid = verdict.results[1].text();
+        let first = parts.iter().filter(|part| part.ends_with(extension(format)));
+        let of_parts =
+            first.map(|part| judge::load(std::path::Path::new(kept).join(part), &FACTS).results[1].text());
+        let of_parts: Vec<String> = of_parts.collect();
+        assert_eq!(
+            of_parts.iter().filter(|of_part| **of_part == uuid).count(),
+            1,
+            "{format:?}: {of_parts:?}"
+        );
+        let exported = run(hairline(folder.path()).args(["export", &trace, "-o", "tables"]));
+        assert_eq!(exported.status.code(), Some(0), "{}", stderr(&exported));
+        let dates = files(&folder.path().join("tables/slice"));
+        assert!(dates.iter().all(|date| date.starts_with("date=20")), "{format:?}: {dates:?}");
+        assert_eq!(dates.len(), 1, "{format:?}: {dates:?}");
+    }
+}
