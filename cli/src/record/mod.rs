@@ -14,6 +14,7 @@ use hairline::Format;
 use hairline_convert::splice::Totals;
 use hairline_perf::Switches;
 
+use crate::input::is_standard;
 use crate::platform::Command;
 use crate::platform::facts::NotStarted;
 use crate::record::parts::{Parts, RecordResult};
@@ -200,6 +201,11 @@ fn output(arguments: &Arguments) -> Result<(PathBuf, Format), String> {
         let format = asked.unwrap_or(Format::TrackEvent);
         return Ok((Path::new("trace").with_extension(parts::extension(format)), format));
     };
+    if is_standard(output) {
+        return Err(
+            "-: the trace cannot go to stdout, which the command has: give the name of a file".to_owned()
+        );
+    }
     let format = asked.or_else(|| Format::from_path(output)).ok_or_else(|| {
         let output = output.display();
         format!(
