@@ -10,7 +10,7 @@ use hairline_convert::slices::{Defect, Frame, Key, Slice, SliceSink, Slices};
 use hairline_convert::{Item, TrackId};
 
 use crate::folded::{draw, step, without_symbols};
-use crate::input::identity;
+use crate::input::{input_identity, is_standard};
 use crate::outcome::Outcome;
 use crate::output::Output;
 use crate::text::{complain, failed, grouped};
@@ -113,8 +113,9 @@ fn finish(folded: &str, arguments: &Arguments, outcome: Outcome) -> Outcome {
         Ok(()) => outcome,
         Err(e) if e.kind() == io::ErrorKind::BrokenPipe => outcome,
         Err(e) => {
-            complain(format_args!("{}: {e}", arguments.output.display()));
-            Outcome::Failed
+            let output = &arguments.output;
+            let name = if is_standard(output) { "stdout".to_owned() } else { output.display().to_string() };
+            failed(format_args!("{name}: {e}"))
         }
     }
 }
@@ -133,7 +134,8 @@ fn gather(arguments: &Arguments) -> Result<(ReadSummary, Flame), String> {
 }
 
 fn write(folded: &str, arguments: &Arguments) -> io::Result<()> {
-    let mut output = Output::create(&arguments.output, &[identity(arguments.trace.path())])?.or_nothing()?;
+    let mut output =
+        Output::create(&arguments.output, &[input_identity(arguments.trace.path())])?.or_nothing()?;
     if arguments.svg {
         if folded.is_empty() {
             let what = if arguments.samples { "stack samples" } else { "slices" };
@@ -148,6 +150,9 @@ fn write(folded: &str, arguments: &Arguments) -> io::Result<()> {
 }
 
 fn title(path: &Path) -> String {
+    if is_standard(path) {
+        return "stdin".to_owned();
+    }
     path.file_name().map_or_else(|| "trace".to_owned(), |name| name.to_string_lossy().into_owned())
 }
 

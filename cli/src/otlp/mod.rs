@@ -25,7 +25,7 @@ use hairline::Filter;
 use hairline_convert::Report;
 
 use crate::format::FormatArgument;
-use crate::input::is_standard;
+use crate::input::input_identity;
 use crate::otlp::collect::Collector;
 use crate::otlp::contexts::Sampling;
 use crate::outcome::Outcome;
@@ -122,7 +122,7 @@ pub(crate) fn run(
         ));
         return Ok(Outcome::NotStrict);
     }
-    let identity = if is_standard(input) { None } else { crate::input::identity(input) };
+    let identity = input_identity(input);
     let fail = |e: std::io::Error| format!("{}: {e}", output.display());
     let mut file = Output::create(output, &[identity]).and_then(Output::or_nothing).map_err(fail)?;
     file.write_all(&bytes).map_err(fail)?;

@@ -66,7 +66,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         Err(e) => return failed(e),
     };
     let report = &summary.report;
-    let bytes = std::fs::metadata(arguments.trace.path()).map_or(summary.bytes, |about| about.len());
+    let bytes = arguments.trace.file_len().unwrap_or(summary.bytes);
     let stats = Stats {
         name: &summary.name,
         bytes,
