@@ -267,6 +267,16 @@ fn folded_stacks_have_each_slice_with_its_own_time() {
     assert_eq!(said(folder.path(), &["flame", "trace.fxt", "--svg", "-o", "x.svg"]), "");
     let svg = fs::read_to_string(folder.path().join("x.svg")).expect("a graph");
     assert!(svg.contains("</svg>") && svg.contains("main (8)") && svg.contains("10,000 ns"), "{svg}");
+    // Three slices that take as long as a slice can.
+    let longest =
+        |tid| format!(r#"{{"ph":"X","name":"a","pid":1,"tid":{tid},"ts":0,"dur":9223372036854775}}"#);
+    let all = format!("[{},{},{}]", longest(1), longest(2), longest(3));
+    fs::write(folder.path().join("long.json"), all).expect("written");
+    let output = hairline(folder.path(), &["flame", "long.json", "--svg", "-o", "x.svg"]);
+    let err = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && err.contains("divided by 4"), "{err}");
+    let svg = fs::read_to_string(folder.path().join("x.svg")).expect("a graph");
+    assert!(svg.contains(" x 4 ns, 33.33%)"), "{svg}");
 }
 
 #[test]
