@@ -148,6 +148,34 @@ fn counters_of_each_process_are_recorded_where_they_are_asked_for() {
 }
 
 #[test]
+fn a_buffer_that_no_process_could_have_is_refused_before_the_command_starts() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let refused: [(&[&str], &str); 6] = [
+        (&["--buffer", "1"], "at least 64K"),
+        (&["--buffer", "0"], "at least 64K"),
+        (&["--buffer", "63K"], "at least 64K"),
+        (&["--buffer", "500G"], "at most 268435456K"),
+        (&["--buffer", "15K", "--overflow", "overwrite"], "at least 16K"),
+        (&["--buffer", "2000G", "--overflow", "overwrite"], "at most 1073741824K"),
+    ];
+    for (options, limit) in refused {
+        let mut command = hairline(folder.path());
+        let output = run(command.arg("record").args(options).args(["--", FAMILY, "parent", "1", "0"]));
+        let said = stderr(&output);
+        assert_eq!((output.status.code(), said.lines().count()), (Some(125), 1), "{options:?}: {said}");
+        assert!(said.starts_with("hairline: --buffer: ") && said.contains(limit), "{options:?}: {said}");
+        assert_eq!(files(folder.path()), [""; 0], "{options:?}");
+    }
+    let least: [&[&str]; 2] = [&["--buffer", "64K"], &["--buffer", "16K", "--overflow", "overwrite"]];
+    for options in least {
+        let mut command = hairline(folder.path());
+        let output = run(command.arg("record").args(options).args(["--", FAMILY, "parent", "1", "0"]));
+        assert_eq!(output.status.code(), Some(0), "{options:?}: {}", stderr(&output));
+        assert_eq!(files(folder.path()), ["trace.pftrace"], "{options:?}: {}", stderr(&output));
+    }
+}
+
+#[test]
 fn the_exit_code_is_the_commands() {
     let folder = tempfile::tempdir().expect("a folder");
     let code =

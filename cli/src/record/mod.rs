@@ -51,11 +51,12 @@ pub(crate) struct Arguments {
     /// The categories to record: "net,db.*,-db.verbose". Default: all.
     #[arg(long, value_name = "FILTER")]
     categories: Option<String>,
-    /// The memory of each process for events that are not written yet: "4M", "64MiB".
+    /// The memory of each process for events that are not written yet: "4M", "64MiB". From 64K to 256G, with
+    /// --overflow overwrite from 16K to 1024G. Default: 16M, or HAIRLINE_BUFFER.
     #[arg(long, value_name = "SIZE")]
     buffer: Option<String>,
     /// The policy for a full buffer: drop (lose and count events), block (the program waits), block:500ms, or
-    /// overwrite (keep only the latest events).
+    /// overwrite (keep only the latest events). Default: drop, or HAIRLINE_OVERFLOW.
     #[arg(long, value_name = "POLICY")]
     overflow: Option<String>,
     /// Also record when each thread of the command and of all its processes runs, waits for a processor or
@@ -185,13 +186,22 @@ fn record(arguments: &Arguments) -> Result<u8, Failed> {
 /// Checks the arguments that the processes receive. A process with wrong settings would run without a trace.
 fn check(arguments: &Arguments) -> Result<(), String> {
     let Arguments { categories, buffer, overflow, counters, .. } = arguments;
-    let option = |name: &str, value: &Option<String>, check: fn(&str) -> Result<(), hairline::Error>| {
-        value.as_deref().map_or(Ok(()), check).map_err(|e| format!("--{name}: {e}"))
+    let option = |name: &str, value: &Option<String>, check: &dyn Fn(&str) -> Result<(), hairline::Error>| {
+        value.as_deref().map_or(Ok(()), check).map_err(|e| match e {
+            hairline::Error::Buffer(e) => format!("--{name}: {e}"), // its own text begins with `buffer:`
+            e => format!("--{name}: {e}"),
+        })
     };
-    option("categories", categories, |filter| hairline::Filter::parse(filter).map(drop))?;
-    option("buffer", buffer, |size| hairline::parse_size(size).map(drop))?;
-    option("overflow", overflow, |policy| policy.parse::<hairline::Overflow>().map(drop))?;
-    option("counters", counters, hairline::check_counters)
+    option("categories", categories, &|filter| hairline::Filter::parse(filter).map(drop))?;
+    option("overflow", overflow, &|policy| policy.parse::<hairline::Overflow>().map(drop))?;
+    // Without the option the processes take the variable, which they inherit.
+    let policy = overflow.clone().or_else(|| std::env::var("HAIRLINE_OVERFLOW").ok());
+    let policy = policy.and_then(|policy| policy.parse().ok()).unwrap_or_default();
+    option("buffer", buffer, &|size| {
+        let size = hairline::parse_size(size)?;
+        hairline::Session::builder().buffer_size(size).overflow(policy).check_buffer()
+    })?;
+    option("counters", counters, &hairline::check_counters)
 }
 
 /// The path and the format of the trace.
