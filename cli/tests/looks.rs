@@ -183,6 +183,43 @@ fn a_thread_is_busy_in_a_slice_without_an_end() {
 }
 
 #[test]
+fn a_thread_is_busy_once_where_its_slices_overlap() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let slice = |begin: u32| format!(r#"{{"ph":"X","name":"a","pid":1,"tid":1,"ts":{begin},"dur":100}}"#);
+    fs::write(folder.path().join("t.json"), format!("[{},{}]", slice(50), slice(0))).expect("written");
+    let table = said(folder.path(), &["stats", "t.json", "--by", "thread"]);
+    assert!(table.contains("  150 us   100.0      2  200 us"), "{table}");
+}
+
+#[test]
+fn threads_without_a_row_have_no_share() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let slice = |tid| format!(r#"{{"ph":"X","name":"a","pid":1,"tid":{tid},"ts":0,"dur":10}}"#);
+    let all = (0..(1 << 14) + 2).map(slice).collect::<Vec<_>>();
+    fs::write(folder.path().join("t.json"), format!("[{}]", all.join(","))).expect("written");
+    let table = said(folder.path(), &["stats", "t.json", "--by", "thread", "--top", "0"]);
+    let others = table.lines().find(|line| line.starts_with("(others)")).expect("a row");
+    let columns: Vec<_> = others.split_whitespace().collect();
+    assert_eq!(columns[..5], ["(others)", "20.0", "us", "-", "2"], "{others}");
+}
+
+#[test]
+fn slices_for_which_there_was_no_room_are_told() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut trace = Trace::new();
+    for n in 0..(1 << 19) + 3 {
+        trace = trace.begin(MAIN, 1_000 + n, "a");
+    }
+    fs::write(folder.path().join("t.fxt"), &trace.0).expect("written");
+    let table = said(folder.path(), &["stats", "t.fxt"]);
+    let told = "\n3 slices left out, because too many others were open at the begin\n";
+    assert!(table.contains(told), "{table}");
+    let stats: serde_json::Value =
+        serde_json::from_str(&said(folder.path(), &["stats", "t.fxt", "--json"])).expect("JSON");
+    assert_eq!(stats["slices_left_out"], json!(3));
+}
+
+#[test]
 fn a_slice_of_fxt_that_only_carries_a_flow_is_in_no_table() {
     let folder = tempfile::tempdir().expect("a folder");
     let carrier = |trace: Trace, time, kind| {

@@ -217,7 +217,14 @@ fn stats_has_no_times_of_a_thread_id_that_two_processes_have() {
         let all: serde_json::Value = serde_json::from_str(&text).expect("JSON");
         let row = &all["names"][0];
         let ns = |name: &str| row[name].as_u64();
-        assert_eq!((ns("running_ns"), ns("waiting_ns")), (Some(0), Some(0)), "whose are they? {row}");
+        assert_eq!((ns("running_ns"), ns("waiting_ns")), (None, None), "whose are they? {row}");
+        assert!(row["running_ns"].is_null() && row["waiting_ns"].is_null(), "{row}");
+        let csv = command(folder.path(), &["stats", "t.pftrace", "--by", "name", "--csv"]);
+        let lines: Vec<_> = csv.lines().collect();
+        assert!(lines[0].ends_with(",running_ns,waiting_ns") && lines[1].ends_with(",,"), "{csv}");
+        let table = command(folder.path(), &["stats", "t.pftrace", "--by", "name"]);
+        let row = table.lines().find(|line| line.starts_with("request ")).expect("a row");
+        assert_eq!(row.split_whitespace().rev().take(2).collect::<Vec<_>>(), ["-", "-"], "{table}");
     }
 }
 
