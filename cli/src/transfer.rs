@@ -15,7 +15,7 @@ use crate::format::FormatArgument;
 use crate::input::{Input, is_standard, stream_identity};
 use crate::outcome::Outcome;
 use crate::output::Output;
-use crate::text::complain;
+use crate::text::{complain, described};
 
 /// The arguments of a conversion.
 pub(crate) struct Transfer<'a> {
@@ -231,5 +231,5 @@ fn say(report: &Report) {
     if !report.is_empty() {
         complain("the output differs from the input:");
     }
-    report.iter().for_each(|(what, n)| complain(format_args!("{n:>9} {what}")));
+    report.iter().for_each(|(what, n)| complain(format_args!("{n:>9} {}", described(n, what))));
 }

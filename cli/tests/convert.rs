@@ -167,7 +167,7 @@ fn strict_writes_nothing_where_something_is_left_out() {
     let folder = folder(&[("in", &trace)]);
     let output = hairline(folder.path(), &["convert", "in", "out.pftrace"]);
     assert!(output.status.success());
-    assert!(String::from_utf8_lossy(&output.stderr).contains("1 events of unknown types"));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("1 event of unknown types"));
 }
 
 /// The description of a thread may follow its first event. A file is read twice for it, a stream cannot be.
@@ -194,7 +194,7 @@ fn a_file_is_read_twice_for_late_descriptions_and_a_stream_is_counted() {
     let output = command.output().expect("it ran");
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(5), "{said}");
-    assert!(said.contains("1 tracks described as threads after their first event"), "{said}");
+    assert!(said.contains("1 track described as threads after its first event"), "{said}");
 }
 
 #[test]

@@ -204,6 +204,20 @@ fn threads_without_a_row_have_no_share() {
 }
 
 #[test]
+fn a_long_path_is_printed_whole() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let name = format!("{}\u{202e}.json", "d".repeat(100));
+    fs::write(folder.path().join(&name), r#"[{"ph":"X","name":"a\u202eb","pid":1,"tid":1,"ts":0,"dur":10}]"#)
+        .expect("written");
+    let shown = name.replace('\u{202e}', "\u{fffd}");
+    assert!(said(folder.path(), &["stats", &name]).starts_with(&format!("{shown}: ")));
+    assert!(said(folder.path(), &["stats", &name]).contains("\na\u{fffd}b "));
+    assert!(said(folder.path(), &["validate", &name]).starts_with(&format!("{shown}: ")));
+    let csv = said(folder.path(), &["stats", &name, "--csv"]);
+    assert!(csv.contains("a\u{202e}b"), "other programs get all of it: {csv}");
+}
+
+#[test]
 fn slices_for_which_there_was_no_room_are_told() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut trace = Trace::new();
@@ -365,7 +379,7 @@ fn what_is_wrong_is_told_with_its_place() {
     fs::write(folder.path().join("trace.fxt"), &unknown.0).expect("a file");
     let output = hairline(folder.path(), &["validate", "trace.fxt"]);
     let report = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.code() == Some(1) && report.contains("1 x records "), "{report}");
+    assert!(output.status.code() == Some(1) && report.contains("1 x record with "), "{report}");
 }
 
 #[test]
@@ -463,7 +477,7 @@ fn deep_stacks_take_time_in_proportion_to_their_slices() {
     let output = hairline(folder.path(), &["flame", "t.fxt", "--by", "all"]);
     assert!(began.elapsed() < std::time::Duration::from_secs(20), "{:?}", began.elapsed());
     let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert!(output.status.success() && err.contains("59,488 slices have more than 512 others"), "{err}");
+    assert!(output.status.success() && err.contains("59,488 slices with more than 512 others"), "{err}");
     assert_eq!(out.lines().count(), 513);
     // No time is lost and none counts twice.
     let own = out.lines().map(|line| line.rsplit_once(' ').expect("a weight").1.parse::<u64>().expect("ns"));

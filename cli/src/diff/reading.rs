@@ -10,7 +10,7 @@ use hairline_convert::{Event, EventKind, Item, TrackId};
 use crate::input::stream_identity;
 use crate::outcome::Outcome;
 use crate::stats::{Rows, SEVERAL};
-use crate::text::complain;
+use crate::text::{complain, count};
 use crate::trace::{ItemVisitor, show, unsorted};
 use crate::track_names::TrackNames;
 
@@ -188,8 +188,8 @@ pub(super) fn read(
         slices.finish(&mut found).map_err(unsorted)?;
         if !found.is_late || is_late {
             if found.trace.open_slices > 0 {
-                let open = found.trace.open_slices;
-                complain(format_args!("{}: {open} slices without an end are left out", path.display()));
+                let open = count(found.trace.open_slices, "slice");
+                complain(format_args!("{}: left out: {open} without an end", path.display()));
             }
             let outcome = summary.outcome();
             return Ok((found.finish(&slices.into_keys()), outcome));

@@ -3,8 +3,8 @@
 use std::fmt::Write;
 
 use crate::stats::tables::{By, Line, SEVERAL, SEVERAL_SAID, Stats, TableArguments};
-use crate::table::{Table, in_colour, plain};
-use crate::text::{duration, grouped, grouped_count, size};
+use crate::table::{Table, in_colour};
+use crate::text::{described, duration, grouped, grouped_count, one_line, size};
 
 /// The default number of rows.
 const ROWS: usize = 25;
@@ -38,7 +38,7 @@ pub(super) fn text(stats: &Stats<'_>, choice: &TableArguments) -> String {
 
 fn totals(stats: &Stats<'_>) -> String {
     let (t, track_names) = (&stats.gathered.totals, stats.track_names);
-    let mut out = format!("{}: {}, {}\n", plain(stats.name), size(stats.bytes), duration(t.span()));
+    let mut out = format!("{}: {}, {}\n", one_line(stats.name), size(stats.bytes), duration(t.span()));
     let parts = [(track_names.processes, "process"), (track_names.threads, "thread"), (t.slices, "slice")];
     let more = [(t.instants, "instant"), (t.counter_values, "counter value"), (t.flow_points, "flow point")];
     let parts: Vec<String> = parts
@@ -64,7 +64,7 @@ fn totals(stats: &Stats<'_>) -> String {
         let _ = writeln!(out, "{lost} lost, at {}", grouped_count(t.losses, "place"));
     }
     for (what, n) in stats.report.iter() {
-        let _ = writeln!(out, "{} {what}", grouped(n));
+        let _ = writeln!(out, "{} {}", grouped(n), described(n, what));
     }
     out
 }
