@@ -128,8 +128,9 @@ impl Transfer<'_> {
         let (mut context, mut report, mut outcome) = (Context::new(), Report::default(), Outcome::Done);
         let mut owners = Owners::default();
         for input in inputs {
+            let name = input.name().to_owned();
             outcome = outcome.max(self.copy(input, &mut context, &mut *writer, &mut report, &mut owners)?);
-            owners.next_input();
+            owners.next_input(&name);
             context.next_input();
             writer.next_input().map_err(fail)?;
         }
@@ -191,6 +192,8 @@ struct Owners {
     uuid: Option<u128>,
     /// The UUIDs of the inputs that have each process. A conversion of a trace has the same one.
     inputs: BTreeMap<u64, BTreeSet<u128>>,
+    /// The first input with each UUID.
+    first: BTreeMap<u128, String>,
 }
 
 impl Owners {
@@ -206,8 +209,16 @@ impl Owners {
         }
     }
 
-    fn next_input(&mut self) {
+    fn next_input(&mut self, name: &str) {
         let (now, uuid) = (std::mem::take(&mut self.now), self.uuid.take());
+        if let Some(uuid) = uuid {
+            match self.first.get(&uuid) {
+                Some(first) => complain(format_args!(
+                    "{name}: it has the UUID of {first}: what is in both is in the output twice"
+                )),
+                None => drop(self.first.insert(uuid, name.to_owned())),
+            }
+        }
         for (pid, uuid) in now.into_iter().zip(uuid.into_iter().cycle()) {
             self.inputs.entry(pid).or_default().insert(uuid);
         }

@@ -43,6 +43,7 @@ pub(super) struct Trace {
     pub(super) path: String,
     pub(super) parts: Vec<Part>,
     pub(super) categories: BTreeSet<String>,
+    pub(super) uuid: Option<u128>,
     /// The clock of its times.
     pub(super) clock: Option<u32>,
     pub(super) losses: u64,
@@ -111,6 +112,7 @@ impl ItemVisitor for Collector<'_> {
             Item::Track(track) => self.found.names.set(track),
             Item::Loss(_) => self.found.trace.losses += 1,
             Item::Trace(trace) => {
+                self.found.trace.uuid = trace.uuid.or(self.found.trace.uuid);
                 let clock = trace.clocks.first().map(|clock| clock.id);
                 self.found.trace.clock = self.found.trace.clock.or(clock);
             }
