@@ -60,10 +60,25 @@ pub(crate) fn run(transfer: &Transfer<'_>) -> Outcome {
     }
 }
 
+/// Fails if two inputs are one stream, which can be read only once: the second would wait for ever.
+pub(crate) fn check_streams(inputs: &[PathBuf]) -> Result<(), String> {
+    let mut seen = Vec::new();
+    for input in inputs {
+        let Some(stream) = stream_identity(input) else { continue };
+        if seen.contains(&stream) {
+            let what = "it is more than one input, but can be read only once";
+            let name = if is_standard(input) { "stdin".into() } else { input.display().to_string() };
+            return Err(format!("{name}: {what}"));
+        }
+        seen.push(stream);
+    }
+    Ok(())
+}
+
 impl Transfer<'_> {
     fn run(&self) -> Result<Outcome, Failure> {
         let kind = self.kind()?;
-        self.check_streams()?;
+        check_streams(self.inputs).map_err(|what| Failure::Said(Outcome::Usage, what))?;
         let inputs =
             self.inputs.iter().map(|path| Input::open(path).map_err(|e| Failure::of(path.display(), e)));
         let inputs = inputs.collect::<Result<Vec<_>, _>>()?;
@@ -86,21 +101,6 @@ impl Transfer<'_> {
         }
         output.keep().map_err(fail)?;
         Ok(outcome)
-    }
-
-    /// Fails if two inputs are one stream, which can be read only once: the second would wait for ever.
-    fn check_streams(&self) -> Result<(), Failure> {
-        let mut seen = Vec::new();
-        for input in self.inputs {
-            let Some(stream) = stream_identity(input) else { continue };
-            if seen.contains(&stream) {
-                let what = "it is more than one input, but can be read only once";
-                let name = if is_standard(input) { "stdin".into() } else { input.display().to_string() };
-                return Err(Failure::Said(Outcome::Usage, format!("{name}: {what}")));
-            }
-            seen.push(stream);
-        }
-        Ok(())
     }
 
     /// The format of the output.

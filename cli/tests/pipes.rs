@@ -167,6 +167,29 @@ fn what_stdin_is_does_not_become_the_output() {
     assert_ne!(fs::read_to_string(folder.path().join("own")).expect("the output"), TRACE);
 }
 
+/// A full disk is `/dev/full`.
+#[test]
+fn an_output_that_cannot_be_printed_is_an_error_of_one_line() {
+    let folder = folder();
+    let all: [&[&str]; 6] = [
+        &["export", "t.json", "-o", "tables"],
+        &["flame", "t.json"],
+        &["stats", "t.json"],
+        &["validate", "t.json"],
+        &["convert", "t.json", "-", "--to", "fxt"],
+        &["completions", "bash"],
+    ];
+    for arguments in all {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_hairline"));
+        command.current_dir(folder.path()).args(arguments).stdin(Stdio::null()).stderr(Stdio::piped());
+        command.stdout(fs::File::options().write(true).open("/dev/full").expect("opened"));
+        let output = end(command.spawn().expect("it starts"));
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!((output.status.code(), said.lines().count()), (Some(1), 1), "{arguments:?}: {said}");
+        assert!(said.starts_with("hairline: stdout: "), "{arguments:?}: {said}");
+    }
+}
+
 #[test]
 fn the_size_of_a_fifo_is_what_was_read_of_it() {
     let folder = folder();
@@ -179,7 +202,9 @@ fn the_size_of_a_fifo_is_what_was_read_of_it() {
 #[test]
 fn a_stream_can_be_one_input_only() {
     let folder = folder();
-    let all: [&[&str]; 3] = [
+    let all: [&[&str]; 5] = [
+        &["export", "-", "/dev/stdin", "-o", "tables"],
+        &["export", "fifo.fxt", "fifo.fxt", "-o", "tables"],
         &["merge", "-", "-", "-o", "x.fxt"],
         &["merge", "t.json", "-", "/dev/stdin", "-o", "x.fxt"],
         &["merge", "fifo.fxt", "./fifo.fxt", "-o", "x.fxt"],
