@@ -20,6 +20,24 @@ pub(crate) struct TraceArguments {
     from: Option<FormatArgument>,
 }
 
+/// As [`TraceArguments`], of a command that reads the trace several times.
+#[derive(Debug, clap::Args)]
+pub(crate) struct FileArguments {
+    /// The trace: .pftrace, .fxt or .json, compressed with gzip, zstd, xz or zip or not. A file, because it is
+    /// read several times.
+    #[arg(value_name = "TRACE")]
+    trace: PathBuf,
+    /// The format of the trace. Default: by its first bytes.
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    from: Option<FormatArgument>,
+}
+
+impl From<&FileArguments> for TraceArguments {
+    fn from(file: &FileArguments) -> Self {
+        Self { trace: file.trace.clone(), from: file.from }
+    }
+}
+
 /// How reading ended.
 pub(crate) struct ReadSummary {
     /// The name of the trace in messages.

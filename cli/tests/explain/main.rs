@@ -205,6 +205,21 @@ fn stats_has_the_times_running_and_waiting_where_there_is_scheduling() {
 }
 
 #[test]
+fn the_report_and_the_picture_do_not_share_stdout() {
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::write(folder.path().join("t.pftrace"), requests("request", |_, _| None).finish(Shape::States))
+        .expect("written");
+    let mut hairline = Command::new(env!("CARGO_BIN_EXE_hairline"));
+    let hairline = hairline.current_dir(folder.path()).args(["explain", "t.pftrace", "--svg", "-"]);
+    let output = hairline.output().expect("it ran");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{said}");
+    assert!(said.contains("give the name of a file"), "{said}");
+    let help = command(folder.path(), &["explain", "--help"]);
+    assert!(!help.contains("stdin"), "it reads the trace several times: {help}");
+}
+
+#[test]
 fn stats_has_no_times_of_a_thread_id_that_two_processes_have() {
     let folder = tempfile::tempdir().expect("a folder");
     let thread = ThreadTrack { uuid: TrackUuid(5), parent_uuid: TrackUuid(0), pid: 777, tid: 101, name: "x" };
