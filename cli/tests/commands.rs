@@ -163,6 +163,20 @@ fn a_list_that_cannot_be_printed_is_an_error() {
 }
 
 #[test]
+fn a_command_without_a_sample_is_told_so() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_hairline"));
+    let command = command.current_dir(directory.path()).args(["record", "--sample", "1", "--", "true"]);
+    let output = command.output().expect("it ran");
+    let said = stderr(&output);
+    if said.contains("no samples: ") {
+        eprintln!("{said}: not tested");
+        return;
+    }
+    assert!(output.status.success() && said.contains("there was no stack sample"), "{said}");
+}
+
+#[test]
 fn what_nohup_ignores_the_recorded_command_ignores_too() {
     let directory = tempfile::tempdir().expect("a directory");
     // SIGHUP is 1.

@@ -24,10 +24,11 @@ use crate::text::{complain, count, grouped, size, who};
 
 /// Runs a command and records one trace of all its processes.
 ///
-/// The programs must contain Hairline's macros; they need no session in their code. Traces of killed
-/// processes are recovered. Ctrl-C goes to the command, and the trace is kept. Two Ctrl-C within a second
-/// kill the command. SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2 that a process sends to this one
-/// are passed on to the command. The exit code is the command's.
+/// Events of a program are recorded if it contains Hairline's macros; it needs no session in its code. With
+/// --sched and --sample any program is recorded. Traces of killed processes are recovered. Ctrl-C goes to
+/// the command, and the trace is kept. Two Ctrl-C within a second kill the command. SIGINT, SIGQUIT,
+/// SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2 that a process sends to this one are passed on to the command. The
+/// exit code is the command's.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   hairline record -- ./server --port 80
@@ -262,8 +263,10 @@ fn report(whole: &RecordResult, output: &Path, parts: &Parts) {
         ));
     }
     if whole.parts == 0 {
-        if alive.is_empty() {
-            complain(NOTHING);
+        match samples {
+            _ if !alive.is_empty() => {}
+            Some(samples) if samples.samples == 0 && samples.lost == 0 => complain(NO_SAMPLE),
+            _ => complain(NOTHING),
         }
         return;
     }
@@ -319,6 +322,10 @@ fn about(totals: &Totals, output: &Path) -> String {
     ];
     format!("{}: {}", output.display(), parts.join(", "))
 }
+
+/// The message if no process recorded anything, and the kernel took no sample either.
+const NO_SAMPLE: &str = "no trace: there was no stack sample, because the command used less CPU time than from \
+     one sample to the next (a larger --sample takes more), and no process of it recorded anything";
 
 /// The message if no process recorded anything.
 const NOTHING: &str = "no trace: no process of the command recorded anything. Do its programs contain \
