@@ -10,10 +10,10 @@ use hairline_convert::slices::{Defect, Frame, Key, Slice, SliceSink, Slices};
 use hairline_convert::{Item, TrackId};
 
 use crate::folded::{draw, step, without_symbols};
-use crate::input::identity;
+use crate::input::{input_identity, is_standard};
 use crate::outcome::Outcome;
 use crate::output::Output;
-use crate::text::{complain, failed, grouped};
+use crate::text::{complain, failed, grouped_count};
 use crate::trace::{ItemVisitor, ReadSummary, TraceArguments, unsorted};
 use crate::track_names::TrackNames;
 use hairline_convert::sampled::Samples;
@@ -27,7 +27,7 @@ use hairline_convert::sampled::Samples;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   hairline flame trace.pftrace --svg -o trace.svg
-  hairline flame trace.fxt --by all | sort -k2 -n
+  hairline flame trace.fxt --by all | awk '{ print $NF, $0 }' | sort -rn | cut -d' ' -f2-
   hairline flame trace.pftrace --samples --svg -o functions.svg
   hairline flame trace.fxt -o trace.folded       to be dropped on https://www.speedscope.app")]
 pub(crate) struct Arguments {
@@ -72,16 +72,16 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         Err(e) => return failed(e),
     };
     if flame.stacks.left_out > 0 {
-        let left_out = grouped(flame.stacks.left_out);
+        let left_out = grouped_count(flame.stacks.left_out, "slice");
         complain(format_args!(
-            "{}: {left_out} slices are not shown, because there are too many different stacks",
+            "{}: not shown: {left_out}, because there are too many different stacks",
             summary.name
         ));
     }
     if flame.stacks.deeper > 0 {
-        let deeper = grouped(flame.stacks.deeper);
+        let deeper = grouped_count(flame.stacks.deeper, "slice");
         complain(format_args!(
-            "{}: {deeper} slices have more than {MOST_LEVELS} others around them: they are shown as {DEEPER}",
+            "{}: shown as {DEEPER}: {deeper} with more than {MOST_LEVELS} others around",
             summary.name
         ));
     }
@@ -96,11 +96,8 @@ fn run_samples(arguments: &Arguments) -> Outcome {
         Err(e) => return failed(e),
     };
     if sampled.samples.left_out > 0 {
-        let left_out = grouped(sampled.samples.left_out);
-        complain(format_args!(
-            "{}: {left_out} samples are not shown, because there are too many",
-            summary.name
-        ));
+        let left_out = grouped_count(sampled.samples.left_out, "sample");
+        complain(format_args!("{}: not shown: {left_out}, because there are too many", summary.name));
     }
     sampled.samples.finish();
     without_symbols(&sampled.samples).iter().for_each(complain);
@@ -113,8 +110,9 @@ fn finish(folded: &str, arguments: &Arguments, outcome: Outcome) -> Outcome {
         Ok(()) => outcome,
         Err(e) if e.kind() == io::ErrorKind::BrokenPipe => outcome,
         Err(e) => {
-            complain(format_args!("{}: {e}", arguments.output.display()));
-            Outcome::Failed
+            let output = &arguments.output;
+            let name = if is_standard(output) { "stdout".to_owned() } else { output.display().to_string() };
+            failed(format_args!("{name}: {e}"))
         }
     }
 }
@@ -133,7 +131,8 @@ fn gather(arguments: &Arguments) -> Result<(ReadSummary, Flame), String> {
 }
 
 fn write(folded: &str, arguments: &Arguments) -> io::Result<()> {
-    let mut output = Output::create(&arguments.output, &[identity(arguments.trace.path())])?.or_nothing()?;
+    let mut output =
+        Output::create(&arguments.output, &[input_identity(arguments.trace.path())])?.or_nothing()?;
     if arguments.svg {
         if folded.is_empty() {
             let what = if arguments.samples { "stack samples" } else { "slices" };
@@ -148,6 +147,9 @@ fn write(folded: &str, arguments: &Arguments) -> io::Result<()> {
 }
 
 fn title(path: &Path) -> String {
+    if is_standard(path) {
+        return "stdin".to_owned();
+    }
     path.file_name().map_or_else(|| "trace".to_owned(), |name| name.to_string_lossy().into_owned())
 }
 

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use hairline_convert::SampleKind;
 use hairline_convert::sampled::Samples;
 
-use crate::text::grouped_count;
+use crate::text::{complain, grouped, grouped_count};
 
 /// Says that a program has no symbols, if more than a tenth of the samples are of functions without a name.
 pub(crate) fn without_symbols(samples: &Samples) -> Option<String> {
@@ -18,18 +18,46 @@ pub(crate) fn without_symbols(samples: &Samples) -> Option<String> {
     Some(format!("{file} has no symbols for the functions of {count}, shown as addresses: {how}"))
 }
 
+/// The limit for the sum of all weights: the drawing crate adds them up in a `usize`.
+const MOST_WEIGHT: u128 = isize::MAX as u128;
+
 /// Draws a flame graph of folded stacks. The words are its title, the unit of the weights, and what a name
-/// is.
+/// is. Weights with a sum beyond the limit are divided by a power of two, and a line says so.
 pub(crate) fn draw(
     folded: &str,
     (title, unit, what): (String, &str, &str),
     output: &mut impl Write,
 ) -> io::Result<()> {
+    let lines: Vec<_> = folded.lines().filter_map(parse).collect();
+    let sum = lines.iter().fold(0_u128, |sum, (_, weight)| sum.saturating_add(*weight));
+    let shift = (0..u128::BITS).find(|shift| sum >> shift <= MOST_WEIGHT).unwrap_or_default();
     let mut options = inferno::flamegraph::Options::default();
     options.title = title;
-    unit.clone_into(&mut options.count_name);
+    options.count_name = unit.to_owned();
+    if shift > 0 {
+        let factor = 1_u128 << shift;
+        options.count_name = format!("x {factor} {unit}");
+        complain(format_args!(
+            "the weights add up to more than {} {unit}: the picture shows them divided by {factor}",
+            grouped(MOST_WEIGHT as u64), // it fits
+        ));
+    }
     what.clone_into(&mut options.name_type);
-    inferno::flamegraph::from_lines(&mut options, folded.lines(), output)
+    let lines: Vec<_> = lines.iter().map(|(stack, weight)| format!("{stack} {}", weight >> shift)).collect();
+    inferno::flamegraph::from_lines(&mut options, lines.iter().map(String::as_str), output)
+}
+
+/// A line of folded stacks: the stack and its weight. A number at the end of the last name gets another kind
+/// of space before it: two numbers would mean a comparison of two weights.
+fn parse(line: &str) -> Option<(String, u128)> {
+    let (stack, weight) = line.rsplit_once(' ')?;
+    let stack = match stack.rsplit_once(' ') {
+        Some((before, last)) if last.starts_with(|c: char| c.is_ascii_digit()) => {
+            format!("{before}\u{a0}{last}")
+        }
+        _ => stack.to_owned(),
+    };
+    Some((stack, weight.parse().ok()?))
 }
 
 /// Replaces the characters that separate names in folded stacks.
@@ -40,4 +68,30 @@ pub(crate) fn step(name: &str) -> String {
         c => c,
     };
     name.chars().map(replace).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn drawn(folded: &str) -> String {
+        let mut out = Vec::new();
+        draw(folded, ("title".to_owned(), "ns", "Slice:"), &mut out).expect("drawn");
+        String::from_utf8(out).expect("text")
+    }
+
+    #[test]
+    fn weights_that_add_up_to_more_than_the_limit_are_divided() {
+        let svg = drawn(&format!("a {0}\nb {0}\nc {0}\n", i64::MAX));
+        assert_eq!(svg.matches(" x 4 ns, 33.33%)</title>").count(), 3, "{svg}");
+        let svg = drawn(&format!("a {0}\nb 1\n", i64::MAX - 1));
+        assert!(!svg.contains(" x 2 ns"), "at the limit nothing is divided: {svg}");
+    }
+
+    #[test]
+    fn a_number_at_the_end_of_a_name_is_a_part_of_the_name() {
+        let svg = drawn("round 12 100\nround 7 300\n");
+        assert!(svg.contains("<title>round\u{a0}12 (100 ns, 25.00%)</title>"), "{svg}");
+        assert!(svg.contains("<title>round\u{a0}7 (300 ns, 75.00%)</title>"), "{svg}");
+    }
 }

@@ -32,6 +32,16 @@ pub(crate) fn identity(path: &Path) -> Option<Identity> {
     platform::identity_at(path).ok()
 }
 
+/// The identity of the file that an input is, so that no output replaces it. For `-` it is that of stdin, if
+/// stdin is a regular file, as after `< FILE`.
+pub(crate) fn input_identity(path: &Path) -> Option<Identity> {
+    if is_standard(path) { stdin_file() } else { identity(path) }
+}
+
+fn stdin_file() -> Option<Identity> {
+    platform::stdin().and_then(|file| platform::regular(&file)).ok().flatten()
+}
+
 /// The identity of an input that can be read only once: a FIFO, a socket, a terminal, and stdin whatever it
 /// is. `None` for files and for what does not exist.
 pub(crate) fn stream_identity(path: &Path) -> Option<Identity> {
@@ -60,7 +70,7 @@ impl Input {
             let (name, bar) = ("stdin".to_owned(), bar(None, "stdin"));
             let counted = Counted { input: io::stdin().lock(), bar: bar.clone() };
             let reader = Unpacked::new(name.clone(), Box::new(counted), None);
-            return Ok(Self { name, reader, identity: None, path: None, bar });
+            return Ok(Self { name, reader, identity: stdin_file(), path: None, bar });
         }
         let folder = || io::Error::new(io::ErrorKind::IsADirectory, "it is a folder");
         // Windows opens no folder.
@@ -92,7 +102,13 @@ impl Input {
         open_twice(self, format, move || reopened(&path, identity))
     }
 
-    /// The identity of the file.
+    /// Returns the number of bytes that were read so far, before they are unpacked.
+    pub(crate) fn bytes(&self) -> impl Fn() -> u64 + use<> {
+        let bar = self.bar.clone();
+        move || bar.position()
+    }
+
+    /// The identity of the file, also of one that is stdin.
     pub(crate) fn identity(&self) -> Option<Identity> {
         self.identity
     }

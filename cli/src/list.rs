@@ -5,7 +5,7 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::outcome::Outcome;
 use crate::table::plain;
-use crate::text::{failed, one_line, say, shown, size};
+use crate::text::{failed, one_line, say_all, shown, size};
 
 /// Lists traced processes, and killed ones with a recoverable trace.
 ///
@@ -27,7 +27,7 @@ pub(crate) fn run(Arguments {}: &Arguments) -> Outcome {
         let rows: Vec<_> = std::iter::once(titles).chain(found.iter().map(cells)).collect();
         let width = |column: usize| rows.iter().map(|row| row[column].width()).max().unwrap_or(0);
         let widths = [0, 1, 2, 3].map(width);
-        rows.iter().for_each(|row| say(line(row, widths)));
+        return say_all(rows.iter().map(|row| line(row, widths)));
     }
     Outcome::Done
 }

@@ -4,8 +4,10 @@ use std::path::{Path, PathBuf};
 
 use hairline::recovery::{self, FoundRegion, ProcessState, RecoverError, RecoverOptions, Recovered};
 
+use crate::input::is_standard;
 use crate::outcome::Outcome;
-use crate::text::{complain, count, failed, is_pid, say, size, who};
+use crate::region::{check_output, is_missing, refuse_stdout};
+use crate::text::{complain, count, failed, is_pid, say_all, size, who};
 
 /// Completes the traces of killed processes, and removes their regions from /dev/shm.
 ///
@@ -42,6 +44,9 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         complain("give a pid or a region, which `hairline ls` lists, or --all for all dead processes");
         return Outcome::Usage;
     }
+    if arguments.output.as_deref().is_some_and(is_standard) {
+        return refuse_stdout();
+    }
     let regions = match &arguments.region {
         Some(region) if !is_pid(region) => vec![region.clone()],
         one => match find(one.as_deref(), arguments.assume_dead) {
@@ -51,17 +56,18 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     };
     let mut options = RecoverOptions::new().keep_region(arguments.keep).assume_dead(arguments.assume_dead);
     if let Some(output) = &arguments.output {
+        if let Some(refused) = regions.iter().find_map(|region| check_output(output, region).err()) {
+            return refused;
+        }
         options = options.to(output);
     }
     let outcome = |region: &PathBuf| match recovery::recover(region, &options) {
-        Ok(recovered) => {
-            report(&recovered);
-            Outcome::Done
-        }
+        Ok(recovered) => report(&recovered),
         Err(e) => {
             complain(&e);
             match e {
                 RecoverError::Alive { .. } | RecoverError::MaybeAlive { .. } => Outcome::Alive,
+                _ if is_missing(&e, region) => Outcome::NotFound,
                 _ => Outcome::Failed,
             }
         }
@@ -89,7 +95,8 @@ fn find(pid: Option<&Path>, assume_dead: bool) -> Result<Vec<PathBuf>, Outcome> 
     Ok(found.into_iter().map(|region| region.path).collect())
 }
 
-fn report(recovered: &Recovered) {
+fn report(recovered: &Recovered) -> Outcome {
+    let mut lines = Vec::new();
     let Recovered { pid, process_name, path, records, bytes, cut, lost, notes, .. } = recovered;
     let who = who(*pid, process_name);
     if let Some(path) = path {
@@ -101,7 +108,8 @@ fn report(recovered: &Recovered) {
         if lost.total() > 0 {
             line += &format!(", {} lost while it ran", count(lost.total(), "event"));
         }
-        say(line);
+        lines.push(line);
     }
-    notes.iter().for_each(|note| say(format_args!("{who}: {note}")));
+    lines.extend(notes.iter().map(|note| format!("{who}: {note}")));
+    say_all(lines)
 }

@@ -1,9 +1,13 @@
-//! Finds the region that an argument names.
+//! Finds the region that an argument names, and checks the output for its trace.
 
+use std::io;
 use std::path::Path;
 
-use hairline::recovery::{self, FoundRegion, ProcessState};
+use hairline::Format;
+use hairline::recovery::{self, FoundRegion, ProcessState, RecoverError};
+use hairline_convert::{FileFormat, TraceFormat};
 
+use crate::input::is_standard;
 use crate::outcome::Outcome;
 use crate::text::{complain, failed, is_pid};
 
@@ -23,4 +27,42 @@ pub(crate) fn find(wanted: &Path) -> Result<FoundRegion, Outcome> {
         complain(format_args!("{}: {what}; see `hairline ls`", wanted.display()));
         Outcome::NotFound
     })
+}
+
+/// Whether an error means that there is no file at a region's path.
+pub(crate) fn is_missing(error: &RecoverError, region: &Path) -> bool {
+    matches!(error, RecoverError::Io { path, source, .. }
+        if path == region && source.kind() == io::ErrorKind::NotFound)
+}
+
+/// Refuses `-` as the output.
+pub(crate) fn refuse_stdout() -> Outcome {
+    complain("-: a trace of a region cannot go to stdout: give the name of a file");
+    Outcome::Usage
+}
+
+/// Refuses an output that is no file, and one whose name says another format than that of the region's trace.
+pub(crate) fn check_output(output: &Path, region: &Path) -> Result<(), Outcome> {
+    let shown = output.display();
+    if is_standard(output) {
+        return Err(refuse_stdout());
+    }
+    let found = recovery::find().unwrap_or_default();
+    let format = found.into_iter().find(|found| found.path == region).and_then(|found| found.format);
+    let (Some(format), Some(named)) = (format, FileFormat::by_name(output)) else { return Ok(()) };
+    let (format, extension) = match format {
+        Format::Fxt => (TraceFormat::Fxt, "fxt"),
+        _ => (TraceFormat::TrackEvent, "pftrace"),
+    };
+    if named != (FileFormat { format, gzip: false }) {
+        let compressed = if named.gzip { ", compressed" } else { "" };
+        complain(format_args!(
+            "{shown}: its name says {}{compressed}, but the session writes {}: end it in .{extension} \
+             (`hairline convert` writes other formats)",
+            named.format.name(),
+            format.name()
+        ));
+        return Err(Outcome::Usage);
+    }
+    Ok(())
 }

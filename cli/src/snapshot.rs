@@ -5,9 +5,10 @@ use std::path::PathBuf;
 use hairline::Format;
 use hairline::recovery::{self, FoundRegion, Recovered};
 
+use crate::input::is_standard;
 use crate::outcome::Outcome;
-use crate::region::find;
-use crate::text::{count, failed, is_pid, say, size, who};
+use crate::region::{check_output, find, is_missing, refuse_stdout};
+use crate::text::{complain, count, failed, is_pid, say_all, size, who};
 
 /// Writes the current trace of a running process, without its help.
 ///
@@ -29,6 +30,9 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
+    if arguments.output.as_deref().is_some_and(is_standard) {
+        return refuse_stdout();
+    }
     let (region, output) = match (&arguments.region, &arguments.output) {
         (region, Some(output)) if !is_pid(region) => (region.clone(), output.clone()),
         (region, output) => match find(region) {
@@ -39,10 +43,14 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
             Err(outcome) => return outcome,
         },
     };
+    if let Err(outcome) = check_output(&output, &region) {
+        return outcome;
+    }
     match recovery::snapshot(&region, output) {
-        Ok(done) => {
-            report(&done);
-            Outcome::Done
+        Ok(done) => report(&done),
+        Err(e) if is_missing(&e, &region) => {
+            complain(e);
+            Outcome::NotFound
         }
         Err(e) => failed(e),
     }
@@ -53,7 +61,8 @@ fn output_for(region: &FoundRegion) -> PathBuf {
     PathBuf::from(format!("snapshot-{}.{extension}", region.pid))
 }
 
-fn report(done: &Recovered) {
+fn report(done: &Recovered) -> Outcome {
+    let mut lines = Vec::new();
     let who = who(done.pid, &done.process_name);
     if let Some(path) = &done.path {
         let mut line =
@@ -61,7 +70,8 @@ fn report(done: &Recovered) {
         if done.lost.total() > 0 {
             line += &format!(", {} lost so far", count(done.lost.total(), "event"));
         }
-        say(line);
+        lines.push(line);
     }
-    done.notes.iter().for_each(|note| say(format_args!("{who}: {note}")));
+    lines.extend(done.notes.iter().map(|note| format!("{who}: {note}")));
+    say_all(lines)
 }

@@ -5,6 +5,8 @@ use std::io::IsTerminal;
 
 use unicode_width::UnicodeWidthStr;
 
+use crate::text::is_harmful;
+
 /// Longer names are cut, because the numbers beside them are more important.
 const WIDEST: usize = 60;
 /// The limit for characters. Some have no width of their own.
@@ -59,11 +61,11 @@ impl Table {
     }
 }
 
-/// Prepares a text from a trace for a terminal: one line, no control characters, limited width.
+/// Prepares a text from a trace for a terminal: one line, no harmful characters, limited width.
 pub(crate) fn plain(text: &str) -> String {
     let mut plain = String::new();
     // Only the first characters are measured: a trace may have names of many megabytes.
-    let mut rest = text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c });
+    let mut rest = text.chars().map(|c| if is_harmful(c) { '\u{fffd}' } else { c });
     plain.extend(rest.by_ref().take(LONGEST));
     if rest.next().is_none() && plain.width() <= WIDEST {
         return plain;
@@ -99,6 +101,7 @@ mod tests {
     #[test]
     fn names_cannot_steer_the_terminal_or_push_the_numbers_away() {
         assert_eq!(plain("a\u{1b}[2J\nb"), "a\u{fffd}[2J\u{fffd}b");
+        assert_eq!(plain("a\u{202e}b\u{2066}c\u{200b}d"), "a\u{fffd}b\u{fffd}c\u{fffd}d");
         assert_eq!(plain(&"x".repeat(100)).width(), WIDEST);
         // One cell on the terminal but many characters, or no cell at all.
         assert!(plain(&"\u{301}".repeat(100)).width() <= WIDEST);

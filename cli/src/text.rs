@@ -1,15 +1,24 @@
 //! Output and the form of numbers.
 
+use std::borrow::Cow;
 use std::fmt::Display;
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 
 use crate::outcome::Outcome;
 use crate::table::plain;
 
 /// Prints a line. A closed pipe is no failure.
-pub(crate) fn say(line: impl Display) {
-    let _ = writeln!(std::io::stdout(), "{}", one_line(&line.to_string()));
+#[must_use]
+pub(crate) fn say(line: impl Display) -> Outcome {
+    let mut stdout = io::stdout().lock();
+    let line = one_line(&line.to_string());
+    written(writeln!(stdout, "{line}").and_then(|()| stdout.flush()), "stdout")
+}
+
+/// Prints lines, up to the first that cannot be printed.
+pub(crate) fn say_all(lines: impl IntoIterator<Item = impl Display>) -> Outcome {
+    lines.into_iter().map(say).find(|outcome| *outcome != Outcome::Done).unwrap_or_default()
 }
 
 /// Prints the whole output of a command.
@@ -31,6 +40,26 @@ pub(crate) fn complain(what: impl Display) {
     let _ = writeln!(std::io::stderr(), "hairline: {}", one_line(&what.to_string()));
 }
 
+/// Replaces what a terminal would obey: names of files and texts from traces are in all messages.
+fn harmless(text: &str) -> String {
+    text.chars()
+        .map(|c| if is_harmful(c) && c != '\n' && c != '\t' { char::REPLACEMENT_CHARACTER } else { c })
+        .collect()
+}
+
+/// Whether a terminal would obey a character, or show the text around it as another one: control characters,
+/// those that change the direction of the text, and those that nobody sees.
+pub(crate) fn is_harmful(c: char) -> bool {
+    let is_invisible =
+        matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}');
+    c.is_control() || is_invisible || matches!(c, '\u{61c}' | '\u{feff}')
+}
+
+/// The output of a command for other programs. They get all of it as it is, but a terminal does not.
+pub(crate) fn for_programs(all: String) -> String {
+    if io::stdout().is_terminal() { harmless(&all) } else { all }
+}
+
 /// A path as a part of a line.
 pub(crate) fn shown(path: &Path) -> String {
     one_line(&path.to_string_lossy())
@@ -39,7 +68,7 @@ pub(crate) fn shown(path: &Path) -> String {
 /// Replaces line breaks, and what else a terminal would obey: names of files and texts from traces are in all
 /// messages.
 pub(crate) fn one_line(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
+    text.chars().map(|c| if is_harmful(c) { char::REPLACEMENT_CHARACTER } else { c }).collect()
 }
 
 /// Reports why a command failed.
@@ -87,6 +116,50 @@ pub(crate) fn grouped_count(n: u64, what: &str) -> String {
     count(n, what).replacen(&n.to_string(), &grouped(n), 1)
 }
 
+/// `1 command line`, `2 command lines`: what a report counts, by a description in the plural.
+pub(crate) fn described(n: u64, what: &str) -> Cow<'_, str> {
+    if n == 1 { Cow::Owned(singular(what)) } else { Cow::Borrowed(what) }
+}
+
+/// Words after the noun that have another form in the singular. Verbs have it after `that` and `which`.
+const VERBS: [(&str, &str); 9] = [
+    ("are", "is"),
+    ("were", "was"),
+    ("begin", "begins"),
+    ("end", "ends"),
+    ("overlap", "overlaps"),
+    ("differ", "differs"),
+    ("depend", "depends"),
+    ("precede", "precedes"),
+    ("lead", "leads"),
+];
+
+/// The singular of a description like `slices that overlap others of their thread`.
+fn singular(what: &str) -> String {
+    let mut words: Vec<String> = what.split(' ').map(str::to_owned).collect();
+    let is_plural = |word: &String| word.ends_with('s') && !word.ends_with("ss");
+    let noun = words.iter().position(is_plural).filter(|noun| words[*noun] != "series");
+    let Some(noun) = noun else { return what.to_owned() };
+    let is_pair = words.get(noun + 1).is_some_and(|word| word == "and");
+    let nouns = if is_pair { vec![noun, noun + 2] } else { vec![noun] };
+    for noun in nouns {
+        if let Some(word) = words.get_mut(noun).filter(|word| is_plural(word)) {
+            let stem = [("sses", "ss"), ("ies", "y"), ("s", "")];
+            let stem = stem.iter().find_map(|(end, new)| Some(word.strip_suffix(end)?.to_owned() + new));
+            *word = stem.unwrap_or_default();
+        }
+    }
+    for n in noun + 1..words.len() {
+        let is_verb = ["that", "which"].contains(&words[n - 1].as_str());
+        let of_one = VERBS.iter().find(|(plural, _)| is_verb && words[n] == *plural);
+        let of_one = of_one.map(|(_, one)| *one).or_else(|| (words[n] == "their").then_some("its"));
+        if let Some(word) = of_one {
+            words[n] = word.to_owned();
+        }
+    }
+    words.join(" ").replace(": they are ", ": it is ")
+}
+
 /// A process with its name. The process chose the name, so it may have any characters.
 pub(crate) fn who(pid: u32, name: &str) -> String {
     if name.is_empty() { pid.to_string() } else { format!("{pid} ({})", plain(name)) }
@@ -118,6 +191,13 @@ mod tests {
     }
 
     #[test]
+    fn what_changes_the_text_around_it_is_replaced() {
+        let text = "a\u{1b}b\u{202e}c\u{2066}d\u{200b}e\u{feff}f\tg\n";
+        assert_eq!(harmless(text), "a\u{fffd}b\u{fffd}c\u{fffd}d\u{fffd}e\u{fffd}f\tg\n");
+        assert_eq!(one_line("a\u{2069}\n\u{e4}"), "a\u{fffd}\u{fffd}\u{e4}");
+    }
+
+    #[test]
     fn digits_come_in_groups_of_three() {
         assert_eq!([0, 999, 1000, 1_234_567].map(grouped), ["0", "999", "1,000", "1,234,567"]);
     }
@@ -129,6 +209,30 @@ mod tests {
             durations,
             ["0 ns", "999 ns", "1.00 us", "1.23 us", "100 us", "999 us", "1.00 ms", "12.3 ms", "1100 s"]
         );
+    }
+
+    #[test]
+    fn a_description_of_one_is_in_the_singular() {
+        let ones = [
+            ("command lines", "command line"),
+            ("process ids beyond 32 bits, cut", "process id beyond 32 bits, cut"),
+            ("series of counters became their own", "series of counters became their own"),
+            ("names and categories of flows", "name and category of flows"),
+            ("processes and threads with a text as id", "process and thread with a text as id"),
+            ("thread states left out: they are malformed", "thread state left out: it is malformed"),
+            ("counter values that are not finite", "counter value that is not finite"),
+            (
+                "slices that overlap others of their thread, on a track beside it",
+                "slice that overlaps others of its thread, on a track beside it",
+            ),
+            (
+                "flows that begin before the end of an earlier flow with their id",
+                "flow that begins before the end of an earlier flow with its id",
+            ),
+        ];
+        for (many, one) in ones {
+            assert_eq!((&*described(2, many), &*described(1, many)), (many, one));
+        }
     }
 
     #[test]

@@ -20,6 +20,24 @@ pub(crate) struct TraceArguments {
     from: Option<FormatArgument>,
 }
 
+/// As [`TraceArguments`], of a command that reads the trace several times.
+#[derive(Debug, clap::Args)]
+pub(crate) struct FileArguments {
+    /// The trace: .pftrace, .fxt or .json, compressed with gzip, zstd, xz or zip or not. A file, because it is
+    /// read several times.
+    #[arg(value_name = "TRACE")]
+    trace: PathBuf,
+    /// The format of the trace. Default: by its first bytes.
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    from: Option<FormatArgument>,
+}
+
+impl From<&FileArguments> for TraceArguments {
+    fn from(file: &FileArguments) -> Self {
+        Self { trace: file.trace.clone(), from: file.from }
+    }
+}
+
 /// How reading ended.
 pub(crate) struct ReadSummary {
     /// The name of the trace in messages.
@@ -28,7 +46,7 @@ pub(crate) struct ReadSummary {
     pub(crate) report: Report,
     /// The error, if not all was read.
     pub(crate) stopped: Option<Error>,
-    /// The offset of the last record.
+    /// The number of bytes that were read, before they were unpacked.
     pub(crate) bytes: u64,
 }
 
@@ -66,6 +84,12 @@ impl TraceArguments {
     /// The path of the trace.
     pub(crate) fn path(&self) -> &Path {
         &self.trace
+    }
+
+    /// The length of the trace if it is a regular file. A FIFO has none before it was read.
+    pub(crate) fn file_len(&self) -> Option<u64> {
+        let about = std::fs::metadata(&self.trace).ok().filter(|_| !is_standard(&self.trace))?;
+        about.is_file().then_some(about.len())
     }
 
     /// Passes all items to `visitor`. With `to_error`, reading ends without failure at any decode error;
@@ -111,7 +135,7 @@ pub(crate) fn show<L: ItemVisitor>(
     visitor: &mut L,
 ) -> Result<ReadSummary, String> {
     let input = Input::open(path).map_err(|e| format!("{}: {e}", path.display()))?;
-    let name = input.name().to_owned();
+    let (name, bytes) = (input.name().to_owned(), input.bytes());
     let mut reader = input.trace(from).map_err(|e| format!("{name}: {e}"))?;
     let mut context = Context::new();
     let mut briefs = Vec::with_capacity(if L::TAKES_BRIEFS { MOST_BRIEF } else { 0 });
@@ -134,5 +158,5 @@ pub(crate) fn show<L: ItemVisitor>(
             visitor.was_at(reader.position());
         }
     };
-    Ok(ReadSummary { name, report: reader.report().clone(), stopped, bytes: reader.position() })
+    Ok(ReadSummary { name, report: reader.report().clone(), stopped, bytes: bytes() })
 }

@@ -15,7 +15,7 @@ use crate::format::FormatArgument;
 use crate::input::{Input, is_standard, stream_identity};
 use crate::outcome::Outcome;
 use crate::output::Output;
-use crate::text::complain;
+use crate::text::{complain, described};
 
 /// The arguments of a conversion.
 pub(crate) struct Transfer<'a> {
@@ -60,10 +60,25 @@ pub(crate) fn run(transfer: &Transfer<'_>) -> Outcome {
     }
 }
 
+/// Fails if two inputs are one stream, which can be read only once: the second would wait for ever.
+pub(crate) fn check_streams(inputs: &[PathBuf]) -> Result<(), String> {
+    let mut seen = Vec::new();
+    for input in inputs {
+        let Some(stream) = stream_identity(input) else { continue };
+        if seen.contains(&stream) {
+            let what = "it is more than one input, but can be read only once";
+            let name = if is_standard(input) { "stdin".into() } else { input.display().to_string() };
+            return Err(format!("{name}: {what}"));
+        }
+        seen.push(stream);
+    }
+    Ok(())
+}
+
 impl Transfer<'_> {
     fn run(&self) -> Result<Outcome, Failure> {
         let kind = self.kind()?;
-        self.check_streams()?;
+        check_streams(self.inputs).map_err(|what| Failure::Said(Outcome::Usage, what))?;
         let inputs =
             self.inputs.iter().map(|path| Input::open(path).map_err(|e| Failure::of(path.display(), e)));
         let inputs = inputs.collect::<Result<Vec<_>, _>>()?;
@@ -86,21 +101,6 @@ impl Transfer<'_> {
         }
         output.keep().map_err(fail)?;
         Ok(outcome)
-    }
-
-    /// Fails if two inputs are one stream, which can be read only once: the second would wait for ever.
-    fn check_streams(&self) -> Result<(), Failure> {
-        let mut seen = Vec::new();
-        for input in self.inputs {
-            let Some(stream) = stream_identity(input) else { continue };
-            if seen.contains(&stream) {
-                let what = "it is more than one input, but can be read only once";
-                let name = if is_standard(input) { "stdin".into() } else { input.display().to_string() };
-                return Err(Failure::Said(Outcome::Usage, format!("{name}: {what}")));
-            }
-            seen.push(stream);
-        }
-        Ok(())
     }
 
     /// The format of the output.
@@ -128,8 +128,9 @@ impl Transfer<'_> {
         let (mut context, mut report, mut outcome) = (Context::new(), Report::default(), Outcome::Done);
         let mut owners = Owners::default();
         for input in inputs {
+            let name = input.name().to_owned();
             outcome = outcome.max(self.copy(input, &mut context, &mut *writer, &mut report, &mut owners)?);
-            owners.next_input();
+            owners.next_input(&name);
             context.next_input();
             writer.next_input().map_err(fail)?;
         }
@@ -191,6 +192,8 @@ struct Owners {
     uuid: Option<u128>,
     /// The UUIDs of the inputs that have each process. A conversion of a trace has the same one.
     inputs: BTreeMap<u64, BTreeSet<u128>>,
+    /// The first input with each UUID.
+    first: BTreeMap<u128, String>,
 }
 
 impl Owners {
@@ -206,8 +209,16 @@ impl Owners {
         }
     }
 
-    fn next_input(&mut self) {
+    fn next_input(&mut self, name: &str) {
         let (now, uuid) = (std::mem::take(&mut self.now), self.uuid.take());
+        if let Some(uuid) = uuid {
+            match self.first.get(&uuid) {
+                Some(first) => complain(format_args!(
+                    "{name}: it has the UUID of {first}: what is in both is in the output twice"
+                )),
+                None => drop(self.first.insert(uuid, name.to_owned())),
+            }
+        }
         for (pid, uuid) in now.into_iter().zip(uuid.into_iter().cycle()) {
             self.inputs.entry(pid).or_default().insert(uuid);
         }
@@ -231,5 +242,5 @@ fn say(report: &Report) {
     if !report.is_empty() {
         complain("the output differs from the input:");
     }
-    report.iter().for_each(|(what, n)| complain(format_args!("{n:>9} {what}")));
+    report.iter().for_each(|(what, n)| complain(format_args!("{n:>9} {}", described(n, what))));
 }

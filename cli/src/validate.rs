@@ -9,7 +9,7 @@ use hairline_formats::{OUT_OF_ORDER, Value};
 
 use crate::outcome::Outcome;
 use crate::table::plain;
-use crate::text::{count, duration, failed, grouped, grouped_count, put, written};
+use crate::text::{count, described, duration, failed, grouped, grouped_count, one_line, put, written};
 use crate::trace::{ItemVisitor, ReadSummary, TraceArguments};
 use crate::track_names::TrackNames;
 
@@ -370,15 +370,15 @@ impl Check {
         }
         let report = &summary.report;
         for (what, n) in report.iter().filter(|(what, _)| !report.is_defect(what)) {
-            let _ = writeln!(out, "{} x {what}", grouped(n));
+            let _ = writeln!(out, "{} x {}", grouped(n), described(n, what));
         }
         for (what, n) in &self.passed_over {
-            let _ = writeln!(out, "not read: {} x {what}", grouped(*n));
+            let _ = writeln!(out, "not read: {} x {}", grouped(*n), described(*n, what));
         }
         if self.found.more_flows {
             let _ = writeln!(out, "flows beyond the first {} were not followed", grouped(MOST_FLOWS as u64));
         }
-        let _ = writeln!(out, "{}: {}", plain(&summary.name), self.verdict(summary, arguments));
+        let _ = writeln!(out, "{}: {}", one_line(&summary.name), self.verdict(summary, arguments));
         out
     }
 

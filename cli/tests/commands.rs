@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::process::{Command, Output};
+use std::sync::{Mutex, PoisonError};
 
 use hairline::{Session, trace_scope};
 
@@ -27,6 +28,9 @@ fn dead(trace: &Path) -> String {
     assert!(!child.wait().expect("its end").success());
     pid
 }
+
+/// This process can have one session at a time.
+static SESSION: Mutex<()> = Mutex::new(());
 
 fn hairline(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_hairline")).args(arguments).output().expect("it ran")
@@ -74,6 +78,7 @@ fn what_a_dead_process_left_is_listed_and_recovered_once() {
 #[test]
 fn a_living_process_is_refused() {
     let directory = tempfile::tempdir().expect("a directory");
+    let _turn = SESSION.lock().unwrap_or_else(PoisonError::into_inner);
     let session = Session::builder().output(directory.path().join("trace.fxt")).start().expect("a session");
     let pid = std::process::id().to_string();
     assert!(listed(&pid).is_some_and(|line| line.contains(" alive ")));
@@ -97,11 +102,78 @@ fn arguments_that_make_no_sense_are_told_so() {
     let missing = hairline(&["recover", "/dev/shm/hairline-none"]);
     assert_eq!(
         (missing.status.code(), stderr(&missing).lines().count()),
-        (Some(1), 1),
+        (Some(3), 1),
         "{}",
         stderr(&missing)
     );
+    let missing = hairline(&["snapshot", "/dev/shm/hairline-none", "-o", "x.fxt"]);
+    assert_eq!(missing.status.code(), Some(3), "{}", stderr(&missing));
     assert!(stdout(&hairline(&["recover", "--help"])).contains("hairline recover --all"));
+}
+
+#[test]
+fn a_trace_of_a_region_goes_to_a_file_whose_name_says_its_format() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let pid = dead(&directory.path().join("trace.fxt"));
+    let own = directory.path().join("own.fxt");
+    let _turn = SESSION.lock().unwrap_or_else(PoisonError::into_inner);
+    let session = Session::builder().output(&own).start().expect("a session");
+    let run = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_hairline"));
+        command.current_dir(directory.path()).args(arguments).output().expect("it ran")
+    };
+    let alive = std::process::id().to_string();
+    let wrong = "the session writes FXT: end it in .fxt";
+    let all: [(&[&str], i32, &str); 8] = [
+        (&["recover", &pid, "-o", "-"], 2, "cannot go to stdout"),
+        (&["recover", &pid, "-o", "x.json"], 2, wrong),
+        (&["recover", &pid, "-o", "x.pftrace"], 2, wrong),
+        (&["recover", &pid, "-o", "x.fxt.gz"], 2, wrong),
+        (&["snapshot", &alive, "-o", "-"], 2, "cannot go to stdout"),
+        (&["snapshot", &alive, "-o", "x.json"], 2, wrong),
+        (&["record", "-o", "-", "--", "true"], 125, "cannot go to stdout"),
+        (&["record", "-o", "-", "--format", "fxt", "--", "true"], 125, "cannot go to stdout"),
+    ];
+    for (arguments, code, complaint) in all {
+        let output = run(arguments);
+        let said = stderr(&output);
+        assert_eq!((output.status.code(), said.lines().count()), (Some(code), 1), "{arguments:?}: {said}");
+        assert!(said.contains(complaint), "{arguments:?}: {said}");
+    }
+    let names = std::fs::read_dir(directory.path()).expect("the directory").count();
+    assert_eq!(names, 2, "only the traces of both processes");
+    for (arguments, name) in
+        [(["snapshot", &alive, "-o", "y.fxt"], "y.fxt"), (["recover", &pid, "-o", "z"], "z")]
+    {
+        let output = run(&arguments);
+        assert!(output.status.success() && directory.path().join(name).exists(), "{}", stderr(&output));
+    }
+    session.stop().expect("stopped");
+}
+
+#[test]
+fn a_list_that_cannot_be_printed_is_an_error() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let pid = dead(&directory.path().join("trace.fxt"));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_hairline"));
+    let full = std::fs::File::options().write(true).open("/dev/full").expect("opened");
+    let output = command.arg("ls").stdout(full).output().expect("it ran");
+    assert_eq!((output.status.code(), stderr(&output).lines().count()), (Some(1), 1), "{}", stderr(&output));
+    assert!(hairline(&["recover", &pid]).status.success());
+}
+
+#[test]
+fn a_command_without_a_sample_is_told_so() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_hairline"));
+    let command = command.current_dir(directory.path()).args(["record", "--sample", "1", "--", "true"]);
+    let output = command.output().expect("it ran");
+    let said = stderr(&output);
+    if said.contains("no samples: ") {
+        eprintln!("{said}: not tested");
+        return;
+    }
+    assert!(output.status.success() && said.contains("there was no stack sample"), "{said}");
 }
 
 #[test]

@@ -109,7 +109,33 @@ fn a_process_that_becomes_several_is_told_with_what_joins_a_rotation() {
                 files of one rotated output, join them with `cat`, the oldest first\n";
     assert_eq!(merge("b.pftrace", "all.pftrace"), said);
     assert!(!merge("b.pftrace", "all.fxt").contains("process 7"), "it is one process in FXT");
-    assert_eq!(merge("copy.pftrace", "all.pftrace"), "", "no other file of a rotation");
+    let copy =
+        "hairline: copy.pftrace: it has the UUID of a.pftrace: what is in both is in the output twice\n";
+    assert_eq!(merge("copy.pftrace", "all.pftrace"), copy, "no other file of a rotation");
+    assert_eq!(merge("a.pftrace", "all.fxt").matches("it has the UUID of a.pftrace").count(), 1);
+}
+
+#[test]
+fn a_slice_that_may_overlap_one_of_long_ago_is_counted() {
+    let slice =
+        |begin: u32, len: u32| format!(r#"{{"ph":"X","name":"a","pid":1,"tid":1,"ts":{begin},"dur":{len}}}"#);
+    let backwards = |late: Option<String>| {
+        let slices = (0..1_000).rev().map(|n| slice(100 * n, 50)).chain(late);
+        format!("[{}]", slices.collect::<Vec<_>>().join(",")).into_bytes()
+    };
+    let folder =
+        folder(&[("sound.json", &backwards(None)), ("late.json", &backwards(Some(slice(90_020, 50))))]);
+    for output in ["a.pftrace", "a.fxt"] {
+        let sound = hairline(folder.path(), &["convert", "--strict", "sound.json", output]);
+        assert_eq!((sound.status.code(), sound.stderr), (Some(0), Vec::new()), "{output}");
+        let late = hairline(folder.path(), &["convert", "--strict", "late.json", output]);
+        let said = String::from_utf8_lossy(&late.stderr);
+        assert_eq!(late.status.code(), Some(5), "{output}: {said}");
+        assert!(
+            said.contains(" 1 slice far out of order, which may overlap others of its thread\n"),
+            "{said}"
+        );
+    }
 }
 
 #[test]
@@ -167,7 +193,7 @@ fn strict_writes_nothing_where_something_is_left_out() {
     let folder = folder(&[("in", &trace)]);
     let output = hairline(folder.path(), &["convert", "in", "out.pftrace"]);
     assert!(output.status.success());
-    assert!(String::from_utf8_lossy(&output.stderr).contains("1 events of unknown types"));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("1 event of unknown types"));
 }
 
 /// The description of a thread may follow its first event. A file is read twice for it, a stream cannot be.
@@ -194,7 +220,7 @@ fn a_file_is_read_twice_for_late_descriptions_and_a_stream_is_counted() {
     let output = command.output().expect("it ran");
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(5), "{said}");
-    assert!(said.contains("1 tracks described as threads after their first event"), "{said}");
+    assert!(said.contains("1 track described as threads after its first event"), "{said}");
 }
 
 #[test]

@@ -183,6 +183,57 @@ fn a_thread_is_busy_in_a_slice_without_an_end() {
 }
 
 #[test]
+fn a_thread_is_busy_once_where_its_slices_overlap() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let slice = |begin: u32| format!(r#"{{"ph":"X","name":"a","pid":1,"tid":1,"ts":{begin},"dur":100}}"#);
+    fs::write(folder.path().join("t.json"), format!("[{},{}]", slice(50), slice(0))).expect("written");
+    let table = said(folder.path(), &["stats", "t.json", "--by", "thread"]);
+    assert!(table.contains("  150 us   100.0      2  200 us"), "{table}");
+}
+
+#[test]
+fn threads_without_a_row_have_no_share() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let slice = |tid| format!(r#"{{"ph":"X","name":"a","pid":1,"tid":{tid},"ts":0,"dur":10}}"#);
+    let all = (0..(1 << 14) + 2).map(slice).collect::<Vec<_>>();
+    fs::write(folder.path().join("t.json"), format!("[{}]", all.join(","))).expect("written");
+    let table = said(folder.path(), &["stats", "t.json", "--by", "thread", "--top", "0"]);
+    let others = table.lines().find(|line| line.starts_with("(others)")).expect("a row");
+    let columns: Vec<_> = others.split_whitespace().collect();
+    assert_eq!(columns[..5], ["(others)", "20.0", "us", "-", "2"], "{others}");
+}
+
+#[test]
+fn a_long_path_is_printed_whole() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let name = format!("{}\u{202e}.json", "d".repeat(100));
+    fs::write(folder.path().join(&name), r#"[{"ph":"X","name":"a\u202eb","pid":1,"tid":1,"ts":0,"dur":10}]"#)
+        .expect("written");
+    let shown = name.replace('\u{202e}', "\u{fffd}");
+    assert!(said(folder.path(), &["stats", &name]).starts_with(&format!("{shown}: ")));
+    assert!(said(folder.path(), &["stats", &name]).contains("\na\u{fffd}b "));
+    assert!(said(folder.path(), &["validate", &name]).starts_with(&format!("{shown}: ")));
+    let csv = said(folder.path(), &["stats", &name, "--csv"]);
+    assert!(csv.contains("a\u{202e}b"), "other programs get all of it: {csv}");
+}
+
+#[test]
+fn slices_for_which_there_was_no_room_are_told() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut trace = Trace::new();
+    for n in 0..(1 << 19) + 3 {
+        trace = trace.begin(MAIN, 1_000 + n, "a");
+    }
+    fs::write(folder.path().join("t.fxt"), &trace.0).expect("written");
+    let table = said(folder.path(), &["stats", "t.fxt"]);
+    let told = "\n3 slices left out, because too many others were open at the begin\n";
+    assert!(table.contains(told), "{table}");
+    let stats: serde_json::Value =
+        serde_json::from_str(&said(folder.path(), &["stats", "t.fxt", "--json"])).expect("JSON");
+    assert_eq!(stats["slices_left_out"], json!(3));
+}
+
+#[test]
 fn a_slice_of_fxt_that_only_carries_a_flow_is_in_no_table() {
     let folder = tempfile::tempdir().expect("a folder");
     let carrier = |trace: Trace, time, kind| {
@@ -267,6 +318,16 @@ fn folded_stacks_have_each_slice_with_its_own_time() {
     assert_eq!(said(folder.path(), &["flame", "trace.fxt", "--svg", "-o", "x.svg"]), "");
     let svg = fs::read_to_string(folder.path().join("x.svg")).expect("a graph");
     assert!(svg.contains("</svg>") && svg.contains("main (8)") && svg.contains("10,000 ns"), "{svg}");
+    // Three slices that take as long as a slice can.
+    let longest =
+        |tid| format!(r#"{{"ph":"X","name":"a","pid":1,"tid":{tid},"ts":0,"dur":9223372036854775}}"#);
+    let all = format!("[{},{},{}]", longest(1), longest(2), longest(3));
+    fs::write(folder.path().join("long.json"), all).expect("written");
+    let output = hairline(folder.path(), &["flame", "long.json", "--svg", "-o", "x.svg"]);
+    let err = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && err.contains("divided by 4"), "{err}");
+    let svg = fs::read_to_string(folder.path().join("x.svg")).expect("a graph");
+    assert!(svg.contains(" x 4 ns, 33.33%)"), "{svg}");
 }
 
 #[test]
@@ -318,7 +379,7 @@ fn what_is_wrong_is_told_with_its_place() {
     fs::write(folder.path().join("trace.fxt"), &unknown.0).expect("a file");
     let output = hairline(folder.path(), &["validate", "trace.fxt"]);
     let report = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.code() == Some(1) && report.contains("1 x records "), "{report}");
+    assert!(output.status.code() == Some(1) && report.contains("1 x record with "), "{report}");
 }
 
 #[test]
@@ -416,7 +477,7 @@ fn deep_stacks_take_time_in_proportion_to_their_slices() {
     let output = hairline(folder.path(), &["flame", "t.fxt", "--by", "all"]);
     assert!(began.elapsed() < std::time::Duration::from_secs(20), "{:?}", began.elapsed());
     let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert!(output.status.success() && err.contains("59,488 slices have more than 512 others"), "{err}");
+    assert!(output.status.success() && err.contains("59,488 slices with more than 512 others"), "{err}");
     assert_eq!(out.lines().count(), 513);
     // No time is lost and none counts twice.
     let own = out.lines().map(|line| line.rsplit_once(' ').expect("a weight").1.parse::<u64>().expect("ns"));

@@ -127,10 +127,84 @@ fn an_output_may_be_what_stdout_is() {
     assert!(fs::read(folder.path().join("file")).expect("a file") == plain);
 }
 
+/// `-` is a name of the file that the shell has opened.
+#[test]
+fn what_stdin_is_does_not_become_the_output() {
+    let folder = folder();
+    let all: [&[&str]; 7] = [
+        &["flame", "-", "-o", "own"],
+        &["flame", "-", "--svg", "-o", "own"],
+        &["convert", "-", "own", "--to", "fxt"],
+        &["convert", "/dev/stdin", "own", "--to", "fxt"],
+        &["convert", "-", "own.otlp"],
+        &["merge", "-", "t.json", "-o", "own", "--to", "pftrace"],
+        &["convert", "-", "-", "--to", "fxt"],
+    ];
+    for arguments in all {
+        for name in ["own", "own.otlp"] {
+            fs::write(folder.path().join(name), TRACE).expect("written");
+        }
+        let own = folder.path().join(if arguments.contains(&"own.otlp") { "own.otlp" } else { "own" });
+        let mut command = Command::new(env!("CARGO_BIN_EXE_hairline"));
+        command.current_dir(folder.path()).args(arguments).stdin(fs::File::open(&own).expect("opened"));
+        if arguments.ends_with(&["-", "--to", "fxt"]) {
+            command.stdout(fs::File::options().append(true).open(&own).expect("opened"));
+        } else {
+            command.stdout(Stdio::piped());
+        }
+        let output = end(command.stderr(Stdio::piped()).spawn().expect("it starts"));
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{arguments:?}: {said}");
+        assert!(said.contains("it is an input, and inputs are never changed"), "{arguments:?}: {said}");
+        assert_eq!(fs::read_to_string(&own).expect("the input"), TRACE, "{arguments:?}");
+    }
+    // Another file is replaced, and a file with the name `-` is not meant.
+    fs::write(folder.path().join("-"), "no trace").expect("written");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_hairline"));
+    command.current_dir(folder.path()).args(["flame", "-", "-o", "own"]);
+    command.stdin(fs::File::open(folder.path().join("t.json")).expect("opened"));
+    assert!(end(command.spawn().expect("it starts")).status.success());
+    assert_ne!(fs::read_to_string(folder.path().join("own")).expect("the output"), TRACE);
+}
+
+/// A full disk is `/dev/full`.
+#[test]
+fn an_output_that_cannot_be_printed_is_an_error_of_one_line() {
+    let folder = folder();
+    let all: [&[&str]; 6] = [
+        &["export", "t.json", "-o", "tables"],
+        &["flame", "t.json"],
+        &["stats", "t.json"],
+        &["validate", "t.json"],
+        &["convert", "t.json", "-", "--to", "fxt"],
+        &["completions", "bash"],
+    ];
+    for arguments in all {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_hairline"));
+        command.current_dir(folder.path()).args(arguments).stdin(Stdio::null()).stderr(Stdio::piped());
+        command.stdout(fs::File::options().write(true).open("/dev/full").expect("opened"));
+        let output = end(command.spawn().expect("it starts"));
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!((output.status.code(), said.lines().count()), (Some(1), 1), "{arguments:?}: {said}");
+        assert!(said.starts_with("hairline: stdout: "), "{arguments:?}: {said}");
+    }
+}
+
+#[test]
+fn the_size_of_a_fifo_is_what_was_read_of_it() {
+    let folder = folder();
+    let child = hairline(folder.path(), &["stats", "fifo.fxt"]);
+    fs::write(folder.path().join("fifo.fxt"), TRACE).expect("written");
+    let said = String::from_utf8(end(child).stdout).expect("text");
+    assert!(said.starts_with(&format!("fifo.fxt: {} B, ", TRACE.len())), "{said}");
+}
+
 #[test]
 fn a_stream_can_be_one_input_only() {
     let folder = folder();
-    let all: [&[&str]; 3] = [
+    let all: [&[&str]; 5] = [
+        &["export", "-", "/dev/stdin", "-o", "tables"],
+        &["export", "fifo.fxt", "fifo.fxt", "-o", "tables"],
         &["merge", "-", "-", "-o", "x.fxt"],
         &["merge", "t.json", "-", "/dev/stdin", "-o", "x.fxt"],
         &["merge", "fifo.fxt", "./fifo.fxt", "-o", "x.fxt"],

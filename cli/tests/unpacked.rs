@@ -49,6 +49,36 @@ fn what_does_not_open_names_the_command_that_unpacks_it() {
     }
 }
 
+/// The windows of both are larger than what this command gives a decoder.
+#[test]
+fn what_needs_much_memory_names_the_command_that_unpacks_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut xz = fs::read(packed("t.json.xz")).expect("read");
+    // The block's header: its length, flags, the filter LZMA2, one byte of properties, padding, a checksum.
+    let properties = 12 + 4;
+    assert_eq!(xz[12..16], [2, 0, 0x21, 1]);
+    xz[properties] = 36; // 1 GiB
+    let header = xz[12..20].to_vec();
+    xz[20..24].copy_from_slice(&crc32(&header).to_le_bytes());
+    fs::write(folder.path().join("t.xz"), xz).expect("written");
+    // A frame's header: no content size, a window of 1 GiB; and a block that is empty and the last one.
+    let zstd = [0x28, 0xb5, 0x2f, 0xfd, 0, 20 << 3, 1, 0, 0];
+    fs::write(folder.path().join("t.zst"), zstd).expect("written");
+    for (name, command) in [("t.xz", "unxz"), ("t.zst", "unzstd --long=31")] {
+        let output = stats(&folder.path().join(name), Stdio::null());
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert_eq!((output.status.code(), error.lines().count()), (Some(1), 1), "{name}: {error}");
+        assert!(error.contains(&format!("more than 128 MiB: unpack it with `{command}`")), "{name}: {error}");
+    }
+}
+
+fn crc32(bytes: &[u8]) -> u32 {
+    let byte = |crc: u32, byte: &u8| {
+        (0..8).fold(crc ^ u32::from(*byte), |crc, _| (crc >> 1) ^ (0xedb8_8320 * (crc & 1)))
+    };
+    !bytes.iter().fold(u32::MAX, byte)
+}
+
 #[test]
 fn a_damaged_or_cut_file_is_an_error_of_one_line() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -3,17 +3,22 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use crate::TrackId;
+use crate::{Report, TrackId};
 
 /// The limit for the depth of a thread's slices.
 const MOST_OPEN: usize = 1024;
 /// The limit for slices that are over, for threads whose slices are not in the order of their begins.
 const MOST_OVER: usize = 128;
+/// The limit for the stretches of time that stand for all older slices of a thread.
+const MOST_STRETCHES: usize = 4096;
 /// The limit for tracks beside one thread.
 const MOST_LANES: usize = 64;
 
 /// What reports say of such slices.
 pub(crate) const BESIDE: &str = "slices that overlap others of their thread, on a track beside it";
+
+/// What reports say of slices that come after more than [`MOST_OVER`] others that they may overlap.
+const UNSURE: &str = "slices far out of order, which may overlap others of their thread";
 
 /// The slices of the threads.
 #[derive(Debug, Default)]
@@ -24,6 +29,9 @@ struct Thread {
     /// The latest slice and those around it, the outermost first.
     open: Vec<(i64, i64)>,
     over: VecDeque<(i64, i64)>,
+    /// The times of all older slices: stretches in order of time, none of which overlaps another. Where a
+    /// slice begins or ends inside a stretch, only the slices themselves could say whether it overlaps one.
+    forgotten: VecDeque<(i64, i64)>,
     is_unsorted: bool,
     latest: i64,
     /// The begin of the first slice and the end of the last one on each track beside the thread.
@@ -32,8 +40,8 @@ struct Thread {
 
 impl Nesting {
     /// Adds a slice. Returns `false` if it overlaps an earlier one, or encloses an earlier one with the same
-    /// begin, and is not added.
-    pub(crate) fn add(&mut self, thread: TrackId, begin: i64, end: i64) -> bool {
+    /// begin, and is not added. Counts in `report` a slice that may overlap one that is too long ago.
+    pub(crate) fn add(&mut self, thread: TrackId, begin: i64, end: i64, report: &mut Report) -> bool {
         let thread = self.0.entry(thread).or_default();
         thread.is_unsorted |= begin < thread.latest;
         thread.latest = begin;
@@ -43,17 +51,27 @@ impl Nesting {
                 || b == begin && e < end && b < e
         };
         while let Some(last) = thread.open.pop_if(|(b, e)| *e <= begin || *b > begin) {
-            if thread.over.len() == MOST_OVER {
-                thread.over.pop_front();
+            if thread.over.len() == MOST_OVER
+                && let Some(oldest) = thread.over.pop_front()
+            {
+                forget(&mut thread.forgotten, oldest);
             }
             thread.over.push_back(last);
         }
         let is_beside = thread.open.last().is_some_and(crosses)
             || thread.is_unsorted && (thread.over.iter().any(crosses) || thread.open.iter().any(crosses));
-        if !is_beside && thread.open.len() < MOST_OPEN {
-            thread.open.push((begin, end));
+        if is_beside {
+            return false;
         }
-        !is_beside
+        if thread.is_unsorted && is_unsure(&thread.forgotten, begin, end) {
+            report.add(UNSURE);
+        }
+        if thread.open.len() < MOST_OPEN {
+            thread.open.push((begin, end));
+        } else {
+            forget(&mut thread.forgotten, (begin, end));
+        }
+        true
     }
 
     /// The number of a track beside the thread with room for a slice, and whether the track is new.
@@ -72,13 +90,99 @@ impl Nesting {
     }
 }
 
+/// Adds the time of a slice to the stretches.
+fn forget(stretches: &mut VecDeque<(i64, i64)>, (mut begin, mut end): (i64, i64)) {
+    let from = stretches.partition_point(|(_, e)| *e <= begin);
+    let to = stretches.partition_point(|(b, _)| *b < end).max(from);
+    for (b, e) in stretches.drain(from..to) {
+        (begin, end) = (begin.min(b), end.max(e));
+    }
+    stretches.insert(from, (begin, end));
+    if stretches.len() > MOST_STRETCHES {
+        close_gaps(stretches);
+    }
+}
+
+/// Joins half of the stretches to those before them: where the gaps are smallest, since a slice around others
+/// begins and ends in large ones.
+fn close_gaps(stretches: &mut VecDeque<(i64, i64)>) {
+    let gap = |before: (i64, i64), after: (i64, i64)| after.0.saturating_sub(before.1);
+    let mut gaps: Vec<i64> =
+        stretches.iter().zip(stretches.iter().skip(1)).map(|(before, after)| gap(*before, *after)).collect();
+    let half = gaps.len() / 2;
+    let (_, median, _) = gaps.select_nth_unstable(half.saturating_sub(1));
+    let mut left = half;
+    let mut joined: VecDeque<(i64, i64)> = VecDeque::with_capacity(stretches.len());
+    for stretch in stretches.drain(..) {
+        match joined.back_mut() {
+            Some(last) if left > 0 && gap(*last, stretch) <= *median => {
+                left -= 1;
+                last.1 = last.1.max(stretch.1);
+            }
+            _ => joined.push_back(stretch),
+        }
+    }
+    *stretches = joined;
+}
+
+/// Whether a slice may overlap one of those that the stretches stand for. A slice around whole stretches does
+/// not.
+fn is_unsure(stretches: &VecDeque<(i64, i64)>, begin: i64, end: i64) -> bool {
+    let around = |time: i64| stretches.get(stretches.partition_point(|(_, e)| *e <= time));
+    let is_cut = |time: i64| around(time).is_some_and(|(b, _)| *b < time);
+    // Of two slices with the same begin, the longer one must come first.
+    let is_same_begin = around(begin).is_some_and(|(b, e)| *b == begin && *e < end);
+    begin < end && (is_cut(begin) || is_cut(end) || is_same_begin)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn beside(slices: &[(i64, i64)]) -> Vec<(i64, i64)> {
-        let mut nesting = Nesting::default();
-        slices.iter().copied().filter(|(begin, end)| !nesting.add(TrackId(0), *begin, *end)).collect()
+        let (mut nesting, mut report) = (Nesting::default(), Report::default());
+        let is_beside = |(begin, end): &(i64, i64)| !nesting.add(TrackId(0), *begin, *end, &mut report);
+        slices.iter().copied().filter(is_beside).collect()
+    }
+
+    /// The number of slices that may overlap an older one.
+    fn unsure(slices: impl IntoIterator<Item = (i64, i64)>) -> u64 {
+        let (mut nesting, mut report) = (Nesting::default(), Report::default());
+        for (begin, end) in slices {
+            nesting.add(TrackId(0), begin, end, &mut report);
+        }
+        report.iter().map(|(_, count)| count).sum()
+    }
+
+    #[test]
+    fn a_slice_that_may_overlap_one_of_long_ago_is_counted() {
+        let backwards = || (0..20_000).rev().map(|n| (100 * n, 100 * n + 50));
+        assert_eq!(unsure(backwards()), 0);
+        for (late, count) in [((1_999_940, 1_999_960), 1), ((20_060, 1_999_910), 1), ((-10, -5), 0)] {
+            assert_eq!(unsure(backwards().chain([late])), count, "{late:?}");
+        }
+    }
+
+    #[test]
+    fn slices_that_are_written_at_their_end_are_not_counted() {
+        // Each with ten inside, and all of them in one.
+        let inner = |n: i64| (0..10).map(move |k| (1_000 * n + 90 * k, 1_000 * n + 90 * k + 80));
+        let tasks = (0..5_000).flat_map(|n| inner(n).chain([(1_000 * n - 5, 1_000 * n + 900)]));
+        assert_eq!(unsure(tasks.clone().chain([(-9, 5_000_000)])), 0);
+        assert_eq!(unsure(tasks.chain([(450, 5_000_000)])), 1);
+    }
+
+    #[test]
+    fn stretches_are_joined_where_the_gaps_between_them_are_small() {
+        let mut stretches = VecDeque::new();
+        for n in (0..2_100).map(|n| 1_000 * n) {
+            forget(&mut stretches, (n, n + 400));
+            forget(&mut stretches, (n + 410, n + 900));
+        }
+        assert!(stretches.len() <= MOST_STRETCHES, "{}", stretches.len());
+        assert!(is_unsure(&stretches, 402, 408) && !is_unsure(&stretches, 902, 998));
+        forget(&mut stretches, (-5, 2_000_000));
+        assert_eq!(stretches.front(), Some(&(-5, 2_000_000)));
     }
 
     #[test]

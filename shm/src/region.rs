@@ -149,6 +149,30 @@ const _: () = assert!(align_of::<RegionHeader>() <= PAGE);
 const FIRST: u32 = 256 << 10;
 
 impl Region {
+    /// Returns the number of chunks in a buffer of `buffer_size` bytes. Allocates nothing: for a program that
+    /// checks the sizes before another one creates the region.
+    ///
+    /// ```
+    /// use hairline_shm::Region;
+    ///
+    /// assert_eq!(Region::chunks_of(1 << 20, 16 << 10)?, 64);
+    /// assert!(Region::chunks_of(63 << 10, 16 << 10).is_err());
+    /// # Ok::<(), hairline_shm::RegionError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If a size is out of range.
+    pub fn chunks_of(buffer_size: u64, chunk_size: u32) -> Result<u32, RegionError> {
+        if !chunk_size.is_power_of_two() || !CHUNK_SIZE_RANGE.contains(&chunk_size) {
+            return Err(RegionError::ChunkSize(chunk_size));
+        }
+        let chunks = buffer_size / u64::from(chunk_size);
+        match u32::try_from(chunks) {
+            Ok(n @ 4..=0x100_0000) => Ok(n),
+            _ => Err(RegionError::BufferSize { buffer: buffer_size, chunk: chunk_size, chunks }),
+        }
+    }
+
     /// Creates a region with all chunks free. Until [`activate`](Region::activate) is called, recovery treats
     /// the region as empty.
     ///
@@ -156,14 +180,11 @@ impl Region {
     /// If a size is out of range, or the system has no memory for the region.
     pub fn create(config: &RegionConfig) -> Result<Arc<Self>, RegionError> {
         let chunk_size = config.chunk_size;
-        if !chunk_size.is_power_of_two() || !CHUNK_SIZE_RANGE.contains(&chunk_size) {
-            return Err(RegionError::ChunkSize(chunk_size));
-        }
-        let chunks = config.buffer_size / u64::from(chunk_size);
-        let out_of_range = RegionError::BufferSize { buffer: config.buffer_size, chunk: chunk_size, chunks };
-        let chunk_count = match u32::try_from(chunks) {
-            Ok(n @ 4..=0x100_0000) => n,
-            _ => return Err(out_of_range),
+        let chunk_count = Self::chunks_of(config.buffer_size, chunk_size)?;
+        let out_of_range = RegionError::BufferSize {
+            buffer: config.buffer_size,
+            chunk: chunk_size,
+            chunks: chunk_count.into(),
         };
         let bitmap_offset = size_of::<RegionHeader>().next_multiple_of(64);
         let bitmap_len = (chunk_count as usize).div_ceil(64) * size_of::<AtomicU64>();

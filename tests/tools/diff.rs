@@ -198,3 +198,33 @@ fn sides_that_cannot_be_compared_are_named() {
     let missing = run(hairline(folder.path()).args(["diff", "old.json", "none.json"]));
     assert_eq!(missing.status.code(), Some(1));
 }
+
+#[test]
+fn a_trace_that_is_on_both_sides_is_told_and_values_have_no_more_digits_than_are_true() {
+    use hairline_tests::recording::record;
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    let trace = record(hairline::Format::Fxt, |_| {
+        for _ in 0..41 {
+            hairline::trace_scope!("t", "a");
+        }
+    });
+    std::fs::copy(trace.path(), folder.join("a.fxt")).expect("copied");
+    std::fs::copy(trace.path(), folder.join("b.fxt")).expect("copied");
+    let output = run(hairline(folder).args(["diff", "a.fxt", "b.fxt"]));
+    let said = stderr(&output);
+    assert!(said.contains("hairline: b.fxt: it has the UUID of a.fxt: "), "{said}");
+    let slice = |n: u32| format!(r#"{{"ph":"X","name":"a","pid":1,"tid":1,"ts":{},"dur":1}}"#, 2 * n);
+    for n in 0..10 {
+        let all = (0..41).map(slice).collect::<Vec<_>>().join(",");
+        std::fs::write(folder.join(format!("{n}.json")), format!("[{all}]")).expect("a trace");
+    }
+    let names = |from: usize| (from..from + 5).map(|n| format!("{n}.json")).collect::<Vec<_>>();
+    for form in ["--csv", "--json"] {
+        let mut command = hairline(folder);
+        command.args(["diff", form]).args(names(0)).arg("--").args(names(5));
+        let output = run(&mut command);
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(said.contains("41.0") && !said.contains("00000") && !said.contains("99999"), "{said}");
+    }
+}

@@ -57,6 +57,10 @@ fn a_trace_has_a_folder_in_each_table_and_replaces_itself() {
         assert!(done.status.success(), "{}", stderr(&done));
         let said = String::from_utf8_lossy(&done.stdout).into_owned();
         assert!(said.starts_with("a.json: ") && said.lines().count() == 1, "{said}");
+        let place = said.trim().split(" in ").last().expect("a place");
+        let mut ls = Command::new("sh");
+        let ls = ls.current_dir(folder).args(["-c", &format!("ls -d {place}")]).output().expect("sh");
+        assert_eq!(String::from_utf8_lossy(&ls.stdout).lines().count(), 10, "{place} is where the files are");
         let written = files(&folder.join("out"));
         assert_eq!(written.len(), 10, "{written:?}");
         assert!(written.iter().all(|file| file.ends_with("part-0.parquet")), "{written:?}");
@@ -106,8 +110,14 @@ fn only_the_chosen_tables_and_categories_are_written() {
     let done = export(folder, &["a.json", "--table", "slice,arg", "--category", "db"]);
     assert!(done.status.success(), "{}", stderr(&done));
     assert_eq!(files(&folder.join("out")).len(), 2);
+    let one = export(folder, &["a.json", "--table", "slice", "--category", "db"]);
+    let said = String::from_utf8_lossy(&one.stdout).into_owned();
+    assert!(said.contains(" in out/slice/date=unknown/service=web/trace="), "{said}");
     let answers = ask(&folder.join("out"), &["select name, parent, depth from slice", "select * from arg"]);
     assert_eq!(serde_json::to_value(answers).expect("JSON"), serde_json::json!([[["inner", 1, 1]], []]));
+    std::fs::write(folder.join("file"), "").expect("written");
+    let file = run(hairline(folder).args(["export", "a.json", "-o", "file"]));
+    assert_eq!(stderr(&file), "hairline: file: it is a file, not a folder\n");
     let wrong = export(folder, &["a.json", "--table", "slices"]);
     assert_eq!(wrong.status.code(), Some(2));
     assert!(stderr(&wrong).contains("slice, instant"), "{}", stderr(&wrong));

@@ -135,7 +135,7 @@ fn rules_keep_whole_traces() {
     std::fs::write(folder.join("in.json"), RULES).expect("a trace");
     let names = |options: &[&str]| {
         let said = convert(folder, "in.json", "out.otlp", options);
-        assert!(said.contains("1 counter values left out"), "{said}");
+        assert!(said.contains("1 counter value left out"), "{said}");
         let spans = decoded(&folder.join("out.otlp"));
         spans.iter().map(|span| text(span, "name").to_owned()).collect::<Vec<_>>().join(" ")
     };

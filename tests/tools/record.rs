@@ -148,6 +148,34 @@ fn counters_of_each_process_are_recorded_where_they_are_asked_for() {
 }
 
 #[test]
+fn a_buffer_that_no_process_could_have_is_refused_before_the_command_starts() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let refused: [(&[&str], &str); 6] = [
+        (&["--buffer", "1"], "at least 64K"),
+        (&["--buffer", "0"], "at least 64K"),
+        (&["--buffer", "63K"], "at least 64K"),
+        (&["--buffer", "500G"], "at most 268435456K"),
+        (&["--buffer", "15K", "--overflow", "overwrite"], "at least 16K"),
+        (&["--buffer", "2000G", "--overflow", "overwrite"], "at most 1073741824K"),
+    ];
+    for (options, limit) in refused {
+        let mut command = hairline(folder.path());
+        let output = run(command.arg("record").args(options).args(["--", FAMILY, "parent", "1", "0"]));
+        let said = stderr(&output);
+        assert_eq!((output.status.code(), said.lines().count()), (Some(125), 1), "{options:?}: {said}");
+        assert!(said.starts_with("hairline: --buffer: ") && said.contains(limit), "{options:?}: {said}");
+        assert_eq!(files(folder.path()), [""; 0], "{options:?}");
+    }
+    let least: [&[&str]; 2] = [&["--buffer", "64K"], &["--buffer", "16K", "--overflow", "overwrite"]];
+    for options in least {
+        let mut command = hairline(folder.path());
+        let output = run(command.arg("record").args(options).args(["--", FAMILY, "parent", "1", "0"]));
+        assert_eq!(output.status.code(), Some(0), "{options:?}: {}", stderr(&output));
+        assert_eq!(files(folder.path()), ["trace.pftrace"], "{options:?}: {}", stderr(&output));
+    }
+}
+
+#[test]
 fn the_exit_code_is_the_commands() {
     let folder = tempfile::tempdir().expect("a folder");
     let code =
@@ -366,4 +394,57 @@ fn what_a_recording_needs_is_private() {
     std::fs::write(folder.path().join("other"), "").expect("written");
     let modes = ["trace.pftrace", "other"].map(|name| mode(name).expect("a file"));
     assert_eq!(modes[0], modes[1], "{}", stderr(&output));
+}
+
+/// A day, the UUID of the trace, and the number of different UUIDs that the judge found.
+const FACTS: [&str; 2] = [
+    "select count(*) from clock_snapshot where clock_name = 'REALTIME' and clock_value > 1700000000000000000",
+    "select str_value from metadata where name = 'trace_uuid'",
+];
+
+#[test]
+fn with_the_states_of_threads_the_trace_has_the_clock_of_the_day_and_the_commands_uuid() {
+    for format in FORMATS {
+        let folder = tempfile::tempdir().expect("a folder");
+        let trace = format!("out.{}", extension(format));
+        let output = run(hairline(folder.path()).args([
+            "record",
+            "--sched",
+            "--keep-parts",
+            "-o",
+            &trace,
+            "--",
+            FAMILY,
+            "parent",
+            "2",
+            "0",
+        ]));
+        let said = stderr(&output);
+        assert_eq!(output.status.code(), Some(0), "{said}");
+        if said.contains("no context switches") {
+            eprintln!("{said}: not tested");
+            return;
+        }
+        let kept = said.lines().find_map(|line| line.split("own traces are in ").nth(1)).expect("the parts");
+        let parts = files(std::path::Path::new(kept));
+        let verdict = judge::load(folder.path().join(&trace), &FACTS);
+        verdict.require_clean();
+        assert_ne!(verdict.results[0].text(), "0", "{format:?}");
+        // The trace is that of the command, which has the first number of all processes.
+        let uuid = verdict.results[1].text();
+        let first = parts.iter().filter(|part| part.ends_with(extension(format)));
+        let of_parts =
+            first.map(|part| judge::load(std::path::Path::new(kept).join(part), &FACTS).results[1].text());
+        let of_parts: Vec<String> = of_parts.collect();
+        assert_eq!(
+            of_parts.iter().filter(|of_part| **of_part == uuid).count(),
+            1,
+            "{format:?}: {of_parts:?}"
+        );
+        let exported = run(hairline(folder.path()).args(["export", &trace, "-o", "tables"]));
+        assert_eq!(exported.status.code(), Some(0), "{}", stderr(&exported));
+        let dates = files(&folder.path().join("tables/slice"));
+        assert!(dates.iter().all(|date| date.starts_with("date=20")), "{format:?}: {dates:?}");
+        assert_eq!(dates.len(), 1, "{format:?}: {dates:?}");
+    }
 }

@@ -242,6 +242,13 @@ pub(super) fn doubts(sides: &[Side; 2]) -> Vec<String> {
     for trace in sides.iter().flat_map(Side::empty) {
         doubts.push(format!("{}: it has no slices to compare", trace.path));
     }
+    let mut first = BTreeMap::new();
+    for trace in sides.iter().flat_map(|side| &side.traces) {
+        let Some(uuid) = trace.uuid else { continue };
+        if let Some(first) = first.insert(uuid, &trace.path) {
+            doubts.push(format!("{}: it has the UUID of {first}: give traces of different runs", trace.path));
+        }
+    }
     let clocks: BTreeSet<_> =
         sides.iter().flat_map(|side| &side.traces).filter_map(|trace| trace.clock).collect();
     if clocks.len() > 1 {

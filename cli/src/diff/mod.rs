@@ -16,7 +16,7 @@ use crate::diff::condition::Condition;
 use crate::diff::reading::read;
 use crate::input::is_standard;
 use crate::outcome::Outcome;
-use crate::text::{complain, failed, put, written};
+use crate::text::{complain, failed, for_programs, put, written};
 
 /// Shows what takes longer in some traces than in others, beyond chance.
 ///
@@ -125,9 +125,9 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let least = arguments.least.unwrap_or(if parts.is_none() { 1.0 } else { 10.0 }) / 100.0;
     let comparison = Comparison::of(&both, arguments.alarms, least, parts);
     let shown = if arguments.json {
-        show::json(&comparison)
+        for_programs(show::json(&comparison))
     } else if arguments.csv {
-        show::csv(&comparison)
+        for_programs(show::csv(&comparison))
     } else {
         show::text(&comparison, arguments.all)
     };

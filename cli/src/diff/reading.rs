@@ -10,7 +10,7 @@ use hairline_convert::{Event, EventKind, Item, TrackId};
 use crate::input::stream_identity;
 use crate::outcome::Outcome;
 use crate::stats::{Rows, SEVERAL};
-use crate::text::{complain, shown};
+use crate::text::{complain, count, shown};
 use crate::trace::{ItemVisitor, show, unsorted};
 use crate::track_names::TrackNames;
 
@@ -43,6 +43,7 @@ pub(super) struct Trace {
     pub(super) path: String,
     pub(super) parts: Vec<Part>,
     pub(super) categories: BTreeSet<String>,
+    pub(super) uuid: Option<u128>,
     /// The clock of its times.
     pub(super) clock: Option<u32>,
     pub(super) losses: u64,
@@ -111,6 +112,7 @@ impl ItemVisitor for Collector<'_> {
             Item::Track(track) => self.found.names.set(track),
             Item::Loss(_) => self.found.trace.losses += 1,
             Item::Trace(trace) => {
+                self.found.trace.uuid = trace.uuid.or(self.found.trace.uuid);
                 let clock = trace.clocks.first().map(|clock| clock.id);
                 self.found.trace.clock = self.found.trace.clock.or(clock);
             }
@@ -188,8 +190,8 @@ pub(super) fn read(
         slices.finish(&mut found).map_err(unsorted)?;
         if !found.is_late || is_late {
             if found.trace.open_slices > 0 {
-                let open = found.trace.open_slices;
-                complain(format_args!("{}: {open} slices without an end are left out", path.display()));
+                let open = count(found.trace.open_slices, "slice");
+                complain(format_args!("{}: left out: {open} without an end", path.display()));
             }
             let outcome = summary.outcome();
             return Ok((found.finish(&slices.into_keys()), outcome));

@@ -90,22 +90,27 @@ pub(super) fn text(comparison: &Comparison, all: bool) -> String {
     out
 }
 
+/// The first twelve digits. Those after them are errors of the computation, as in 41.00000000000001.
+fn rounded(value: f64) -> f64 {
+    format!("{value:.11e}").parse().unwrap_or(value)
+}
+
 /// The columns of a line.
 fn columns(line: &Line) -> Vec<(&'static str, Value)> {
     let [low, high] = line.bounds();
     let is_on_both = line.old > 0.0 && line.new > 0.0;
-    let part = |part: f64| if is_on_both { json!(part) } else { Value::Null };
+    let part = |part: f64| if is_on_both { json!(rounded(part)) } else { Value::Null };
     vec![
         ("name", json!(line.name.name)),
         ("category", json!(line.category)),
         ("on", json!(if line.name.is_interval { "track" } else { "thread" })),
         ("figure", json!(line.figure.name())),
-        ("old", json!(line.old)),
-        ("new", json!(line.new)),
+        ("old", json!(rounded(line.old))),
+        ("new", json!(rounded(line.new))),
         ("change", part(line.part())),
         ("change_low", part(low)),
         ("change_high", part(high)),
-        ("p", json!(line.change.p)),
+        ("p", json!(rounded(line.change.p))),
         ("changed", json!(line.is_changed)),
     ]
 }

@@ -7,7 +7,7 @@ use crate::explain::explained::Explained;
 use crate::explain::show::full_name;
 use crate::explain::target::total;
 use crate::folded::{draw, step};
-use crate::input::identity;
+use crate::input::input_identity;
 use crate::outcome::Outcome;
 use crate::output::Output;
 use crate::text::complain;
@@ -34,7 +34,7 @@ pub(super) fn write(explained: &Explained, path: &Path, trace: &Path) -> Outcome
     let drawn = if lines.is_empty() {
         Err(io::Error::other("the trace has no stack samples inside these slices"))
     } else {
-        Output::create(path, &[identity(trace)]).and_then(|output| {
+        Output::create(path, &[input_identity(trace)]).and_then(|output| {
             let mut output = output.or_nothing()?;
             let title = full_name(&explained.survey, target);
             draw(&lines.join("\n"), (title, unit, "Function:"), &mut output)?;

@@ -20,9 +20,10 @@ use crate::explain::gather::Gather;
 use crate::explain::meanwhile::Meanwhile;
 use crate::explain::pattern::Pattern;
 use crate::explain::survey::Survey;
+use crate::input::is_standard;
 use crate::outcome::Outcome;
-use crate::text::{failed, put, written};
-use crate::trace::{TraceArguments, unsorted};
+use crate::text::{complain, failed, for_programs, put, written};
+use crate::trace::{FileArguments, TraceArguments, unsorted};
 
 /// Says why slices take long: running, waiting for a core, or asleep; in which function, and on what.
 ///
@@ -40,7 +41,7 @@ use crate::trace::{TraceArguments, unsorted};
   hairline explain trace.fxt db/query --json | jq '.names[0].cause'")]
 pub(crate) struct Arguments {
     #[command(flatten)]
-    trace: TraceArguments,
+    trace: FileArguments,
     /// The slices to explain, by name or by category and name; * matches any characters. Default: the ten
     /// names that took most.
     #[arg(value_name = "[CATEGORY/]NAME")]
@@ -59,32 +60,37 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
-    let explained = match explain(arguments) {
+    if arguments.svg.as_deref().is_some_and(is_standard) {
+        complain("--svg -: the report goes to stdout: give the name of a file");
+        return Outcome::Usage;
+    }
+    let trace = TraceArguments::from(&arguments.trace);
+    let explained = match explain(arguments, &trace) {
         Ok(explained) => explained,
         Err(e) => return failed(e),
     };
-    let shown = if arguments.json { export::json(&explained) } else { show::text(&explained) };
+    let shown = if arguments.json { for_programs(export::json(&explained)) } else { show::text(&explained) };
     let mut outcome = written(put(&shown), "stdout").max(explained.summary.outcome());
     if let Some(path) = &arguments.svg {
-        outcome = outcome.max(flames::write(&explained, path, arguments.trace.path()));
+        outcome = outcome.max(flames::write(&explained, path, trace.path()));
     }
     outcome
 }
 
-fn explain(arguments: &Arguments) -> Result<Explained, String> {
-    if arguments.trace.is_stream() {
+fn explain(arguments: &Arguments, trace: &TraceArguments) -> Result<Explained, String> {
+    if trace.is_stream() {
         let what = "it is read several times: save it to a file";
-        return Err(format!("{}: {what}", arguments.trace.path().display()));
+        return Err(format!("{}: {what}", trace.path().display()));
     }
     // Slices whose events are out of order are sorted, which the first reading finds out.
     let mut new_slices: fn() -> Slices = Slices::new;
     let mut survey = Survey::new(new_slices());
-    let mut summary = arguments.trace.show(false, &mut survey)?;
+    let mut summary = trace.show(false, &mut survey)?;
     survey.finish().map_err(unsorted)?;
     if survey.is_late() {
         new_slices = || Slices::in_order(tempfile::tempfile);
         survey = Survey::new(new_slices());
-        summary = arguments.trace.show_again(&mut survey)?;
+        summary = trace.show_again(&mut survey)?;
         survey.finish().map_err(unsorted)?;
     }
     let chosen = survey.choose(arguments.pattern.as_ref(), arguments.top as usize);
@@ -97,11 +103,11 @@ fn explain(arguments: &Arguments) -> Result<Explained, String> {
         return Err(format!("{}: {what}{more}", summary.name));
     }
     let mut gather = Gather::new(&survey, new_slices(), chosen);
-    arguments.trace.show_again(&mut gather)?;
+    trace.show_again(&mut gather)?;
     let targets = gather.finish().map_err(unsorted)?;
     let mut meanwhile = Meanwhile::new(&survey, new_slices(), targets);
     if meanwhile.has_questions() {
-        arguments.trace.show_again(&mut meanwhile)?;
+        trace.show_again(&mut meanwhile)?;
     }
     let targets = meanwhile.finish().map_err(unsorted)?;
     Ok(Explained { summary, survey, targets })

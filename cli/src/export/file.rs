@@ -53,7 +53,8 @@ type Group<'g> = SerializedRowGroupWriter<'g, BufWriter<File>>;
 impl Files {
     /// Creates the files in a folder, which is created too.
     pub(super) fn create(folder: &Path, tables: &[TableId]) -> io::Result<Self> {
-        std::fs::create_dir_all(folder)?;
+        std::fs::create_dir_all(folder)
+            .map_err(|e| if folder.is_file() { io::Error::other("it is a file, not a folder") } else { e })?;
         let all = tables.iter().map(|table| Ok((*table, TableFile::create(folder, *table)?)));
         let compressor = Compressor::new(ZstdLevel::default().compression_level())?;
         Ok(Self { all: all.collect::<io::Result<_>>()?, compressor })

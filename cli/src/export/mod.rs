@@ -16,7 +16,8 @@ use crate::export::places::Places;
 use crate::format::FormatArgument;
 use crate::input::{Input, is_standard, stream_identity};
 use crate::outcome::Outcome;
-use crate::text::{complain, failed, grouped_count, say, shown, size};
+use crate::text::{complain, described, failed, grouped_count, say, shown, size};
+use crate::transfer::check_streams;
 
 /// Writes the tables of traces as Parquet files, for DuckDB, Spark, ClickHouse, pandas and other engines.
 ///
@@ -94,8 +95,8 @@ impl Sink for Files {
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let mut outcome = Outcome::Done;
-    if arguments.traces.iter().filter(|path| is_standard(path)).count() > 1 {
-        complain("stdin: it is more than one input, but can be read only once");
+    if let Err(what) = check_streams(&arguments.traces) {
+        complain(what);
         return Outcome::Usage;
     }
     let (mut seen, mut places) = (HashSet::new(), Places::new(&arguments.output));
@@ -158,8 +159,9 @@ fn export(
     }
     let (files, bytes) = files.finish().map_err(of_output)?;
     places.keep(files, &place, summary.facts.uuid.is_some()).map_err(of_output)?;
-    summarise(&name, &summary, bytes, &arguments.output.join(place.folder()));
-    let Some(e) = &summary.stopped else { return Ok(Outcome::Done) };
+    let of_tables = if let [table] = tables[..] { table.table().name } else { "*" };
+    let said = summarise(&name, &summary, bytes, &arguments.output.join(of_tables).join(place.folder()));
+    let Some(e) = &summary.stopped else { return Ok(said) };
     complain(format_args!("{name}: {e}; everything before that is in the tables"));
     Ok(Outcome::Failed)
 }
@@ -168,13 +170,13 @@ fn show(name: &str, report: &Report) {
     if !report.is_empty() {
         complain(format_args!("{name}: the tables differ from the trace:"));
     }
-    report.iter().for_each(|(what, n)| complain(format_args!("{n:>9} {what}")));
+    report.iter().for_each(|(what, n)| complain(format_args!("{n:>9} {}", described(n, what))));
 }
 
-/// One line: what was written, and where.
-fn summarise(name: &str, summary: &Summary, bytes: u64, place: &Path) {
+/// One line: what was written, and where: the folder of the table, or a pattern for those of all tables.
+fn summarise(name: &str, summary: &Summary, bytes: u64, place: &Path) -> Outcome {
     let rows: u64 = summary.rows.iter().sum();
     let slices = summary.rows[TableId::Slice as usize];
     let (rows, slices) = (grouped_count(rows, "row"), grouped_count(slices, "slice"));
-    say(format_args!("{name}: {rows}, {slices}, {} in {}", size(bytes), shown(place)));
+    say(format_args!("{name}: {rows}, {slices}, {} in {}", size(bytes), shown(place)))
 }

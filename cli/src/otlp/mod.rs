@@ -25,12 +25,12 @@ use hairline::Filter;
 use hairline_convert::Report;
 
 use crate::format::FormatArgument;
-use crate::input::is_standard;
+use crate::input::input_identity;
 use crate::otlp::collect::Collector;
 use crate::otlp::contexts::Sampling;
 use crate::outcome::Outcome;
 use crate::output::Output;
-use crate::text::complain;
+use crate::text::{complain, count, described};
 use crate::trace::show;
 
 /// Which slices become spans.
@@ -114,7 +114,8 @@ pub(crate) fn run(
     };
     say(&report);
     let n = spans.all.iter().filter(|span| span.is_kept).count();
-    complain(format_args!("{n} spans; {left_out} traces left out by the rules"));
+    let (spans, traces) = (count(n as u64, "span"), count(left_out as u64, "trace"));
+    complain(format_args!("{spans}; {traces} left out by the rules"));
     if strict && !report.is_empty() {
         complain(format_args!(
             "{}: not written, because OTLP cannot express all data (--strict)",
@@ -122,7 +123,7 @@ pub(crate) fn run(
         ));
         return Ok(Outcome::NotStrict);
     }
-    let identity = if is_standard(input) { None } else { crate::input::identity(input) };
+    let identity = input_identity(input);
     let fail = |e: std::io::Error| format!("{}: {e}", output.display());
     let mut file = Output::create(output, &[identity]).and_then(Output::or_nothing).map_err(fail)?;
     file.write_all(&bytes).map_err(fail)?;
@@ -136,5 +137,5 @@ fn say(report: &Report) {
     if !report.is_empty() {
         complain("the output differs from the input:");
     }
-    report.iter().for_each(|(what, n)| complain(format_args!("{n:>9} {what}")));
+    report.iter().for_each(|(what, n)| complain(format_args!("{n:>9} {}", described(n, what))));
 }

@@ -14,6 +14,7 @@ use hairline::Format;
 use hairline_convert::splice::Totals;
 use hairline_perf::Switches;
 
+use crate::input::is_standard;
 use crate::platform::Command;
 use crate::platform::facts::NotStarted;
 use crate::record::parts::{Parts, RecordResult};
@@ -23,10 +24,11 @@ use crate::text::{complain, count, grouped, size, who};
 
 /// Runs a command and records one trace of all its processes.
 ///
-/// The programs must contain Hairline's macros; they need no session in their code. Traces of killed
-/// processes are recovered. Ctrl-C goes to the command, and the trace is kept. Two Ctrl-C within a second
-/// kill the command. SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2 that a process sends to this one
-/// are passed on to the command. The exit code is the command's.
+/// Events of a program are recorded if it contains Hairline's macros; it needs no session in its code. With
+/// --sched and --sample any program is recorded. Traces of killed processes are recovered. Ctrl-C goes to
+/// the command, and the trace is kept. Two Ctrl-C within a second kill the command. SIGINT, SIGQUIT,
+/// SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2 that a process sends to this one are passed on to the command. The
+/// exit code is the command's.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   hairline record -- ./server --port 80
@@ -50,11 +52,12 @@ pub(crate) struct Arguments {
     /// The categories to record: "net,db.*,-db.verbose". Default: all.
     #[arg(long, value_name = "FILTER")]
     categories: Option<String>,
-    /// The memory of each process for events that are not written yet: "4M", "64MiB".
+    /// The memory of each process for events that are not written yet: "4M", "64MiB". From 64K to 256G, with
+    /// --overflow overwrite from 16K to 1024G. Default: 16M, or HAIRLINE_BUFFER.
     #[arg(long, value_name = "SIZE")]
     buffer: Option<String>,
     /// The policy for a full buffer: drop (lose and count events), block (the program waits), block:500ms, or
-    /// overwrite (keep only the latest events).
+    /// overwrite (keep only the latest events). Default: drop, or HAIRLINE_OVERFLOW.
     #[arg(long, value_name = "POLICY")]
     overflow: Option<String>,
     /// Also record when each thread of the command and of all its processes runs, waits for a processor or
@@ -184,13 +187,22 @@ fn record(arguments: &Arguments) -> Result<u8, Failed> {
 /// Checks the arguments that the processes receive. A process with wrong settings would run without a trace.
 fn check(arguments: &Arguments) -> Result<(), String> {
     let Arguments { categories, buffer, overflow, counters, .. } = arguments;
-    let option = |name: &str, value: &Option<String>, check: fn(&str) -> Result<(), hairline::Error>| {
-        value.as_deref().map_or(Ok(()), check).map_err(|e| format!("--{name}: {e}"))
+    let option = |name: &str, value: &Option<String>, check: &dyn Fn(&str) -> Result<(), hairline::Error>| {
+        value.as_deref().map_or(Ok(()), check).map_err(|e| match e {
+            hairline::Error::Buffer(e) => format!("--{name}: {e}"), // its own text begins with `buffer:`
+            e => format!("--{name}: {e}"),
+        })
     };
-    option("categories", categories, |filter| hairline::Filter::parse(filter).map(drop))?;
-    option("buffer", buffer, |size| hairline::parse_size(size).map(drop))?;
-    option("overflow", overflow, |policy| policy.parse::<hairline::Overflow>().map(drop))?;
-    option("counters", counters, hairline::check_counters)
+    option("categories", categories, &|filter| hairline::Filter::parse(filter).map(drop))?;
+    option("overflow", overflow, &|policy| policy.parse::<hairline::Overflow>().map(drop))?;
+    // Without the option the processes take the variable, which they inherit.
+    let policy = overflow.clone().or_else(|| std::env::var("HAIRLINE_OVERFLOW").ok());
+    let policy = policy.and_then(|policy| policy.parse().ok()).unwrap_or_default();
+    option("buffer", buffer, &|size| {
+        let size = hairline::parse_size(size)?;
+        hairline::Session::builder().buffer_size(size).overflow(policy).check_buffer()
+    })?;
+    option("counters", counters, &hairline::check_counters)
 }
 
 /// The path and the format of the trace.
@@ -200,6 +212,11 @@ fn output(arguments: &Arguments) -> Result<(PathBuf, Format), String> {
         let format = asked.unwrap_or(Format::TrackEvent);
         return Ok((Path::new("trace").with_extension(parts::extension(format)), format));
     };
+    if is_standard(output) {
+        return Err(
+            "-: the trace cannot go to stdout, which the command has: give the name of a file".to_owned()
+        );
+    }
     let format = asked.or_else(|| Format::from_path(output)).ok_or_else(|| {
         let output = output.display();
         format!(
@@ -246,8 +263,10 @@ fn report(whole: &RecordResult, output: &Path, parts: &Parts) {
         ));
     }
     if whole.parts == 0 {
-        if alive.is_empty() {
-            complain(NOTHING);
+        match samples {
+            _ if !alive.is_empty() => {}
+            Some(samples) if samples.samples == 0 && samples.lost == 0 => complain(NO_SAMPLE),
+            _ => complain(NOTHING),
         }
         return;
     }
@@ -303,6 +322,10 @@ fn about(totals: &Totals, output: &Path) -> String {
     ];
     format!("{}: {}", output.display(), parts.join(", "))
 }
+
+/// The message if no process recorded anything, and the kernel took no sample either.
+const NO_SAMPLE: &str = "no trace: there was no stack sample, because the command used less CPU time than from \
+     one sample to the next (a larger --sample takes more), and no process of it recorded anything";
 
 /// The message if no process recorded anything.
 const NOTHING: &str = "no trace: no process of the command recorded anything. Do its programs contain \

@@ -23,7 +23,8 @@ fn numbers(stats: &Stats<'_>, by: By, line: &Line<'_>) -> Vec<(&'static str, Val
         numbers.push(("busy_ns", json!(row.busy)));
     }
     if has_states(stats, by) {
-        numbers.extend([("running_ns", json!(row.running)), ("waiting_ns", json!(row.waiting))]);
+        let [running, waiting] = row.states(); // null, or an empty cell
+        numbers.extend([("running_ns", json!(running)), ("waiting_ns", json!(waiting))]);
     }
     if by == By::Track {
         numbers.push(("tracks", json!(stats.tracks_of(row))));
@@ -61,6 +62,7 @@ pub(super) fn json(stats: &Stats<'_>, choice: &TableArguments) -> String {
         "events": t.events,
         "slices": t.slices,
         "slices_without_end": t.open_slices,
+        "slices_left_out": t.left_out,
         "slices_that_carry_flows": t.carriers,
         "instants": t.instants,
         "counter_values": t.counter_values,
@@ -98,6 +100,7 @@ pub(super) fn csv(stats: &Stats<'_>, choice: &TableArguments) -> String {
     let mut is_first = true;
     let cell = |value: Value| match value {
         Value::String(text) => text,
+        Value::Null => String::new(),
         other => other.to_string(),
     };
     for row in rows(stats, choice.by.unwrap_or(By::Name), choice) {

@@ -5,7 +5,7 @@ use std::io;
 
 use hairline::Filter;
 use hairline_convert::slices::{Defect, Frame, Key, Keys, Slice, SliceSink, Slices};
-use hairline_convert::timeline::Timeline;
+use hairline_convert::timeline::{Split, Timeline};
 use hairline_convert::{
     BriefEvent, BriefKind, Detailed, Event, EventKind, Item, MOST_BRIEF, Strings, TrackId,
 };
@@ -22,6 +22,8 @@ pub(crate) struct Totals {
     pub(crate) events: u64,
     pub(crate) slices: u64,
     pub(crate) open_slices: u64,
+    /// Slices that began while too many were open.
+    pub(crate) left_out: u64,
     /// Slices without duration that only carry the flow of an instant or an interval, as FXT needs them. They
     /// are no part of the tables.
     pub(crate) carriers: u64,
@@ -241,11 +243,19 @@ fn split(
         let Some(tid) = tids.get(slice.track.0 as usize).copied().flatten() else { continue };
         let split = timeline.split(tid, slice.start, slice.start.saturating_add(slice.duration));
         named.add_split(slice, &split);
-        // A thread is busy in its outermost slices only.
-        if slice.busy > 0 {
+        // A thread is busy in its outermost slices only, and once where they overlap.
+        if slice.busy == slice.duration && slice.busy > 0 {
             threads.add_split(slice.track.0, &split);
+        } else if slice.busy > 0 {
+            threads.add_split(slice.track.0, &busy_split(slice, tid, timeline));
         }
     }
+}
+
+/// The split of the end of a slice, in which its thread is busy and was not in the slices before it.
+fn busy_split(slice: &Slice, tid: u64, timeline: &Timeline) -> Split {
+    let end = slice.start.saturating_add(slice.duration);
+    timeline.split(tid, end.saturating_sub(slice.busy), end)
 }
 
 impl Totals {
@@ -323,8 +333,7 @@ impl Counting {
             threads.add_busy(slice.track.0, slice.busy);
             let tid = self.tids.get(slice.track.0 as usize).copied().flatten();
             if let (Some(timeline), Some(tid)) = (timeline, tid) {
-                let split = timeline.split(tid, slice.start, slice.start.saturating_add(slice.duration));
-                threads.add_split(slice.track.0, &split);
+                threads.add_split(slice.track.0, &busy_split(&slice, tid, timeline));
             }
         }
     }
@@ -395,6 +404,7 @@ impl SliceSink for Counting {
 
     fn defect(&mut self, what: Defect, _: TrackId, _: i64, _: Key) {
         self.is_late |= what == Defect::Late;
+        self.gathered.totals.left_out += u64::from(what == Defect::TooManyOpen);
     }
 
     fn open_slice(&mut self, slice: &Slice, _: &mut [Frame]) {

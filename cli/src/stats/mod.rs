@@ -20,7 +20,7 @@ use hairline_convert::{BriefEvent, Item, Strings};
 
 use crate::outcome::Outcome;
 use crate::stats::tables::TableArguments;
-use crate::text::{failed, put, written};
+use crate::text::{failed, for_programs, put, written};
 use crate::trace::{ItemVisitor, ReadSummary, TraceArguments, unsorted};
 use crate::track_names::TrackNames;
 
@@ -66,7 +66,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         Err(e) => return failed(e),
     };
     let report = &summary.report;
-    let bytes = std::fs::metadata(arguments.trace.path()).map_or(summary.bytes, |about| about.len());
+    let bytes = arguments.trace.file_len().unwrap_or(summary.bytes);
     let stats = Stats {
         name: &summary.name,
         bytes,
@@ -76,9 +76,9 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         report,
     };
     let shown = if arguments.json {
-        export::json(&stats, &arguments.choice)
+        for_programs(export::json(&stats, &arguments.choice))
     } else if arguments.csv {
-        export::csv(&stats, &arguments.choice)
+        for_programs(export::csv(&stats, &arguments.choice))
     } else {
         show::text(&stats, &arguments.choice)
     };

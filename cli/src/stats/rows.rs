@@ -27,6 +27,8 @@ pub(crate) struct Row {
     /// The time in which the threads ran, and in which they waited for a core, if that is known.
     pub(crate) running: i64,
     pub(crate) waiting: i64,
+    /// Whether the trace has the state of a thread for any of the time.
+    has_states: bool,
 }
 
 impl Row {
@@ -39,6 +41,7 @@ impl Row {
             busy: 0,
             running: 0,
             waiting: 0,
+            has_states: false,
             min: i64::MAX,
             max: 0,
             category: Some(category),
@@ -75,10 +78,17 @@ impl Row {
         (self.min, self.max) = (self.min.min(other.min), self.max.max(other.max));
         self.running = self.running.saturating_add(other.running);
         self.waiting = self.waiting.saturating_add(other.waiting);
+        self.has_states |= other.has_states;
         if self.category != other.category {
             self.category = None;
         }
         self.histogram.merge(&other.histogram);
+    }
+
+    /// The time in which the threads ran, and in which they waited. `None` if the trace does not have their
+    /// states.
+    pub(crate) fn states(&self) -> [Option<i64>; 2] {
+        [self.running, self.waiting].map(|time| self.has_states.then_some(time))
     }
 
     /// The 50th, 90th and 99th percentile.
@@ -197,6 +207,7 @@ impl Rows {
         };
         row.running = row.running.saturating_add(split.running);
         row.waiting = row.waiting.saturating_add(split.waiting);
+        row.has_states |= split.running > 0 || split.waiting > 0 || split.asleep > 0;
     }
 
     /// The rows, in order of their first slice.

@@ -3,8 +3,8 @@
 use std::fmt::Write;
 
 use crate::stats::tables::{By, Line, SEVERAL, SEVERAL_SAID, Stats, TableArguments};
-use crate::table::{Table, in_colour, plain};
-use crate::text::{duration, grouped, grouped_count, size};
+use crate::table::{Table, in_colour};
+use crate::text::{described, duration, grouped, grouped_count, one_line, size};
 
 /// The default number of rows.
 const ROWS: usize = 25;
@@ -38,7 +38,7 @@ pub(super) fn text(stats: &Stats<'_>, choice: &TableArguments) -> String {
 
 fn totals(stats: &Stats<'_>) -> String {
     let (t, track_names) = (&stats.gathered.totals, stats.track_names);
-    let mut out = format!("{}: {}, {}\n", plain(stats.name), size(stats.bytes), duration(t.span()));
+    let mut out = format!("{}: {}, {}\n", one_line(stats.name), size(stats.bytes), duration(t.span()));
     let parts = [(track_names.processes, "process"), (track_names.threads, "thread"), (t.slices, "slice")];
     let more = [(t.instants, "instant"), (t.counter_values, "counter value"), (t.flow_points, "flow point")];
     let parts: Vec<String> = parts
@@ -50,6 +50,10 @@ fn totals(stats: &Stats<'_>) -> String {
     if t.open_slices > 0 {
         let _ = writeln!(out, "{} without an end", grouped_count(t.open_slices, "slice"));
     }
+    if t.left_out > 0 {
+        let left_out = grouped_count(t.left_out, "slice");
+        let _ = writeln!(out, "{left_out} left out, because too many others were open at the begin");
+    }
     if t.carriers > 0 {
         let carriers = grouped_count(t.carriers, "slice");
         let _ = writeln!(out, "{carriers} of 0 ns that only carry a flow, in no table");
@@ -60,7 +64,7 @@ fn totals(stats: &Stats<'_>) -> String {
         let _ = writeln!(out, "{lost} lost, at {}", grouped_count(t.losses, "place"));
     }
     for (what, n) in stats.report.iter() {
-        let _ = writeln!(out, "{} {what}", grouped(n));
+        let _ = writeln!(out, "{} {}", grouped(n), described(n, what));
     }
     out
 }
@@ -87,7 +91,9 @@ fn table(stats: &Stats<'_>, by: By, lines: &[Line<'_>]) -> Table {
             cells.push(line.of.clone());
         }
         if by == By::Thread {
-            cells.extend([duration(row.busy), share(row.busy, span)]);
+            // The row of all further threads together has no share: they run at the same time.
+            let share = row.what.map_or_else(|| "-".to_owned(), |_| share(row.busy, span));
+            cells.extend([duration(row.busy), share]);
         }
         if by == By::Track {
             cells.push(grouped(stats.tracks_of(row)));
@@ -96,7 +102,7 @@ fn table(stats: &Stats<'_>, by: By, lines: &[Line<'_>]) -> Table {
         let [p50, p90, p99] = line.percentiles;
         cells.extend([row.total, row.own, row.min, p50, p90, p99, row.max].map(duration));
         if has_states {
-            cells.extend([row.running, row.waiting].map(duration));
+            cells.extend(row.states().map(|time| time.map_or_else(|| "-".to_owned(), duration)));
         }
         table.add(cells);
     }

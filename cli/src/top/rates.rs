@@ -76,7 +76,7 @@ fn cells(line: &Line<'_>, seconds: f64, has_states: bool) -> Vec<String> {
     cells.extend([row.total, row.own].map(time));
     cells.extend([p50, p90, p99, row.max].map(duration));
     if has_states {
-        cells.extend([row.running, row.waiting].map(time));
+        cells.extend(row.states().map(|state| state.map_or_else(|| "-".to_owned(), time)));
     }
     cells
 }

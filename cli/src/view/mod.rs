@@ -73,7 +73,9 @@ fn view(arguments: &Arguments) -> Result<(), String> {
     let mut content = Content { trace, name, ui, token, launch: None, trusted };
     let link = link(&content, address);
     let is_reachable = content.ui.is_some() || address.port() == UI_PORT;
-    say(&link);
+    if say(&link) != Outcome::Done {
+        return Err("nobody could read the link of the trace".to_owned());
+    }
     if !is_reachable {
         complain(format_args!(
             "ui.perfetto.dev cannot fetch the trace from port {}, only from {UI_PORT}: omit --port, or give a \

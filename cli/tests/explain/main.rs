@@ -205,6 +205,21 @@ fn stats_has_the_times_running_and_waiting_where_there_is_scheduling() {
 }
 
 #[test]
+fn the_report_and_the_picture_do_not_share_stdout() {
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::write(folder.path().join("t.pftrace"), requests("request", |_, _| None).finish(Shape::States))
+        .expect("written");
+    let mut hairline = Command::new(env!("CARGO_BIN_EXE_hairline"));
+    let hairline = hairline.current_dir(folder.path()).args(["explain", "t.pftrace", "--svg", "-"]);
+    let output = hairline.output().expect("it ran");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{said}");
+    assert!(said.contains("give the name of a file"), "{said}");
+    let help = command(folder.path(), &["explain", "--help"]);
+    assert!(!help.contains("stdin"), "it reads the trace several times: {help}");
+}
+
+#[test]
 fn stats_has_no_times_of_a_thread_id_that_two_processes_have() {
     let folder = tempfile::tempdir().expect("a folder");
     let thread = ThreadTrack { uuid: TrackUuid(5), parent_uuid: TrackUuid(0), pid: 777, tid: 101, name: "x" };
@@ -217,7 +232,14 @@ fn stats_has_no_times_of_a_thread_id_that_two_processes_have() {
         let all: serde_json::Value = serde_json::from_str(&text).expect("JSON");
         let row = &all["names"][0];
         let ns = |name: &str| row[name].as_u64();
-        assert_eq!((ns("running_ns"), ns("waiting_ns")), (Some(0), Some(0)), "whose are they? {row}");
+        assert_eq!((ns("running_ns"), ns("waiting_ns")), (None, None), "whose are they? {row}");
+        assert!(row["running_ns"].is_null() && row["waiting_ns"].is_null(), "{row}");
+        let csv = command(folder.path(), &["stats", "t.pftrace", "--by", "name", "--csv"]);
+        let lines: Vec<_> = csv.lines().collect();
+        assert!(lines[0].ends_with(",running_ns,waiting_ns") && lines[1].ends_with(",,"), "{csv}");
+        let table = command(folder.path(), &["stats", "t.pftrace", "--by", "name"]);
+        let row = table.lines().find(|line| line.starts_with("request ")).expect("a row");
+        assert_eq!(row.split_whitespace().rev().take(2).collect::<Vec<_>>(), ["-", "-"], "{table}");
     }
 }
 

@@ -2,8 +2,10 @@
 
 use std::io::{self, Read};
 
-use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
+use ruzstd::decoding::errors::{FrameDecoderError, FrameHeaderError, ReadFrameHeaderError};
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
+
+use crate::packed::too_large;
 
 /// The content of all frames.
 pub(super) struct Frames<R> {
@@ -70,5 +72,14 @@ impl<R: Read> Read for Frames<R> {
 }
 
 fn damaged(e: FrameDecoderError) -> io::Error {
+    let needs_memory = matches!(
+        e,
+        FrameDecoderError::WindowSizeTooBig { .. }
+            | FrameDecoderError::FrameHeaderError(FrameHeaderError::WindowTooBig { .. })
+            | FrameDecoderError::FailedToInitialize(FrameHeaderError::WindowTooBig { .. })
+    );
+    if needs_memory {
+        return too_large("zstd", "unzstd --long=31");
+    }
     io::Error::new(io::ErrorKind::InvalidData, e)
 }

@@ -127,6 +127,11 @@ fn refused(packing: &str, command: &str) -> io::Error {
     io::Error::other(format!("it is compressed with {packing}: unpack it with `{command}`"))
 }
 
+/// The error of a decoder that needs more than [`MOST_MEMORY`].
+fn too_large(packing: &str, command: &str) -> io::Error {
+    refused(&format!("{packing} in a way that needs more than {} MiB", MOST_MEMORY >> 20), command)
+}
+
 /// A decoder. Its error is an early end if the compressed input has ended, whatever the decoder calls it.
 struct Cut<D> {
     decoder: D,
@@ -150,6 +155,10 @@ impl<D> Cut<D> {
 impl<D: Read> Read for Cut<D> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.decoder.read(buffer).map_err(|e| {
+            // Only xz's decoder has such an error.
+            if e.kind() == io::ErrorKind::OutOfMemory {
+                return too_large("xz", "unxz");
+            }
             if self.has_ended.get() { io::Error::new(io::ErrorKind::UnexpectedEof, e) } else { e }
         })
     }

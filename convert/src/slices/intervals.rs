@@ -101,6 +101,31 @@ pub(super) enum Misplaced {
 pub(super) struct Intervals {
     roots: Nodes,
     held: usize,
+    covered: Covered,
+}
+
+/// The latest stretch of time that emitted top-level slices cover. Slices that overlap are beside each other,
+/// and the time of both counts once as busy time.
+#[derive(Debug, Default)]
+struct Covered(Option<(i64, i64)>);
+
+impl Covered {
+    /// Adds a slice. Returns the part of its time that no slice has covered before.
+    fn add(&mut self, start: i64, end: i64) -> i64 {
+        let duration = end.saturating_sub(start);
+        let Some((from, until)) = self.0.filter(|(from, until)| start < *until && *from < end) else {
+            // A slice before the stretch came too late.
+            if self.0.is_none_or(|(_, until)| until <= start) {
+                self.0 = Some((start, end));
+            }
+            return duration;
+        };
+        self.0 = Some((start.min(from), end.max(until)));
+        if start <= from && until <= end {
+            return duration; // those are inside it, and the caller subtracts them
+        }
+        duration.saturating_sub(end.min(until).saturating_sub(start.max(from)))
+    }
 }
 
 impl Intervals {
@@ -186,6 +211,14 @@ impl Intervals {
         }
     }
 
+    /// Returns the part of a top-level slice's time that the intervals before it do not cover. The slice had a
+    /// begin and an end, and those inside it are emitted.
+    pub(super) fn uncovered(&mut self, start: i64, end: i64) -> i64 {
+        // The one before it, if it has not ended yet, is emitted later.
+        let before = self.roots.back().filter(|node| !node.is_emitted).map_or(start, |node| node.end);
+        self.covered.add(before.clamp(start, end.max(start)), end)
+    }
+
     /// Emits all intervals from `start` on, as slices below `above`. Returns their time.
     pub(super) fn emit_from(
         &mut self,
@@ -197,7 +230,7 @@ impl Intervals {
         let mut total = 0_i64;
         for node in self.roots.drain(from..) {
             total = total.saturating_add(node.total());
-            self.held -= emit_tree(node, above, sink).count;
+            self.held -= emit_tree(node, above, &mut self.covered, sink).count;
         }
         total
     }
@@ -212,27 +245,31 @@ impl Intervals {
             if later.show_until(start, above) || rests.is_empty() {
                 rests.push(Node { is_shrunk: true, ..Node::emitted(start, end, 0, 0) });
             }
-            let is_top = above.is_empty();
-            let EmittedTree { count, busy } = emit_tree(node, above, sink);
+            let EmittedTree { count, busy } = emit_tree(node, above, &mut self.covered, sink);
             self.held -= count;
             if let Some(rest) = rests.last_mut() {
                 rest.end = rest.end.max(end);
                 rest.emitted = rest.emitted.saturating_add(total);
-                rest.emitted_busy = rest.emitted_busy.saturating_add(if is_top { total } else { busy });
+                rest.emitted_busy = rest.emitted_busy.saturating_add(busy);
             }
         }
         self.held += rests.len();
         rests.into_iter().rev().for_each(|rest| self.roots.push_front(rest));
         if let Some(last) = self.roots.back_mut() {
             later.show_until(last.start, above);
-            self.held -= shrink_below(last, above, sink);
+            self.held -= shrink_below(last, above, &mut self.covered, sink);
         }
         later.show_until(i64::MAX, above);
     }
 }
 
 /// Emits the older half of the slices below one that may still grow, on each level. Returns their number.
-fn shrink_below(last: &mut Node, above: &mut Vec<Frame>, sink: &mut TrackSink<'_, impl SliceSink>) -> usize {
+fn shrink_below(
+    last: &mut Node,
+    above: &mut Vec<Frame>,
+    covered: &mut Covered,
+    sink: &mut TrackSink<'_, impl SliceSink>,
+) -> usize {
     let depth = above.len();
     let (mut last, mut emitted) = (Some(last), 0);
     while let Some(node) = last {
@@ -240,7 +277,7 @@ fn shrink_below(last: &mut Node, above: &mut Vec<Frame>, sink: &mut TrackSink<'_
         above.push(Frame::new(node.name, node.category, node.start, node.tag));
         for inner in node.below.drain(..half) {
             node.emitted = node.emitted.saturating_add(inner.total());
-            let EmittedTree { count, busy } = emit_tree(inner, above, sink);
+            let EmittedTree { count, busy } = emit_tree(inner, above, covered, sink);
             emitted += count;
             node.emitted_busy = node.emitted_busy.saturating_add(busy);
         }
@@ -283,11 +320,16 @@ fn partition_point(nodes: &Nodes, range: Range<usize>, is_before: impl Fn(&Node)
 /// The result of emitting a tree.
 struct EmittedTree {
     count: usize,
-    /// The part of its time that was counted as busy time before.
+    /// The part of its time that is counted as busy time.
     busy: i64,
 }
 
-fn emit_tree(node: Node, above: &mut Vec<Frame>, sink: &mut TrackSink<'_, impl SliceSink>) -> EmittedTree {
+fn emit_tree(
+    node: Node,
+    above: &mut Vec<Frame>,
+    covered: &mut Covered,
+    sink: &mut TrackSink<'_, impl SliceSink>,
+) -> EmittedTree {
     if node.is_emitted {
         return EmittedTree { count: 1, busy: node.emitted_busy };
     }
@@ -301,11 +343,15 @@ fn emit_tree(node: Node, above: &mut Vec<Frame>, sink: &mut TrackSink<'_, impl S
     above.push(Frame::new(node.name, node.category, node.start, node.tag));
     for below in node.below {
         inner = inner.saturating_add(below.total());
-        let EmittedTree { count, busy } = emit_tree(below, above, sink);
+        let EmittedTree { count, busy } = emit_tree(below, above, covered, sink);
         all.count += count;
         all.busy = all.busy.saturating_add(busy);
     }
     above.pop();
+    // Slices inside it may have been emitted before, as if nothing were around them.
+    let is_top = above.is_empty();
+    let busy = if is_top { covered.add(node.start, node.end).saturating_sub(all.busy).max(0) } else { 0 };
+    all.busy = all.busy.saturating_add(busy);
     let slice = Slice {
         track: sink.track,
         name: node.name,
@@ -313,7 +359,7 @@ fn emit_tree(node: Node, above: &mut Vec<Frame>, sink: &mut TrackSink<'_, impl S
         start: node.start,
         duration,
         self_time: duration.saturating_sub(inner).max(0),
-        busy: if above.is_empty() { duration.saturating_sub(all.busy).max(0) } else { 0 },
+        busy,
         tag: node.tag,
     };
     sink.sink.slice(&slice, above);

@@ -18,7 +18,8 @@ pub struct Slice {
     pub duration: i64,
     /// Its duration without the slices inside it.
     pub self_time: i64,
-    /// Its share in the track's busy time: its duration, or 0 if another slice encloses it.
+    /// Its share in the track's busy time: 0 if another slice encloses it, otherwise its duration without the
+    /// time in which it overlaps the slices before it.
     pub busy: i64,
     /// The number that its event had in [`Slices::tagged`](super::Slices::tagged), otherwise 0.
     pub tag: u32,

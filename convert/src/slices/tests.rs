@@ -153,6 +153,54 @@ fn overlapping_slices_lie_side_by_side() {
 }
 
 #[test]
+fn a_thread_is_busy_once_where_slices_overlap() {
+    let busy = |events: &[Simple]| slices_of(THREAD, events).busy;
+    assert_eq!(busy(&[(0, complete(10), "a"), (5, complete(10), "b")]), 15);
+    assert_eq!(busy(&[(5, complete(10), "b"), (0, complete(10), "a")]), 15);
+    let chain = (0..100).map(|n| (10 * n, complete(15), "a"));
+    assert_eq!(busy(&chain.clone().collect::<Vec<_>>()), 1005);
+    assert_eq!(busy(&chain.rev().collect::<Vec<_>>()), 1005);
+    // Others inside both, and a part of the time with neither.
+    let inner =
+        [(1, complete(2), "c"), (0, complete(10), "a"), (7, complete(2), "c"), (5, complete(10), "b")];
+    assert_eq!(busy(&inner), 15);
+    assert_eq!(busy(&[(0, complete(10), "a"), (5, complete(10), "b"), (20, complete(5), "a")]), 20);
+    // More than are kept: the older ones are emitted before.
+    let many = 3 * MOST_HELD as i64;
+    let chain: Vec<Simple> = (0..many).map(|n| (10 * n, complete(15), "a")).collect();
+    assert_eq!(busy(&chain), 10 * many + 5);
+    // One that has a begin and an end, and one that has none.
+    let crossed = [(0, complete(10), "a"), (5, BEGIN, "b"), (15, END, "b")];
+    assert_eq!(busy(&crossed), 15);
+    let events = [(0, complete(10), "a"), (5, BEGIN, "b"), (15, complete(1), "c")];
+    let (mut slices, mut emitted) = (Slices::new(), Open::default());
+    slices.item(&Item::Track(Track::new(TrackId(0), THREAD)), &mut emitted);
+    for (time, kind, name) in events {
+        let event = Event { name: name.into(), ..Event::new(time, TrackId(0), kind) };
+        slices.item(&Item::Event(event), &mut emitted);
+    }
+    slices.finish(&mut emitted).expect("no file");
+    assert_eq!((emitted.busy, emitted.open), (10, 6));
+}
+
+/// The busy time of slices, and of slices without an end.
+#[derive(Default)]
+struct Open {
+    busy: i64,
+    open: i64,
+}
+
+impl SliceSink for Open {
+    fn slice(&mut self, slice: &Slice, _: &mut [Frame]) {
+        self.busy += slice.busy;
+    }
+
+    fn open_slice(&mut self, slice: &Slice, _: &mut [Frame]) {
+        self.open += slice.busy;
+    }
+}
+
+#[test]
 fn a_parent_that_comes_after_more_children_than_are_kept_still_has_its_own_time() {
     let children = 3 * MOST_HELD as i64;
     let mut events: Vec<Simple> = (0..children).map(|n| (10 * n, complete(4), "b")).collect();

@@ -226,7 +226,11 @@ impl TrackSlices {
         self.stack.pop();
         let duration = time.saturating_sub(start).max(0);
         let self_time = duration.saturating_sub(inner).max(0);
-        let busy = if self.stack.is_empty() { duration } else { 0 };
+        let busy = match &mut self.intervals {
+            _ if !self.stack.is_empty() => 0,
+            Some(intervals) => intervals.uncovered(start, start.saturating_add(duration)),
+            None => duration,
+        };
         Some(Slice { track: sink.track, name, category, start, duration, self_time, busy, tag })
     }
 

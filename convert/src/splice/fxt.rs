@@ -129,8 +129,7 @@ impl Parts {
             }
             Record::Blob { name, kind: BLOB_PERFETTO, bytes } => {
                 self.packed.clear();
-                let is_first = self.count == 0;
-                self.packets.put_embedded(&mut self.packed, bytes, is_first, salt, totals);
+                self.packets.put_embedded(&mut self.packed, bytes, self.count, salt, totals);
                 blob(&mut self.out, *name, BLOB_PERFETTO, &self.packed);
                 return Change::Done;
             }

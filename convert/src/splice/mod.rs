@@ -114,3 +114,67 @@ impl<W: Write> Write for CountingWriter<W> {
         self.out.flush()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use hairline_formats::fxt;
+    use hairline_formats::track_event::{self as te, SequenceId, fields::clock};
+
+    use super::*;
+    use crate::{Context, Item, open};
+
+    const SEQUENCE: SequenceId = SequenceId(1);
+
+    /// A part with an event, and with the facts that the whole trace has once: a UUID, and readings of clocks.
+    fn part(format: TraceFormat, uuid: Option<u128>, readings: &[[(u32, u64); 2]]) -> Vec<u8> {
+        let mut packets = Vec::new();
+        uuid.iter().for_each(|uuid| te::trace_uuid(&mut packets, SEQUENCE, *uuid));
+        readings.iter().for_each(|clocks| te::clock_snapshot(&mut packets, SEQUENCE, clocks));
+        let mut part = Vec::new();
+        if format == TraceFormat::Fxt {
+            fxt::magic(&mut part);
+            fxt::initialization(&mut part, 1_000_000_000);
+            fxt::blob(&mut part, fxt::StringRef::Empty, fxt::BLOB_PERFETTO, &packets);
+        } else {
+            part = packets;
+            te::event(&mut part, &te::Event::new(SEQUENCE, te::EventType::Instant, 1_000));
+        }
+        part
+    }
+
+    fn readings(realtime: u64) -> [(u32, u64); 2] {
+        [(clock::BOOTTIME, 1_000), (clock::REALTIME, realtime)]
+    }
+
+    /// The UUID of a trace, and the readings of the clock of the day.
+    fn facts(trace: &[u8]) -> (Vec<u128>, Vec<u64>) {
+        let mut reader = open(std::io::Cursor::new(trace.to_vec()), None).expect("a trace");
+        let mut context = Context::new();
+        let (mut uuids, mut times) = (Vec::new(), Vec::new());
+        while let Some(item) = reader.next(&mut context).expect("items") {
+            if let Item::Trace(about) = item {
+                uuids.extend(about.uuid);
+                let of_day = about.clocks.iter().filter(|reading| reading.id == clock::REALTIME);
+                times.extend(of_day.map(|reading| reading.time));
+            }
+        }
+        (uuids, times)
+    }
+
+    #[test]
+    fn the_uuid_and_the_clocks_are_those_of_the_first_part_that_has_some() {
+        for format in [TraceFormat::TrackEvent, TraceFormat::Fxt] {
+            let parts = [
+                part(format, None, &[]),
+                part(format, Some(7), &[]),
+                part(format, None, &[readings(50), readings(60)]),
+                part(format, Some(8), &[readings(70)]),
+            ];
+            let mut splice = Splice::new(format, Vec::new()).expect("a format");
+            parts.iter().for_each(|part| splice.add(&part[..]).expect("added"));
+            let (whole, totals) = splice.finish().expect("written");
+            assert_eq!(totals.damaged, 0);
+            assert_eq!(facts(&whole), (vec![7], vec![50, 60]), "{format:?}");
+        }
+    }
+}

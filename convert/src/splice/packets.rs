@@ -23,6 +23,10 @@ pub(super) struct Parts {
     count: u64,
     sequences: Sequences,
     renumber: Renumber,
+    /// The parts whose UUID and whose readings of builtin clocks the whole trace has: the first ones that
+    /// have any. A part that another program adds at the front, such as the names of threads, has none.
+    uuid_of: Option<u64>,
+    clocks_of: Option<u64>,
     /// The last statistics of each part.
     stats: Vec<TraceStats>,
     out: Vec<u8>,
@@ -62,7 +66,7 @@ impl Sequences {
 /// The part that is being added.
 #[derive(Debug)]
 struct Part {
-    is_first: bool,
+    number: u64,
     salt: Salt,
     stats: Option<TraceStats>,
 }
@@ -75,7 +79,7 @@ impl Parts {
         totals: &mut Totals,
     ) -> Result<(), Error> {
         self.sequences.next_part();
-        let mut part_state = Part { is_first: self.count == 0, salt: Salt::of(self.count), stats: None };
+        let mut part_state = Part { number: self.count, salt: Salt::of(self.count), stats: None };
         let mut reader = PacketReader::new(part);
         let mut error: Option<DecodeError> = None;
         let mut is_empty = true;
@@ -142,10 +146,13 @@ impl Parts {
     ) -> Result<(), DecodeError> {
         match &packet.data {
             Some(PacketData::Event(_)) => totals.events += 1,
-            Some(PacketData::TraceUuid(_)) if !part.is_first => return Ok(()), // the whole trace has one UUID
+            // The whole trace has one UUID.
+            Some(PacketData::TraceUuid(_)) if is_of_other(&mut self.uuid_of, part) => return Ok(()),
             // All parts have the same clocks, and importers want their readings in order of time. Readings of
             // a sequence's own clock are kept.
-            Some(PacketData::Clocks(readings)) if !part.is_first && all_builtin(readings.clone()) => {
+            Some(PacketData::Clocks(readings))
+                if all_builtin(readings.clone()) && is_of_other(&mut self.clocks_of, part) =>
+            {
                 return Ok(());
             }
             Some(PacketData::Stats(stats)) => {
@@ -166,16 +173,17 @@ impl Parts {
         self.renumber.put(&mut self.out, packet.bytes(), part.salt, |old| sequences.of(old))
     }
 
-    /// Splices packets that are embedded in another format. Bytes that are no packets are copied.
+    /// Splices packets of the part `number` that are embedded in another format. Bytes that are no packets are
+    /// copied.
     pub(super) fn put_embedded(
         &mut self,
         out: &mut Vec<u8>,
         bytes: &[u8],
-        is_first: bool,
+        number: u64,
         salt: Salt,
         totals: &mut Totals,
     ) {
-        let mut part = Part { is_first, salt, stats: None };
+        let mut part = Part { number, salt, stats: None };
         let mut reader = PacketReader::new(bytes);
         self.out.clear();
         loop {
@@ -202,6 +210,11 @@ impl Parts {
         te::trace_stats_of_all(&mut self.out, self.sequences.of(SequenceId(1)), &self.stats);
         out.write_all(&self.out)
     }
+}
+
+/// Whether the whole trace has a fact of another part. It has that of the first part that asks.
+fn is_of_other(owner: &mut Option<u64>, part: &Part) -> bool {
+    *owner.get_or_insert(part.number) != part.number
 }
 
 fn all_builtin(mut readings: te::ClockReadings<'_>) -> bool {

@@ -41,7 +41,7 @@ impl<W: Write> FxtWriter<W> {
             }
             EventKind::Complete { duration } => {
                 let end = time.saturating_add(duration.max(0).cast_unsigned());
-                if !self.nesting.add(event.track, event.time, end.cast_signed()) {
+                if !self.nesting.add(event.track, event.time, end.cast_signed(), &mut self.report) {
                     return self.put_beside(event, time, end);
                 }
                 if let Some(open) = self.open_slices(event.track) {

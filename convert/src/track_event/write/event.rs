@@ -61,7 +61,9 @@ impl State {
             EventKind::Instant => EventForm::of(EventType::Instant),
             EventKind::Complete { duration } => {
                 let end = event.time.saturating_add(duration.max(0));
-                if class == TrackClass::Thread && !self.nesting.add(event.track, event.time, end) {
+                if class == TrackClass::Thread
+                    && !self.nesting.add(event.track, event.time, end, &mut self.report)
+                {
                     return self.beside(event, end);
                 }
                 match complete(class, duration) {

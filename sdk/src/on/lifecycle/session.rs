@@ -171,4 +171,21 @@ impl SessionBuilder {
         }
         Ok(Session { shared: start::start(config)? })
     }
+
+    /// Checks the size of the buffer as [`start`](Self::start) does, and starts nothing. For a program that
+    /// passes the size on to another one.
+    ///
+    /// ```
+    /// use hairline::Session;
+    ///
+    /// Session::builder().buffer_size(64 << 10).check_buffer()?;
+    /// assert!(Session::builder().buffer_size(63 << 10).check_buffer().is_err());
+    /// # Ok::<(), hairline::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Buffer`] if the buffer has no room for four chunks, or for more than 2^24.
+    pub fn check_buffer(&self) -> Result<(), Error> {
+        crate::on::session::start::check_buffer(&self.config)
+    }
 }

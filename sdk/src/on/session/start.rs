@@ -209,6 +209,12 @@ fn chunk_size(config: &Config) -> u32 {
     config.chunk_size.unwrap_or(default)
 }
 
+/// Checks the size of the buffer, as the creation of the region does.
+pub(crate) fn check_buffer(config: &Config) -> Result<(), Error> {
+    let chunks = Region::chunks_of(config.buffer_size, chunk_size(config));
+    chunks.map(drop).map_err(|e| Error::Buffer(Box::new(e)))
+}
+
 /// Writes the stream's head. The program's own `Write`, and a pipe that may be full, run with the signals as
 /// the program has set them.
 fn write_head(sink: &mut Sink, head: &[u8], blocked: &mut process::SignalsBlocked) -> io::Result<()> {
