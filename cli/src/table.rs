@@ -5,8 +5,6 @@ use std::io::IsTerminal;
 
 use unicode_width::UnicodeWidthStr;
 
-use crate::text::is_harmful;
-
 /// Longer names are cut, because the numbers beside them are more important.
 const WIDEST: usize = 60;
 /// The limit for characters. Some have no width of their own.
@@ -59,6 +57,14 @@ impl Table {
         }
         out
     }
+}
+
+/// Whether a terminal would obey a character, or show the text around it as another one: control characters,
+/// those that change the direction of the text, and those that nobody sees.
+pub(crate) fn is_harmful(c: char) -> bool {
+    let is_invisible =
+        matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}');
+    c.is_control() || is_invisible || matches!(c, '\u{61c}' | '\u{feff}')
 }
 
 /// Prepares a text from a trace for a terminal: one line, no harmful characters, limited width.

@@ -6,7 +6,7 @@ use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 
 use crate::outcome::Outcome;
-use crate::table::plain;
+use crate::table::{is_harmful, plain};
 
 /// Prints a line. A closed pipe is no failure.
 #[must_use]
@@ -45,14 +45,6 @@ fn harmless(text: &str) -> String {
     text.chars()
         .map(|c| if is_harmful(c) && c != '\n' && c != '\t' { char::REPLACEMENT_CHARACTER } else { c })
         .collect()
-}
-
-/// Whether a terminal would obey a character, or show the text around it as another one: control characters,
-/// those that change the direction of the text, and those that nobody sees.
-pub(crate) fn is_harmful(c: char) -> bool {
-    let is_invisible =
-        matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}');
-    c.is_control() || is_invisible || matches!(c, '\u{61c}' | '\u{feff}')
 }
 
 /// The output of a command for other programs. They get all of it as it is, but a terminal does not.

@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use ruzstd::decoding::errors::{FrameDecoderError, FrameHeaderError, ReadFrameHeaderError};
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
-use crate::packed::too_large;
+use crate::packed::refused::too_large;
 
 /// The content of all frames.
 pub(super) struct Frames<R> {

@@ -2,6 +2,7 @@
 
 mod frames;
 mod member;
+mod refused;
 
 use std::cell::Cell;
 use std::fs::File;
@@ -11,11 +12,10 @@ use std::rc::Rc;
 use lzma_rust2::XzReader;
 
 use crate::packed::frames::Frames;
+use crate::packed::refused::{MOST_MEMORY, refused, too_large};
 
 /// The number of bytes that decide about the compression.
 const DETECTED_BY: usize = 6;
-/// The limit for the memory of a decoder, in bytes: the window of `zstd --long=27`. `xz -9` needs half.
-const MOST_MEMORY: u64 = 128 << 20;
 
 /// A compression, by the first bytes of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -121,15 +121,6 @@ fn unpacked(name: &str, mut input: Box<dyn Read>, file: Option<File>) -> io::Res
         },
         Packing::Other(command) => return Err(refused("a kind that this command cannot read", command)),
     })
-}
-
-fn refused(packing: &str, command: &str) -> io::Error {
-    io::Error::other(format!("it is compressed with {packing}: unpack it with `{command}`"))
-}
-
-/// The error of a decoder that needs more than [`MOST_MEMORY`].
-fn too_large(packing: &str, command: &str) -> io::Error {
-    refused(&format!("{packing} in a way that needs more than {} MiB", MOST_MEMORY >> 20), command)
 }
 
 /// A decoder. Its error is an early end if the compressed input has ended, whatever the decoder calls it.
