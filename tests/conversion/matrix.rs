@@ -4,6 +4,7 @@
 //! is for the rest.
 
 use std::path::Path;
+use std::time::Duration;
 
 use hairline::{Flow, Format, Overflow, Session, SessionBuilder, Track};
 use hairline::{trace_begin, trace_counter, trace_end, trace_instant, trace_scope};
@@ -263,7 +264,8 @@ fn flight_recorders() {
 fn files_of_a_rotated_output() {
     in_all_formats(&recorded(
         "rotated",
-        |b| b.rotate(128 << 10, 0),
+        // A file has at most this size and what the ring holds.
+        |b| b.rotate(128 << 10, 0).buffer_size(256 << 10).overflow(Overflow::Block(Duration::from_secs(60))),
         much,
         |path| {
             let files = files(path);

@@ -89,7 +89,7 @@ unsafe impl GlobalAlloc for Recording {
 static ALLOCATOR: Recording = Recording;
 
 /// The longest that a recording takes whose threads do not wait for each other.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Runs the recording of a test, and ends the process where the recording does not come back.
 fn watched<R>(f: impl FnOnce() -> R) -> R {
