@@ -225,11 +225,11 @@ fn bombs() -> [(&'static str, Vec<u8>, &'static str); 4] {
         te::custom_descriptor(&mut packet, SequenceId(1), &track);
         Cursor::new(packet)
     });
-    let cut = "compressed packets with more than 64 MiB, cut there";
+    let cut = "compressed packet with more than 64 MiB, cut there";
     [
         ("compressed.pftrace", [&compressed[..], &good].concat(), cut),
         ("many.pftrace", [&many[..], &good].concat(), cut),
-        ("packet.pftrace.gz", gzip(named(LARGE).chain(&good[..])), "packets of more than 64 MiB left out"),
+        ("packet.pftrace.gz", gzip(named(LARGE).chain(&good[..])), "of more than 64 MiB left out"),
         ("names.pftrace.gz", gzip(All(names, None).chain(&good[..])), "longer than 1 MiB, cut"),
     ]
 }
