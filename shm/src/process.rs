@@ -13,7 +13,9 @@
 //! process closes any descriptor of the region's file, as `recover::find` does in the traced process. The
 //! other locks stay with a forked child.
 
-use crate::platform::{self, Namespaces};
+use crate::platform;
+#[cfg(not(loom))]
+use crate::platform::Namespaces;
 
 /// Whether the process of a region is alive.
 #[cfg(not(loom))]
