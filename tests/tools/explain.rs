@@ -6,31 +6,44 @@ use std::sync::{Mutex, PoisonError};
 
 use super::{hairline, run, stderr, without_tracing};
 
+/// How often a program is recorded if others have its core.
+const RECORDINGS: u32 = 5;
+
 /// Records the program `slow` with scheduling, and requires the words in the first five lines. Without
 /// permission for the kernel's events, there is nothing to explain.
-/// The programs run one after the other: they would take each other's core.
+/// The programs run one after the other: they would take each other's core. If yet other programs do, that is
+/// the true cause of the slowest slices, and the program is recorded again.
 #[track_caller]
 fn require(cause: &str, name: &str, words: &[&str]) {
     static TURN: Mutex<()> = Mutex::new(());
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let folder = tempfile::tempdir().expect("a folder");
     for file in ["t.pftrace", "t.fxt"] {
-        let mut program = Command::new(env!("CARGO_BIN_EXE_slow"));
-        without_tracing(&mut program);
-        program.current_dir(folder.path()).args([cause, file]);
-        let recorded = run(&mut program);
-        assert!(recorded.status.success(), "{}", stderr(&recorded));
-        let text = explain(folder.path(), file, name);
-        if text.contains("no scheduling") {
-            eprintln!("skipped: {}", stderr(&recorded));
-            return;
-        }
-        let first: String = text.lines().take(5).collect::<Vec<_>>().join("\n");
-        for word in words {
-            assert!(first.contains(word), "{file}: no {word:?} in the first lines of\n{text}");
+        let mut recordings = 0;
+        loop {
+            let mut program = Command::new(env!("CARGO_BIN_EXE_slow"));
+            without_tracing(&mut program);
+            program.current_dir(folder.path()).args([cause, file]);
+            let recorded = run(&mut program);
+            assert!(recorded.status.success(), "{}", stderr(&recorded));
+            let text = explain(folder.path(), file, name);
+            if text.contains("no scheduling") {
+                eprintln!("skipped: {}", stderr(&recorded));
+                return;
+            }
+            recordings += 1;
+            let first: String = text.lines().take(5).collect::<Vec<_>>().join("\n");
+            let Some(missing) = words.iter().find(|word| !first.contains(**word)) else { break };
+            let is_disturbed = first.contains(NO_CORE) && !words.contains(&NO_CORE);
+            assert!(
+                is_disturbed && recordings < RECORDINGS,
+                "{file}: no {missing:?} in the first lines of\n{text}"
+            );
         }
     }
 }
+
+const NO_CORE: &str = "Cause: no free core.";
 
 fn explain(folder: &Path, file: &str, name: &str) -> String {
     let output = run(hairline(folder).args(["explain", file, name]));
@@ -46,7 +59,7 @@ fn lock_contention() {
 
 #[test]
 fn cpu_starvation() {
-    require("starvation", "net/request", &["Cause: no free core.", "`hog ("]);
+    require("starvation", "net/request", &[NO_CORE, "`hog ("]);
 }
 
 #[test]
