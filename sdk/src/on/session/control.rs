@@ -128,6 +128,9 @@ impl Shared {
     /// meanwhile: the session is the parent's.
     fn join(&self) -> Option<Result<Summary, Error>> {
         let outcome = self.requests.wait_for_end()?;
+        if !self.is_of_this_process() {
+            return None;
+        }
         self.drain.join(); // of two callers, one joins the thread
         Some(self.result(outcome))
     }

@@ -92,7 +92,7 @@ pub(crate) fn current(epoch: Epoch) -> Option<Arc<Shared>> {
     if this_thread::is_detached() {
         return None;
     }
-    CURRENT.lock_unless_lost()?.running().filter(|shared| shared.epoch() == epoch).cloned()
+    CURRENT.lock().running().filter(|shared| shared.epoch() == epoch).cloned()
 }
 
 /// Returns the running session. Returns `None` in a forked child without a session of its own, and when the

@@ -38,7 +38,7 @@ impl DrainHandle {
 
     /// Waits until the thread has ended. Returns at once if another caller joins it.
     pub(crate) fn join(&self) {
-        let thread = self.thread.lock_unless_lost().and_then(|mut thread| thread.take());
+        let thread = self.thread.lock().take();
         if let Some(thread) = thread {
             thread.join();
         }

@@ -9,11 +9,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use hairline_shm::{Region, Window};
 
 use crate::on::base::lock::{Condvar, Mutex};
+use crate::on::base::platform::process;
 use crate::on::session::open_slices::OpenSlices;
 
 /// The flight recorder of a session that overwrites.
 #[derive(Debug)]
 pub(crate) struct FlightRecorder {
+    /// The process of the session.
+    process: u32,
     /// `None` while a snapshot is written. One snapshot is written at a time.
     window: Mutex<Option<Window>>,
     is_returned: Condvar,
@@ -31,7 +34,7 @@ pub(crate) struct TakenWindow<'r> {
 
 impl Drop for TakenWindow<'_> {
     fn drop(&mut self) {
-        let Some(mut window) = self.recorder.window.lock_unless_lost() else { return };
+        let Some(mut window) = self.recorder.window.lock_in(self.recorder.process) else { return };
         *window = self.window.take(); // replaces `None`: nothing is freed under the lock
         drop(window);
         self.recorder.is_returned.notify_all();
@@ -41,6 +44,7 @@ impl Drop for TakenWindow<'_> {
 impl FlightRecorder {
     pub(crate) fn new(region: &Arc<Region>) -> Self {
         Self {
+            process: process::id(),
             window: Mutex::new(Some(Window::new(Arc::clone(region)))),
             is_returned: Condvar::new(),
             open: OpenSlices::default(),
@@ -66,7 +70,8 @@ impl FlightRecorder {
     /// Takes the window. Waits while another snapshot has it. `None` in a child that a signal handler has
     /// forked meanwhile.
     pub(crate) fn take_window(&self) -> Option<TakenWindow<'_>> {
-        let mut window = self.is_returned.lock_unless(&self.window, None, |window| window.is_none())?;
+        let mut window =
+            self.is_returned.lock_unless(&self.window, self.process, None, |window| window.is_none())?;
         Some(TakenWindow { recorder: self, window: window.take() })
     }
 

@@ -8,11 +8,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::on::base::lock::{Condvar, Mutex};
+use crate::on::base::platform::process;
 use crate::on::session::end::End;
 
 /// The requests to a session's drain thread or recorder thread, and its answers.
 #[derive(Debug)]
 pub(crate) struct Requests {
+    /// The process of the session.
+    process: u32,
     state: Mutex<State>,
     answered: Condvar,
 }
@@ -47,7 +50,7 @@ pub(crate) struct Outcome {
 
 impl Requests {
     pub(crate) fn new() -> Self {
-        Self { state: Mutex::new(State::default()), answered: Condvar::new() }
+        Self { process: process::id(), state: Mutex::new(State::default()), answered: Condvar::new() }
     }
 
     // For the program's threads. The caller unparks the session's thread after a request. `None` in a child
@@ -55,7 +58,7 @@ impl Requests {
 
     /// Requests a flush. Returns its number, for [`wait_for_flush`](Self::wait_for_flush).
     pub(crate) fn request_flush(&self) -> Option<u64> {
-        let mut state = self.state.lock_unless_lost()?;
+        let mut state = self.state.lock_in(self.process)?;
         state.pending.flushes_requested += 1;
         Some(state.pending.flushes_requested)
     }
@@ -63,7 +66,7 @@ impl Requests {
     /// Requests a flush, unless a thread has waited in vain for an earlier one that is still not done.
     /// Returns its number, for [`wait_for_flush_for`](Self::wait_for_flush_for).
     pub(crate) fn request_flush_unless_stuck(&self) -> Option<u64> {
-        let mut state = self.state.lock_unless_lost()?;
+        let mut state = self.state.lock_in(self.process)?;
         if state.pending.flushes_done < state.abandoned_flush {
             return None;
         }
@@ -73,14 +76,14 @@ impl Requests {
 
     /// Requests a snapshot for a panic. Returns its number, for [`wait_for_panic`](Self::wait_for_panic).
     pub(crate) fn request_panic(&self) -> Option<u64> {
-        let mut state = self.state.lock_unless_lost()?;
+        let mut state = self.state.lock_in(self.process)?;
         state.pending.panics_requested += 1;
         Some(state.pending.panics_requested)
     }
 
     /// Requests the end of the session.
     pub(crate) fn request_stop(&self) {
-        if let Some(mut state) = self.state.lock_unless_lost() {
+        if let Some(mut state) = self.state.lock_in(self.process) {
             state.pending.stop = true;
         }
     }
@@ -95,7 +98,7 @@ impl Requests {
         let is_unanswered =
             |state: &mut State| state.pending.flushes_done < number && state.outcome.end.is_none();
         let until = Some(Instant::now() + longest);
-        if let Some(mut state) = self.answered.lock_unless(&self.state, until, is_unanswered)
+        if let Some(mut state) = self.answered.lock_unless(&self.state, self.process, until, is_unanswered)
             && is_unanswered(&mut state)
         {
             state.abandoned_flush = state.abandoned_flush.max(number);
@@ -124,7 +127,9 @@ impl Requests {
         until: Option<Instant>,
         is_unanswered: impl FnMut(&mut State) -> bool,
     ) -> Option<Outcome> {
-        self.answered.lock_unless(&self.state, until, is_unanswered).map(|state| state.outcome.clone())
+        self.answered
+            .lock_unless(&self.state, self.process, until, is_unanswered)
+            .map(|state| state.outcome.clone())
     }
 
     // For the session's own thread.

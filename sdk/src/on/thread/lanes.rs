@@ -155,7 +155,7 @@ pub(crate) fn take_before(parent: TrackUuid, callsite: &'static Callsite, since:
 fn take_listed(key: Key, since: u64) -> Lane {
     let fresh = || Lane { uuid: new_uuid(), used_until: 0 };
     let Some(_busy) = this_thread::enter() else { return fresh() }; // the interval will not be recorded
-    let Some(mut free) = FREE.lock_unless_lost() else { return fresh() };
+    let mut free = FREE.lock();
     free.take(key, since).unwrap_or_else(fresh)
 }
 
@@ -186,13 +186,11 @@ fn give_back_listed(key: Key, lane: Lane) {
 
 /// Adds a lane to the list. This thread is busy.
 fn list(key: Key, lane: Lane) {
-    let free = FREE.lock_unless_lost_with_room(|free| {
+    let mut free = FREE.lock_with_room(|free| {
         let more = free.new_entries(key);
         (free, more)
     });
-    if let Some(mut free) = free {
-        free.give_back(key, lane);
-    }
+    free.give_back(key, lane);
 }
 
 /// Returns the spot of a key. Uuids are random, and callsites are at least 16 bytes apart.

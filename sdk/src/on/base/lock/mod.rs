@@ -104,6 +104,21 @@ impl<T> Mutex<T> {
         retry_until(until, || self.try_lock())
     }
 
+    /// Takes the lock, for however long another thread of `process` holds it. `None` in another process: a
+    /// forked child, which has no such thread.
+    pub(crate) fn lock_in(&self, process: u32) -> Option<MutexGuard<'_, T>> {
+        let mut wait = Wait::new();
+        loop {
+            if let Some(guard) = self.try_lock() {
+                return Some(guard);
+            }
+            if process::id() != process {
+                return None;
+            }
+            wait.a_little();
+        }
+    }
+
     /// Takes the lock. `None` in a forked child if another thread of the parent held the lock at the fork.
     #[inline]
     pub(crate) fn lock_unless_lost(&self) -> Option<MutexGuard<'_, T>> {
@@ -159,16 +174,16 @@ impl Condvar {
 
     /// Takes the lock once the condition does not hold, or at `until`.
     ///
-    /// `None` in a child that a signal handler has forked meanwhile: nobody notifies it there.
+    /// `None` in a child that a signal handler of `process` has forked meanwhile: nobody notifies it there.
     pub(crate) fn lock_unless<'l, T>(
         &self,
         mutex: &'l Mutex<T>,
+        process: u32,
         until: Option<Instant>,
         mut condition: impl FnMut(&mut T) -> bool,
     ) -> Option<MutexGuard<'l, T>> {
-        let process = process::id();
         loop {
-            let mut guard = mutex.lock_unless_lost()?;
+            let mut guard = mutex.lock_in(process)?;
             let left = until.map(|until| until.saturating_duration_since(Instant::now()));
             if left == Some(Duration::ZERO) || !condition(&mut guard) {
                 return Some(guard);
@@ -253,5 +268,39 @@ fn retry_unless_lost<G>(attempt: impl Fn() -> Option<G>) -> Option<G> {
             return None;
         }
         wait.a_little();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_is_waited_for_in_its_own_process_only() {
+        let (lock, own) = (Mutex::new(1), process::id());
+        std::thread::scope(|threads| {
+            let held = lock.lock();
+            assert!(lock.lock_in(own + 1).is_none());
+            let waits = threads.spawn(|| lock.lock_in(own).map(|value| *value));
+            std::thread::sleep(2 * LOST_AFTER);
+            drop(held);
+            assert_eq!(waits.join().expect("no panic"), Some(1));
+        });
+    }
+
+    #[test]
+    fn a_condition_is_waited_for_in_its_own_process_only() {
+        let (lock, changed, own) = (Mutex::new(0), Condvar::new(), process::id());
+        std::thread::scope(|threads| {
+            let waits = threads.spawn(|| changed.lock_unless(&lock, own, None, |n| *n < 3).map(|n| *n));
+            for _ in 0..3 {
+                *lock.lock() += 1;
+                changed.notify_all();
+            }
+            assert_eq!(waits.join().expect("no panic"), Some(3));
+        });
+        let soon = Some(Instant::now() + Duration::from_millis(5));
+        assert_eq!(changed.lock_unless(&lock, own, soon, |_| true).map(|n| *n), Some(3), "in time");
+        assert!(changed.lock_unless(&lock, own + 1, None, |_| true).is_none());
     }
 }
