@@ -93,6 +93,7 @@ mod backing;
 mod bitmap;
 mod chunk;
 mod claim;
+mod config;
 mod drain;
 mod error;
 mod lease;
@@ -119,6 +120,7 @@ pub use awaited::Awaited;
 pub use backing::{Backing, BackingChoice};
 pub use bitmap::FullSince;
 pub use chunk::WriteChunk;
+pub use config::{About, RegionConfig};
 pub use drain::{Drain, OTHER_SEQUENCES, Output, Pass};
 pub use error::RegionError;
 pub use lease::{Lease, Recall};
@@ -127,7 +129,7 @@ pub use lease::{all_leases, claim_lease, lost_to_fork, release_lease, start_pool
 #[cfg(loom)]
 pub use looks::copy_between_looks;
 pub use loss::{LOSS_REASONS, LossReason};
-pub use region::{About, Region, RegionConfig};
+pub use region::Region;
 pub use sync::fence_all_threads;
 #[cfg(loom)]
 pub use sync::interrupts::{may_be_interrupted, model_interrupts, now_idle};

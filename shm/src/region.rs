@@ -2,19 +2,17 @@
 
 #![allow(unsafe_code)] // forms references into the mapping
 
-use std::borrow::Cow;
 use std::io;
-use std::path::PathBuf;
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{self, AtomicBool};
 
 use crate::abi::{
-    ABI_VERSION, CHUNK_HEADER_SIZE, CHUNK_LOST_SIZE, CHUNK_SIZE_RANGE, ChunkHeader, MAGIC, MAX_PATH,
-    MAX_PRELUDE, NO_FILE, OVERFLOW_DROP, OVERFLOW_OVERWRITE, PAGE, REGION_ACTIVE, REGION_CLOSED,
-    RegionHeader,
+    ABI_VERSION, CHUNK_HEADER_SIZE, CHUNK_LOST_SIZE, ChunkHeader, MAGIC, MAX_PATH, MAX_PRELUDE, NO_FILE,
+    OVERFLOW_DROP, OVERFLOW_OVERWRITE, PAGE, REGION_ACTIVE, REGION_CLOSED, RegionHeader,
 };
-use crate::backing::{Backing, BackingChoice, Memory, alignment};
+use crate::backing::{Backing, Memory, alignment};
+use crate::config::RegionConfig;
 use crate::error::RegionError;
 use crate::loss::LossReason;
 use crate::owner::Owner;
@@ -22,79 +20,6 @@ use crate::step::step;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 use crate::wait::Waiting;
 use crate::{platform, process};
-
-/// The settings of a region.
-///
-/// ```
-/// use hairline_shm::{BackingChoice, Region, RegionConfig};
-///
-/// let region = Region::create(&RegionConfig {
-///     buffer_size: 1 << 20,
-///     chunk_size: 64 << 10,
-///     backing: BackingChoice::Heap,
-///     overwrite: false,
-///     format: 0,
-///     session: [7; 16],
-///     process_name: "server".to_owned(),
-///     about: Default::default(), // no file to recover
-/// })?;
-/// assert_eq!((region.chunk_count(), region.chunk_size()), (16, 65_536));
-/// # Ok::<(), hairline_shm::RegionError>(())
-/// ```
-#[derive(Clone, Debug)]
-pub struct RegionConfig {
-    /// Bytes of all chunks together, rounded down to whole chunks.
-    pub buffer_size: u64,
-    /// Bytes of one chunk, header included: a power of two, 4 KiB to 16 MiB.
-    pub chunk_size: u32,
-    /// The memory to use.
-    pub backing: BackingChoice,
-    /// Whether threads overwrite the oldest chunk when no chunk is free. Such a region is not drained.
-    pub overwrite: bool,
-    /// For the header: the format of the output, by the caller's numbers.
-    pub format: u32,
-    /// For the header: the random number of the session.
-    pub session: [u8; 16],
-    /// For the header: the name of the executable, cut to 63 bytes.
-    pub process_name: String,
-    /// For recovery: facts about the output.
-    pub about: About,
-}
-
-/// Facts about the output of a session, for [`recover`](crate::recover).
-///
-/// ```
-/// use hairline_shm::recover::RegionFile;
-/// use hairline_shm::{About, Backing, BackingChoice, Region, RegionConfig};
-///
-/// let about = About { output: "/tmp/trace.fxt".into(), prelude: b"head".to_vec(), process_track: 7 };
-/// let config = RegionConfig { about, backing: BackingChoice::File, ..RegionConfig::small() };
-/// let region = Region::create(&config)?;
-/// region.activate(Some(4)); // the output has its head
-/// region.note_time(1_000);
-///
-/// let Backing::File(path) = region.backing() else { panic!() };
-/// let file = RegionFile::open(path.as_ref())?; // as recovery does after a kill
-/// let facts = file.facts();
-/// assert_eq!(facts.output.as_deref(), Some("/tmp/trace.fxt".as_ref()));
-/// assert_eq!((&facts.prelude[..], facts.output_len, facts.last_look), (&b"head"[..], Some(4), 1_000));
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[derive(Clone, Debug, Default)]
-pub struct About {
-    /// The absolute path of the output; empty if the output is no file. At most [`MAX_PATH`] bytes.
-    pub output: PathBuf,
-    /// The first bytes of the output. At most [`MAX_PRELUDE`] bytes.
-    pub prelude: Vec<u8>,
-    /// The uuid of the process's track in the trace.
-    pub process_track: u64,
-}
-
-impl About {
-    fn parts(&self) -> [Cow<'_, [u8]>; 2] {
-        [platform::bytes_of(&self.output), (&self.prelude).into()]
-    }
-}
 
 /// The ring of one session. Shared by the session and by the owner of each chunk.
 ///
@@ -149,30 +74,6 @@ const _: () = assert!(align_of::<RegionHeader>() <= PAGE);
 const FIRST: u32 = 256 << 10;
 
 impl Region {
-    /// Returns the number of chunks in a buffer of `buffer_size` bytes. Allocates nothing: for a program that
-    /// checks the sizes before another one creates the region.
-    ///
-    /// ```
-    /// use hairline_shm::Region;
-    ///
-    /// assert_eq!(Region::chunks_of(1 << 20, 16 << 10)?, 64);
-    /// assert!(Region::chunks_of(63 << 10, 16 << 10).is_err());
-    /// # Ok::<(), hairline_shm::RegionError>(())
-    /// ```
-    ///
-    /// # Errors
-    /// If a size is out of range.
-    pub fn chunks_of(buffer_size: u64, chunk_size: u32) -> Result<u32, RegionError> {
-        if !chunk_size.is_power_of_two() || !CHUNK_SIZE_RANGE.contains(&chunk_size) {
-            return Err(RegionError::ChunkSize(chunk_size));
-        }
-        let chunks = buffer_size / u64::from(chunk_size);
-        match u32::try_from(chunks) {
-            Ok(n @ 4..=0x100_0000) => Ok(n),
-            _ => Err(RegionError::BufferSize { buffer: buffer_size, chunk: chunk_size, chunks }),
-        }
-    }
-
     /// Creates a region with all chunks free. Until [`activate`](Region::activate) is called, recovery treats
     /// the region as empty.
     ///
@@ -180,7 +81,7 @@ impl Region {
     /// If a size is out of range, or the system has no memory for the region.
     pub fn create(config: &RegionConfig) -> Result<Arc<Self>, RegionError> {
         let chunk_size = config.chunk_size;
-        let chunk_count = Self::chunks_of(config.buffer_size, chunk_size)?;
+        let chunk_count = config.chunk_count()?;
         let out_of_range = RegionError::BufferSize {
             buffer: config.buffer_size,
             chunk: chunk_size,
@@ -596,21 +497,4 @@ impl Drop for Region {
 pub(crate) const fn small(n: usize) -> u32 {
     debug_assert!(n <= u32::MAX as usize);
     n as u32
-}
-
-impl RegionConfig {
-    /// Sixteen chunks of 4 KiB on the heap, for tests and examples.
-    #[must_use]
-    pub fn small() -> Self {
-        Self {
-            buffer_size: 16 * 4096,
-            chunk_size: 4096,
-            backing: BackingChoice::Heap,
-            overwrite: false,
-            format: 0,
-            session: [0; 16],
-            process_name: String::new(),
-            about: About::default(),
-        }
-    }
 }

@@ -36,16 +36,8 @@ pub(crate) fn open(attr: &EventAttr, tid: u32, cpu: Option<u32>) -> io::Result<F
 /// these. If it opens them again by `dup2`, an event there would be gone, and the close of the event would
 /// close the program's own file.
 fn above_stderr(fd: Fd) -> io::Result<Fd> {
-    if fd.as_raw_fd() > libc::STDERR_FILENO {
-        return Ok(fd);
-    }
-    // SAFETY: a call on an open descriptor.
-    let above = unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_DUPFD_CLOEXEC, libc::STDERR_FILENO + 1) };
-    if above < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: the call has succeeded, so nobody else owns the descriptor.
-    Ok(unsafe { OwnedFd::from_raw_fd(above) })
+    // The standard library copies a descriptor to one above these three.
+    if fd.as_raw_fd() > libc::STDERR_FILENO { Ok(fd) } else { fd.try_clone() }
 }
 
 #[allow(clippy::cast_lossless)] // the request is a c_ulong or a c_int, as the C library has it

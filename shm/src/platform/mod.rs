@@ -7,6 +7,7 @@
 //! posix.rs      what those two share
 //! windows.rs  Windows                    files in the user's directory for temporary files
 //! other.rs    WebAssembly and others     no files: the memory of a region is on the heap
+//! plain.rs      what all but Linux share
 //! ```
 
 #![allow(unsafe_code)] // calls the system
@@ -21,6 +22,8 @@ compile_error!(
 mod linux;
 #[cfg(not(any(unix, windows)))]
 mod other;
+#[cfg(not(target_os = "linux"))]
+mod plain;
 #[cfg(unix)]
 mod posix;
 #[cfg(all(unix, not(target_os = "linux")))]

@@ -10,7 +10,8 @@ use std::ptr::NonNull;
 use std::sync::atomic::AtomicU32;
 use std::time::Duration;
 
-use crate::platform::{Namespaces, Shown};
+pub(crate) use super::plain::*;
+use crate::platform::Shown;
 
 const PAGE: usize = 4096;
 
@@ -32,14 +33,6 @@ pub(crate) fn directory() -> PathBuf {
 pub(crate) fn random() -> io::Result<u64> {
     unsupported()
 }
-
-/// Is not supported.
-pub(crate) fn memory_file() -> io::Result<File> {
-    unsupported()
-}
-
-/// Does nothing: there are no such files.
-pub(crate) fn seal_length(_file: &File) {}
 
 /// Is not supported.
 pub(crate) fn create_file(_path: &Path) -> io::Result<File> {
@@ -168,21 +161,6 @@ pub(crate) fn exists(_pid: u32) -> bool {
 /// Returns `false`: the system has no such call.
 pub(crate) fn fence_all_threads() -> bool {
     false
-}
-
-/// Returns zeros: not known.
-pub(crate) fn namespaces() -> Namespaces {
-    Namespaces::default()
-}
-
-/// Returns `false`: the system shows no processes.
-pub(crate) fn shows_own_pids() -> bool {
-    false
-}
-
-/// Returns `true`: there are no user namespaces.
-pub(crate) fn is_one_user(_number: u32) -> bool {
-    true
 }
 
 /// Returns `None`: the system shows no processes.

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::ffi::OsString;
 use std::fs::{File, Metadata, OpenOptions};
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd};
+use std::os::fd::AsRawFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -20,16 +20,8 @@ pub(crate) fn page_size() -> usize {
 /// these. Then the lowest free descriptor is one of them, and what the program prints would get into the
 /// file.
 pub(super) fn above_stderr(file: File) -> io::Result<File> {
-    if file.as_raw_fd() > libc::STDERR_FILENO {
-        return Ok(file);
-    }
-    // SAFETY: a call on an open descriptor.
-    let above = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_DUPFD_CLOEXEC, libc::STDERR_FILENO + 1) };
-    if above < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: the call has succeeded, and only this function has the descriptor.
-    Ok(unsafe { File::from_raw_fd(above) })
+    // The standard library copies a descriptor to one above these three.
+    if file.as_raw_fd() > libc::STDERR_FILENO { Ok(file) } else { file.try_clone() }
 }
 
 /// Creates a file that only this user may access. No link at the path is followed.

@@ -11,8 +11,9 @@ use std::ptr::NonNull;
 use std::sync::atomic::AtomicU32;
 use std::time::Duration;
 
+pub(crate) use super::plain::*;
 pub(crate) use super::posix::*;
-use crate::platform::{Namespaces, Shown};
+use crate::platform::Shown;
 
 /// Returns the directory for the files of regions.
 pub(crate) fn directory() -> PathBuf {
@@ -25,14 +26,6 @@ pub(crate) fn random() -> io::Result<u64> {
     io::Read::read_exact(&mut File::open("/dev/urandom")?, &mut random)?;
     Ok(u64::from_le_bytes(random))
 }
-
-/// Has no such files.
-pub(crate) fn memory_file() -> io::Result<File> {
-    Err(io::ErrorKind::Unsupported.into())
-}
-
-/// Does nothing: there are no such files.
-pub(crate) fn seal_length(_file: &File) {}
 
 /// Allocates nothing step by step: the error is always `InvalidInput`, so that [`reserve`] allocates the
 /// whole file.
@@ -85,21 +78,6 @@ pub(crate) unsafe fn replace_by_private(start: NonNull<u8>, len: usize) -> bool 
 /// Returns `false`: the system has no such call.
 pub(crate) fn fence_all_threads() -> bool {
     false
-}
-
-/// Returns constants: there are no namespaces.
-pub(crate) fn namespaces() -> Namespaces {
-    Namespaces { pids: 1, time: 0 }
-}
-
-/// Returns `true`: there are no namespaces.
-pub(crate) fn shows_own_pids() -> bool {
-    true
-}
-
-/// Returns `true`: there are no user namespaces.
-pub(crate) fn is_one_user(_number: u32) -> bool {
-    true
 }
 
 /// Returns how the system shows this process.

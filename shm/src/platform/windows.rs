@@ -30,7 +30,8 @@ use windows_sys::Win32::System::Threading::{
     WakeByAddressAll,
 };
 
-use crate::platform::{Namespaces, Shown};
+pub(crate) use super::plain::*;
+use crate::platform::Shown;
 
 /// The offset of the byte that a lock takes. Locks of Windows keep other processes from reading the bytes, so
 /// it is one that no file has.
@@ -56,14 +57,6 @@ pub(crate) fn random() -> io::Result<u64> {
     let is_random = unsafe { RtlGenRandom(random.as_mut_ptr().cast(), 8) };
     if is_random { Ok(u64::from_le_bytes(random)) } else { Err(io::ErrorKind::Unsupported.into()) }
 }
-
-/// Has no such files.
-pub(crate) fn memory_file() -> io::Result<File> {
-    Err(io::ErrorKind::Unsupported.into())
-}
-
-/// Does nothing: there are no such files.
-pub(crate) fn seal_length(_file: &File) {}
 
 /// Creates a file. Its directory says who may access it: only the user may, in the user's own directory for
 /// temporary files.
@@ -243,21 +236,6 @@ pub(crate) fn path_of(bytes: Vec<u8>) -> PathBuf {
 pub(crate) fn fence_all_threads() -> bool {
     // SAFETY: touches no memory of this process.
     unsafe { FlushProcessWriteBuffers() };
-    true
-}
-
-/// Returns constants: there are no namespaces.
-pub(crate) fn namespaces() -> Namespaces {
-    Namespaces { pids: 1, time: 0 }
-}
-
-/// Returns `true`: there are no namespaces.
-pub(crate) fn shows_own_pids() -> bool {
-    true
-}
-
-/// Returns `true`: there are no user namespaces.
-pub(crate) fn is_one_user(_number: u32) -> bool {
     true
 }
 

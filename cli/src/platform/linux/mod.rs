@@ -1,7 +1,6 @@
 //! Linux.
 
 mod peer;
-mod users;
 
 use std::ffi::OsStr;
 use std::io;
@@ -9,6 +8,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process;
 
+use hairline_shm::is_one_user;
 use rustix::fs::{self, FileType, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
@@ -17,7 +17,6 @@ use rustix::time::{ClockId, clock_gettime};
 use crate::platform::facts::Link;
 pub(crate) use crate::platform::folder::Folder;
 pub(crate) use crate::platform::linux::peer::Trusted;
-use crate::platform::linux::users::is_one_user;
 pub(crate) use crate::platform::posix::*;
 
 /// Returns `CLOCK_BOOTTIME` in ns, the clock of the kernel's events.

@@ -7,8 +7,9 @@ use std::fs;
 use std::io;
 use std::net::SocketAddr;
 
+use hairline_shm::is_one_user;
+
 use crate::platform::facts::Client;
-use crate::platform::linux::users::is_one_user;
 
 /// The sockets of IPv4 and of IPv6. An IPv6 socket can connect to an IPv4 address.
 const TABLES: [&str; 2] = ["/proc/net/tcp", "/proc/net/tcp6"];

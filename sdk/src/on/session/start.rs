@@ -211,7 +211,7 @@ fn chunk_size(config: &Config) -> u32 {
 
 /// Checks the size of the buffer, as the creation of the region does.
 pub(crate) fn check_buffer(config: &Config) -> Result<(), Error> {
-    let chunks = Region::chunks_of(config.buffer_size, chunk_size(config));
+    let chunks = RegionConfig::chunks_of(config.buffer_size, chunk_size(config));
     chunks.map(drop).map_err(|e| Error::Buffer(Box::new(e)))
 }
 

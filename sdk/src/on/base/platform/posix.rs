@@ -6,7 +6,7 @@ use std::ffi::{OsStr, OsString, c_void};
 use std::fs;
 use std::fs::{File, Metadata, OpenOptions};
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd};
+use std::os::fd::AsRawFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 #[cfg(feature = "recovery")]
 use std::os::unix::fs::FileExt;
@@ -417,16 +417,8 @@ pub(crate) fn close(number: i32) {
 /// these. Then the lowest free descriptor is one of them, and what the program prints would get into the
 /// file.
 pub(super) fn above_stderr(file: File) -> io::Result<File> {
-    if file.as_raw_fd() > libc::STDERR_FILENO {
-        return Ok(file);
-    }
-    // SAFETY: a call on an open descriptor.
-    let above = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_DUPFD_CLOEXEC, libc::STDERR_FILENO + 1) };
-    if above < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: the call has succeeded, and only this function has the descriptor.
-    Ok(unsafe { File::from_raw_fd(above) })
+    // The standard library copies a descriptor to one above these three.
+    if file.as_raw_fd() > libc::STDERR_FILENO { Ok(file) } else { file.try_clone() }
 }
 
 /// Opens the file at `name` for writing. Follows no link, and does not wait for the reader of a FIFO.
