@@ -78,7 +78,7 @@ impl Shared {
             epoch: Epoch::next(format),
             pid: process::id(),
             started: Instant::now(),
-            clock: Published::new(clock.parameters()),
+            clock: Published::new(clock),
             settings,
             recorder: region.overwrites().then(|| FlightRecorder::new(&region)),
             drain: DrainHandle::default(),

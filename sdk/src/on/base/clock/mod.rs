@@ -12,16 +12,17 @@
 //! The counter's first parameters come from two samples of the start of a session: one is its first step, one
 //! comes when the ring and the output exist. In between are 0.1 ms or more, so the rate is good to some 20
 //! parts per million, and the first event reads the counter. The drain thread takes the next sample
-//! [`FIRST_REFINEMENT`] later. If the first two samples leave the rate too uncertain (a slow system call
-//! reads the clock), the session starts with the fallback, and the drain thread takes the second sample after
-//! [`CALIBRATION`].
+//! [`FIRST_REFINEMENT`] later. Where the machine does not run it in time, threads load the fallback until it
+//! has. If the first two samples leave the rate too uncertain (a slow system call reads the clock), the
+//! session starts with the fallback, and the drain thread takes the second sample after [`CALIBRATION`].
 //!
 //! # Correcting drift
 //!
 //! The drain thread takes further samples. It publishes new parameters through [`Discipline`]: they give the
 //! same time as the old parameters at the moment of the change, and reduce the error to zero over the next
 //! seconds. So time never jumps back. It jumps forward only when BOOTTIME does (after the machine was
-//! suspended).
+//! suspended). Only after a late first refinement it begins anew at the true time; no thread's own time goes
+//! back by that.
 //!
 //! A thread loads new parameters at each cold event: when its chunk is full, or after 2 ms without an event
 //! ([`GAP`](super::thread)). If the old parameters would be [`STALE_NS`] off before the next refinement, the
@@ -45,9 +46,12 @@ use crate::options::ClockSource;
 const FIRST_BASE: Duration = Duration::from_micros(if HAS_LONG_TICKS { 250 } else { 100 });
 
 /// The rate of the session's start counts if the two clock reads take less than one part in this number of
-/// the time between them. So even if each sample is as wrong as it can be, time is within 1 us until
-/// [`FIRST_REFINEMENT`].
+/// the time between them. So even if each sample is as wrong as it can be, time is within [`CERTAIN_NS`]
+/// until [`FIRST_REFINEMENT`].
 const CERTAINTY: u64 = 1000;
+
+/// The parameters of the session's start count until they may be wrong by this.
+const CERTAIN_NS: u64 = 1000;
 
 /// Time between the start of a session and its first refinement.
 pub(crate) const FIRST_REFINEMENT: Duration = Duration::from_millis(2);
@@ -167,16 +171,29 @@ impl Sample {
 
     /// Whether the rate between the samples is certain enough for the start of a session.
     fn is_far_from(&self, first: &Self) -> bool {
-        let read = first.width.saturating_add(self.width).saturating_mul(CERTAINTY);
-        read <= self.ticks.wrapping_sub(first.ticks)
+        self.uncertainty(first).saturating_mul(CERTAINTY) <= self.ticks.wrapping_sub(first.ticks)
+    }
+
+    /// Ticks that the clock reads of both samples took. The time between the samples is known to half of it.
+    fn uncertainty(&self, first: &Self) -> u64 {
+        first.width.saturating_add(self.width)
+    }
+
+    /// Returns the time until which the line through both samples is within [`CERTAIN_NS`].
+    fn certain_until(&self, first: &Self) -> u64 {
+        let between = self.ticks.wrapping_sub(first.ticks);
+        let certain = between.saturating_mul(2 * CERTAIN_NS) / self.uncertainty(first).max(1);
+        self.ns.saturating_add(certain)
     }
 }
 
 /// Adjusts the parameters so that converted time follows the samples without a step.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Discipline {
     current: Parameters,
     samples: VecDeque<Sample>,
+    /// The time until which the parameters of the first two samples count.
+    certain_until: u64,
 }
 
 impl Discipline {
@@ -184,7 +201,8 @@ impl Discipline {
     pub(crate) fn new(first: Sample, second: Sample) -> Self {
         let slope = slope(first, second).unwrap_or(0.5);
         let current = Parameters::through(second.ticks, second.ns, slope);
-        Self { current, samples: VecDeque::from([first, second]) }
+        let certain_until = second.certain_until(&first);
+        Self { current, samples: VecDeque::from([first, second]), certain_until }
     }
 
     pub(crate) fn current(&self) -> Parameters {
@@ -206,6 +224,7 @@ impl Discipline {
         }
         let since = self.samples.back().map_or(0, |last| sample.ns.saturating_sub(last.ns));
         let rate = self.samples.front().and_then(|oldest| slope(*oldest, sample));
+        let is_late = self.samples.len() == 2 && sample.ns > self.certain_until;
         self.samples.push_back(sample);
         if self.samples.len() > WINDOW {
             self.samples.pop_front();
@@ -215,7 +234,12 @@ impl Discipline {
             // second.
             #[allow(clippy::cast_precision_loss)] // both are small
             let correction = error as f64 / since.max(500_000_000) as f64;
-            self.current = Parameters::through(sample.ticks, converted, rate * (1.0 + correction));
+            self.current = if is_late {
+                // Threads read the fallback by now, and continue from the true time.
+                Parameters::through(sample.ticks, sample.ns, rate)
+            } else {
+                Parameters::through(sample.ticks, converted, rate * (1.0 + correction))
+            };
         }
         self.current
     }
@@ -231,23 +255,36 @@ fn slope(from: Sample, to: Sample) -> Option<f64> {
 
 /// Parameters that the drain thread changes and every thread reads.
 #[derive(Debug)]
-pub(crate) struct Published(Pair);
+pub(crate) struct Published {
+    pair: Pair,
+    /// The parameters of the session's start, and the time until which they count.
+    first: Parameters,
+    certain_until: u64,
+}
 
 impl Published {
-    pub(crate) fn new(parameters: Parameters) -> Self {
-        Self(Pair::new(parameters.words()))
+    pub(crate) fn new(clock: &Clock) -> Self {
+        let first = clock.parameters();
+        let certain_until = match clock {
+            Clock::Counter(discipline) => discipline.certain_until,
+            _ => u64::MAX,
+        };
+        Self { pair: Pair::new(first.words()), first, certain_until }
     }
 
     /// Publishes new parameters. Only the drain thread calls it.
     pub(crate) fn store(&self, parameters: Parameters) {
-        self.0.store(parameters.words());
+        self.pair.store(parameters.words());
     }
 
-    /// Returns the latest parameters. A store may overtake the load in each of its few tries. The load then
-    /// returns the fallback, so the thread reads the system's clock, which needs no parameters. A load never
-    /// waits for the drain thread.
+    /// Returns the latest parameters, or the fallback, which reads the system's clock and needs none: if a
+    /// store overtakes the load in each of its few tries, or if the first refinement is late and the
+    /// parameters of the session's start are too uncertain by now. A load never waits for the drain thread.
     pub(crate) fn load(&self) -> Parameters {
-        self.0.load().map_or(Parameters::FALLBACK, |[multiplier, offset]| Parameters { multiplier, offset })
+        let Some([multiplier, offset]) = self.pair.load() else { return Parameters::FALLBACK };
+        let latest = Parameters { multiplier, offset };
+        let is_outdated = latest == self.first && multiplier != 0 && latest.now() > self.certain_until;
+        if is_outdated { Parameters::FALLBACK } else { latest }
     }
 }
 
@@ -355,6 +392,8 @@ mod tests {
         let first = counter.noisy_sample();
         counter.step(1e7, 0);
         let mut clock = Discipline::new(first, counter.noisy_sample());
+        counter.step(2e6, 0);
+        clock.update(counter.noisy_sample());
         let (mut last, mut worst) = (0, 0);
         for round in 0..3600 {
             for _ in 0..10 {
@@ -393,8 +432,46 @@ mod tests {
     }
 
     #[test]
+    fn time_is_within_1_us_however_late_the_first_refinement_comes() {
+        let mut counter = Drifting { ticks: 1e12, ns: 1e12, noise: 1 };
+        let mut first = counter.true_sample();
+        counter.step(1e5, 0);
+        let second = counter.true_sample();
+        first.ns += 20; // as wrong as the reading can be
+        let mut clock = Discipline::new(first, second);
+        while counter.true_sample().ns <= clock.certain_until {
+            let sample = counter.true_sample();
+            assert!(clock.current().at(sample.ticks).abs_diff(sample.ns) <= CERTAIN_NS);
+            counter.step(1e5, 0);
+        }
+        counter.step(5e7, 0);
+        let published = Published::new(&Clock::Counter(clock.clone()));
+        assert!(published.first.at(counter.true_sample().ticks).abs_diff(counter.true_sample().ns) > 5_000);
+        for _ in 0..50 {
+            let sample = counter.true_sample();
+            clock.update(sample);
+            assert!(clock.current().at(sample.ticks).abs_diff(sample.ns) <= CERTAIN_NS);
+            counter.step(1e7, 0);
+        }
+    }
+
+    #[test]
+    fn uncertain_parameters_are_not_loaded() {
+        let first = Sample { ticks: ticks(), ns: boottime(), width: 100 };
+        std::thread::sleep(FIRST_BASE);
+        let second = Sample { ticks: ticks(), ns: boottime(), width: 100 };
+        let mut clock = Clock::Counter(Discipline::new(first, second));
+        let mut published = Published::new(&clock);
+        assert_eq!(published.load(), clock.parameters());
+        published.certain_until = boottime() - 10_000;
+        assert_eq!(published.load(), Parameters::FALLBACK);
+        clock.refine(&published, FIRST_REFINEMENT);
+        assert_eq!(published.load(), clock.parameters());
+    }
+
+    #[test]
     fn published_parameters_are_never_torn() {
-        let published = Published::new(Parameters { multiplier: 0, offset: 0 });
+        let published = Published::new(&Clock::Fallback);
         std::thread::scope(|threads| {
             threads
                 .spawn(|| (1..20_000).for_each(|n| published.store(Parameters { multiplier: n, offset: n })));
@@ -408,7 +485,7 @@ mod tests {
     #[test]
     fn the_real_counter_agrees_with_boottime() {
         let mut clock = Clock::start(ClockSource::Counter);
-        let published = Published::new(clock.parameters());
+        let published = Published::new(&clock);
         for _ in 0..3 {
             let now = published.load();
             let (before, converted, after) = (boottime(), now.now(), boottime());
