@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Barrier, Mutex, PoisonError};
 use std::time::Duration;
 
+use hairline::recovery::{self, RecoverOptions};
 use hairline::{
     Flow, Overflow, Session, Track, bytes, interned, scope, trace_async, trace_begin, trace_counter,
     trace_end, trace_instant, trace_log, trace_scope,
@@ -18,6 +19,7 @@ use hairline_tests::children;
 use hairline_tests::judge;
 use hairline_tests::output::kept;
 use hairline_tests::recording::{FORMATS, extension, record_with, turn};
+use hairline_tests::regions::region_of;
 use hairline_tests::unlocked;
 
 struct Tracing;
@@ -150,9 +152,13 @@ fn a_child_may_have_events_of_its_allocator_before_fork_returns() {
             pid => {
                 HERE.set(false);
                 children::expect_success(pid, Duration::from_secs(10));
+                ON.store(false, Ordering::Relaxed);
+                let path = directory.path().join(format!("t-{pid}.{}", extension(format)));
+                recovery::recover(&region_of(&path), &RecoverOptions::new()).expect("recovered");
+                let verdict = judge::load(&path, &["select count(*) from slice where name = 'scope'"]);
+                assert_eq!(verdict.results[0].single_i64(), 1, "{format:?}: what the child recorded alone");
             }
         }
-        ON.store(false, Ordering::Relaxed);
         session.stop().expect("no error");
     }
 }

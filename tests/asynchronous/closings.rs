@@ -8,6 +8,7 @@ use hairline::recovery::{self, RecoverOptions};
 use hairline::{Format, Mode, Overflow};
 use hairline_tests::judge;
 use hairline_tests::recording::{FORMATS, Trace, extension, record, record_with};
+use hairline_tests::regions::region_of;
 use tracing::{Instrument, Span, info_span};
 
 use crate::LIVES;
@@ -242,9 +243,7 @@ fn the_open_poll_of_a_killed_process_is_in_its_trace() {
                 assert_eq!(line, "hangs\n");
                 victim.kill().expect("killed");
                 victim.wait().expect("dead");
-                let found = recovery::find().expect("regions");
-                let region = found.into_iter().find(|region| region.pid == victim.id()).expect("its region");
-                recovery::recover(&region.path, &RecoverOptions::new()).expect("recovered");
+                recovery::recover(&region_of(&path), &RecoverOptions::new()).expect("recovered");
                 let polls = "select count(), sum(s.dur = -1) from slice s join thread_track t on s.track_id = t.id \
                      where s.name = 'polled'";
                 let verdict = judge::load(&path, &[polls]);

@@ -1,13 +1,13 @@
 //! A flight recorder whose process was killed: recovery shows what the ring held.
 
 use std::io::{BufRead, BufReader};
-use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use hairline::recovery::{self, RecoverOptions};
 use hairline_tests::judge;
 use hairline_tests::recording::{FORMATS, extension};
+use hairline_tests::regions::region_of;
 
 /// What each of the two threads shows: its life, open, with its argument, and in it steps without a gap.
 const WHOLE: [&str; 4] = [
@@ -36,11 +36,6 @@ fn kill(victim: &mut Child, after: Duration) -> i64 {
     lines.filter_map(|line| line.parse().ok()).last().unwrap_or(said)
 }
 
-fn region_of(pid: u32) -> PathBuf {
-    let found = recovery::find().unwrap();
-    found.into_iter().find(|region| region.pid == pid).expect("a region").path
-}
-
 #[test]
 fn a_killed_flight_recorder_shows_its_last_window() {
     for format in FORMATS {
@@ -57,7 +52,7 @@ fn a_killed_flight_recorder_shows_its_last_window() {
                 .unwrap();
             let said = kill(&mut victim, Duration::from_millis(50 + 7 * round));
             assert!(!path.exists(), "no output before somebody asks");
-            let region = region_of(victim.id());
+            let region = region_of(&path);
             let recovered = recovery::recover(&region, &RecoverOptions::new()).unwrap();
             assert_eq!(recovered.path.as_deref(), Some(&*path), "{:?}", recovered.notes);
             assert!(!region.exists());
@@ -87,7 +82,7 @@ fn a_snapshot_that_is_there_is_left_alone() {
         .unwrap();
     kill(&mut victim, Duration::from_millis(50));
     std::fs::write(&path, "an earlier snapshot").unwrap();
-    let recovered = recovery::recover(&region_of(victim.id()), &RecoverOptions::new()).unwrap();
+    let recovered = recovery::recover(&region_of(&path), &RecoverOptions::new()).unwrap();
     let beside = folder.path().join(format!("last.pftrace.recovered-{}", victim.id()));
     assert_eq!(recovered.path.as_deref(), Some(&*beside));
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "an earlier snapshot");

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use hairline::recovery::RecoverOptions;
 use hairline_tests::calm::when_calm;
+use hairline_tests::regions::region_of;
 use hairline_tests::{judge, programs};
 
 /// User and group of `nobody`.
@@ -263,10 +264,7 @@ fn a_killed_process_leaves_the_states_that_were_drained() {
         std::thread::sleep(Duration::from_millis(600));
         child.kill().expect("killed");
         child.wait().expect("its end");
-        let left = hairline::recovery::find().expect("regions");
-        let left =
-            left.iter().find(|region| region.pid == child.id()).expect("the region of the dead process");
-        hairline::recovery::recover(&left.path, &RecoverOptions::new()).expect("recovered");
+        hairline::recovery::recover(&region_of(&file), &RecoverOptions::new()).expect("recovered");
         let verdict = judge::load(
             &file,
             &["select count(*) from sched s join thread t using (utid) where t.name = 'endless'"],

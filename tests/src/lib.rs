@@ -12,8 +12,8 @@
 //!
 //! [`equal`] compares what it shows of two traces. [`output`] has outputs that are slow or wait, [`outside`]
 //! an alarm and forked children, [`children`] every way to make one. [`forked`] and [`mortal`] check the
-//! traces of programs that fork or are killed. [`alloc`] counts heap allocations, for the claim that there
-//! are none on the event path.
+//! traces of programs that fork or are killed, [`regions`] finds what those leave. [`alloc`] counts heap
+//! allocations, for the claim that there are none on the event path.
 
 pub mod alloc;
 pub mod calm;
@@ -29,6 +29,7 @@ pub mod outside;
 pub mod pages;
 pub mod programs;
 pub mod recording;
+pub mod regions;
 pub mod torture;
 pub mod unlocked;
 pub mod walk;

@@ -1,10 +1,9 @@
 //! Panics of a real process as instants.
 
-use std::path::{Path, PathBuf};
-
 use super::{Run, run_program};
 use hairline::recovery::{self, RecoverOptions};
 use hairline_tests::judge;
+use hairline_tests::regions::region_of;
 
 /// The panics of a trace: thread, enclosing slice, message, and the file of the location.
 const PANICS: &str = "select t.name, p.name, m.string_value, l.string_value like 'tests/src/bin/panics.rs:%:%' \
@@ -18,12 +17,6 @@ const EXTENSIONS: [&str; 2] = ["fxt", "pftrace"];
 
 fn panics(way: &str, file: &str, variables: &[(&str, &str)]) -> Run {
     run_program(env!("CARGO_BIN_EXE_panics"), &[way, file], variables)
-}
-
-/// The region that a dead process with this output has left.
-fn region_of(output: &Path) -> PathBuf {
-    let regions = recovery::find().expect("regions");
-    regions.into_iter().find(|region| region.output.as_deref() == Some(output)).expect("a region").path
 }
 
 fn recorded(run: &Run, file: &str) -> String {

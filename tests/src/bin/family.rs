@@ -18,6 +18,7 @@
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc;
 use std::time::Duration;
 
 use hairline::{trace_counter, trace_scope};
@@ -105,12 +106,17 @@ fn parent(children: u32, killed: u32) {
 }
 
 fn busy(threads: u32, pause: Duration) {
+    let (started, all_started) = mpsc::channel();
     for thread in 0..threads {
         let name = format!("busy-{thread}");
+        let started = started.clone();
         let work = move || {
             trace_scope!("family", "outer", thread);
             for n in 0_u64.. {
                 trace_scope!("family", "step", n);
+                if n == 1 {
+                    started.send(()).expect("it is waited for");
+                }
                 if !pause.is_zero() && n % 100 == 0 {
                     std::thread::sleep(pause);
                 }
@@ -118,6 +124,7 @@ fn busy(threads: u32, pause: Duration) {
         };
         std::thread::Builder::new().name(name).spawn(work).expect("a thread");
     }
+    assert_eq!(all_started.iter().take(threads as usize).count(), threads as usize);
     std::thread::sleep(Duration::from_millis(100));
     stay();
 }
