@@ -7,7 +7,7 @@
 //! Each way of ending comes after ten scopes on the main thread and ten on another; it prints `done` whatever
 //! happens to the tracing.
 
-#![allow(unsafe_code)] // fork
+#![allow(unsafe_code)] // fork, clock_gettime
 
 use std::time::Duration;
 
@@ -26,8 +26,16 @@ fn work_on_two_threads() {
     other.expect("a thread").join().expect("joined");
 }
 
+/// `CLOCK_BOOTTIME`, in ns.
+fn boottime() -> i64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `time` is a valid timespec.
+    unsafe { libc::clock_gettime(libc::CLOCK_BOOTTIME, &raw mut time) };
+    time.tv_sec * 1_000_000_000 + time.tv_nsec
+}
+
 /// Steps on two threads until somebody kills the process, in scopes that never end. Says how far the first
-/// one is, once the other has come to its first.
+/// one is, and when it was there, once the other has come to its first.
 fn record_for_ever() {
     let both = std::sync::Barrier::new(2);
     let steps = |tell: bool| {
@@ -36,7 +44,7 @@ fn record_for_ever() {
         for n in 0_u64.. {
             trace_scope!("victim", "step", n);
             if tell && n % 10_000 == 0 {
-                println!("{n}");
+                println!("{n} {}", boottime());
             }
         }
     };
