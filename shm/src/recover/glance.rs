@@ -4,16 +4,21 @@
 //! between two looks at its header (`looks.rs`). A field is never torn: fields are aligned words, and the
 //! kernel copies an aligned word in one piece on all supported machines.
 //!
-//! All chunks are listed, then copied in the order of the window: first those that threads are writing, and
-//! the youngest first. So of two chunks of a sequence the later one is copied first, and the earlier one is
+//! All chunks are listed, from the youngest to the oldest in the order in which threads overwrite them. A
+//! thread that moves to another chunk meanwhile takes the oldest one, which is listed last: so each thread is
+//! listed, unless the others go round the whole ring during the list.
+//!
+//! Then the chunks are copied in the order of the window: first those that threads are writing, and the
+//! youngest first. So of two chunks of a sequence the later one is copied first, and the earlier one is
 //! complete when it is copied. Of each sequence, the chunks after the last gap are kept. Meanwhile threads
-//! overwrite the oldest chunks. If a thread's newest chunk is missed, the whole look is repeated, up to
-//! `LOOKS` times.
+//! overwrite the oldest chunks. If a thread's newest chunk is missed, or threads went round the ring during
+//! the list, the whole look is repeated, up to `LOOKS` times.
 //!
 //! Of a region with an output, only the bytes that the output does not have are copied. Each batch changes
 //! which bytes those are. So a look counts only if no batch was done during it. The result is the same as
 //! after a kill at that moment.
 
+use std::cmp::Reverse;
 use std::collections::HashSet;
 use std::fs::File;
 use std::io;
@@ -25,7 +30,7 @@ use crate::platform;
 use crate::recover::chunk::{Damaged, Entry, Header, Part, chunk_offset, keep_whole_runs, lost_by_owners};
 use crate::recover::error::RecoverError;
 use crate::recover::fragments::Fragment;
-use crate::recover::header::{Facts, SessionState, facts_of};
+use crate::recover::header::{Facts, SessionState, facts_of, next_oldest};
 
 /// The most looks at a ring that is overwritten.
 const LOOKS: usize = 16;
@@ -63,6 +68,8 @@ pub struct Glance {
     entries: Vec<Entry>,
     /// Sequences whose newest chunk was overwritten before it was copied. In a region with an output: chunks.
     missed: usize,
+    /// Threads went round the whole ring while the chunks were listed.
+    has_gone_round: bool,
 }
 
 /// The committed payload of one chunk.
@@ -95,7 +102,7 @@ impl Glance {
             if !is_of_one_moment {
                 continue;
             }
-            let is_whole = look.missed == 0;
+            let is_whole = look.missed == 0 && !look.has_gone_round;
             if best.as_ref().is_none_or(|best| look.rank() > best.rank()) {
                 best = Some(look);
             }
@@ -107,22 +114,25 @@ impl Glance {
     }
 
     /// Compares looks: the greater rank is the better look.
-    fn rank(&self) -> (std::cmp::Reverse<usize>, usize) {
-        (std::cmp::Reverse(self.missed), self.bytes.len())
+    fn rank(&self) -> (Reverse<bool>, Reverse<usize>, usize) {
+        (Reverse(self.has_gone_round), Reverse(self.missed), self.bytes.len())
     }
 
     fn look(file: &File, facts: Facts) -> io::Result<Self> {
-        let mut listed = Vec::new();
-        for number in 0..facts.chunk_count {
-            let header = Header::read(file, &facts, number)?;
-            if header.state != State::Free {
-                listed.push((number, header));
-            }
-        }
-        listed.sort_unstable_by_key(|(_, h)| std::cmp::Reverse((h.state == State::Writing, h.claim)));
+        let first = next_oldest(file)?;
+        let mut listed = list(first, facts.chunk_count, |number| Header::read(file, &facts, number))?;
+        let has_gone_round = next_oldest(file)?.wrapping_sub(first) >= u64::from(facts.chunk_count);
+        listed.sort_unstable_by_key(|(_, h)| Reverse((h.state == State::Writing, h.claim)));
         let mut facts = facts;
         facts.add_lost_to_full_ring(lost_by_owners(file, &facts)?);
-        let mut look = Self { facts, bytes: Vec::new(), copies: Vec::new(), entries: Vec::new(), missed: 0 };
+        let mut look = Self {
+            facts,
+            bytes: Vec::new(),
+            copies: Vec::new(),
+            entries: Vec::new(),
+            missed: 0,
+            has_gone_round,
+        };
         let mut chunks_missed = 0;
         // The sequences that were seen; those that have ended, or whose newest chunk was copied.
         let (mut seen, mut newest) = (HashSet::new(), HashSet::new());
@@ -189,6 +199,13 @@ impl Glance {
         self.missed
     }
 
+    /// Whether the threads may have overwritten the whole ring while its chunks were listed. Then threads may
+    /// be missing that are not counted in [`missed`](Self::missed).
+    #[must_use]
+    pub fn has_gone_round(&self) -> bool {
+        self.has_gone_round
+    }
+
     /// Calls `visit` for each fragment, in the order of each sequence.
     ///
     /// # Errors
@@ -213,5 +230,64 @@ impl Glance {
             })?;
         }
         Ok(())
+    }
+}
+
+/// Lists the chunks that threads have or had, from the youngest: the next one to be overwritten is read last.
+fn list(
+    next_oldest: u64,
+    count: u32,
+    mut read: impl FnMut(u32) -> io::Result<Header>,
+) -> io::Result<Vec<(u32, Header)>> {
+    let mut listed = Vec::new();
+    let from = u32::try_from(next_oldest % u64::from(count.max(1))).unwrap_or(0);
+    for number in (0..from).rev().chain((from..count).rev()) {
+        let header = read(number)?;
+        if header.state != State::Free {
+            listed.push((number, header));
+        }
+    }
+    Ok(listed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Backing, BackingChoice, ChunkInfo, Region, RegionConfig};
+
+    // thread A  |has the chunk n-1 before the list |moves to the oldest chunk
+    // thread B                                     |   goes on until that of A is overwritten
+    // reader      list .......... k chunks ........           ......................
+    #[test]
+    fn a_thread_that_moves_during_the_list_is_listed() {
+        let config = RegionConfig { overwrite: true, backing: BackingChoice::File, ..RegionConfig::small() };
+        for chunks_before in 16..48 {
+            for moment in 0..16 {
+                let region = Region::create(&config).expect("a region");
+                region.activate(None);
+                let info = || ChunkInfo { sequence: region.new_sequence(), ..ChunkInfo::default() };
+                let (of_a, of_b) = (info(), info());
+                let claim = |info| region.claim(info, b"").expect("a chunk");
+                (0..chunks_before).for_each(|_| drop(claim(of_b)));
+                let mut chunk = Some(claim(of_a));
+                let last_of_b = claim(of_b);
+                let Backing::File(path) = region.backing() else { panic!("a file") };
+                let file = File::open(path).expect("the region");
+                let facts = facts_of(&file, path.as_ref()).expect("its header");
+                let mut read = 0;
+                let listed = list(next_oldest(&file).expect("read"), facts.chunk_count, |number| {
+                    if read == moment {
+                        let old = chunk.as_ref().expect("a chunk").number();
+                        chunk = Some(claim(of_a));
+                        while claim(of_b).number() != old {}
+                    }
+                    read += 1;
+                    Header::read(&file, &facts, number)
+                });
+                let is_listed = listed.expect("read").iter().any(|(_, h)| h.sequence == of_a.sequence);
+                assert!(is_listed, "{chunks_before} chunks before it, moved before the read of {moment}");
+                drop(last_of_b);
+            }
+        }
     }
 }

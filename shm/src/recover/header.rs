@@ -172,6 +172,14 @@ pub(super) fn facts_of(file: &File, path: &Path) -> Result<Facts, RecoverError> 
     read(file, metadata.len(), path).map_err(|e| e.at(path.to_owned()))
 }
 
+/// Reads the number of chunks that threads have tried to overwrite.
+#[cfg(feature = "recovery")]
+pub(super) fn next_oldest(file: &File) -> io::Result<u64> {
+    let mut raw = [0; 8];
+    platform::read_exact_at(file, &mut raw, offset_of!(RegionHeader, next_oldest) as u64)?;
+    Ok(u64::from_le_bytes(raw))
+}
+
 /// Reads and checks the header. Each number is checked before it is used.
 fn read(file: &File, file_len: u64, path: &Path) -> Result<Facts, Wrong> {
     let mut raw = Raw([0; REGION_HEADER_SIZE]);

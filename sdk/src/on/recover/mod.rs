@@ -69,6 +69,10 @@ pub(crate) fn snapshot(path: &Path, to: &Path) -> Result<Recovered, RecoverError
         let note = format!("of {} threads the newest was overwritten while it was read", glance.missed());
         report.notes.push(note);
     }
+    if facts.overwrites() && glance.has_gone_round() {
+        let note = "the whole ring was overwritten while it was read: threads may be missing";
+        report.notes.push(note.to_owned());
+    }
     let written = append(&Source::Alive(&glance), format, &mut output, &mut report);
     end(facts, output, written, &mut report)?;
     Ok(report)
