@@ -32,6 +32,15 @@ impl Taken {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FullSince(u32);
 
+/// The numbers of the chunks of a ring that overwrites, from the youngest to the next one that is
+/// overwritten. A thread that moves to another chunk while a reader follows this order takes one that the
+/// reader still comes to, unless threads go round the whole ring meanwhile.
+pub(crate) fn from_youngest(next_oldest: u64, count: u32) -> impl Iterator<Item = u32> {
+    #[allow(clippy::cast_possible_truncation)] // below the count
+    let from = (next_oldest % u64::from(count.max(1))) as u32;
+    (0..from).rev().chain((from..count).rev())
+}
+
 impl Region {
     /// Takes the free chunk with the lowest number.
     pub(crate) fn take_lowest_free(&self) -> Option<Taken> {
@@ -85,6 +94,12 @@ impl Region {
             }
             is_mine.then_some(Taken(chunk))
         })
+    }
+
+    /// The number of chunks that threads have tried to overwrite.
+    pub(crate) fn next_oldest(&self) -> u64 {
+        // Relaxed: the content of a chunk is read by the chunk's own `state`.
+        self.header().next_oldest.load(Ordering::Relaxed)
     }
 
     /// Frees a Complete chunk that was read to its end.
@@ -143,6 +158,12 @@ impl Region {
         // Relaxed: the next look orders what it reads. The number comes again after 2^32 chunks, while this
         // thread would have to lose no event.
         self.frees().load(Ordering::Relaxed) == look.0
+    }
+
+    /// Whether the chunk is free, and not claimed.
+    pub(crate) fn is_free(&self, chunk: u32) -> bool {
+        // Relaxed: as above.
+        self.bitmap(chunk as usize / 64).load(Ordering::Relaxed) & (1 << (chunk % 64)) != 0
     }
 
     /// The numbers of the chunks that are not free. A chunk that is claimed or freed during the call may be

@@ -17,6 +17,7 @@ use std::sync::Arc;
 
 use crate::abi::ChunkInfo;
 use crate::backing::Scratch;
+use crate::bitmap::from_youngest;
 use crate::chunk::{Damaged, ReadChunk};
 use crate::loss::LossReason;
 use crate::region::Region;
@@ -79,6 +80,10 @@ struct Lists<'r> {
     seen_to_the_end: Vec<u32>,
     /// The chunks whose headers contradict themselves.
     damaged: Vec<u32>,
+    /// The chunks that no thread had begun when they were read first.
+    not_begun: Vec<u32>,
+    /// Threads went round the whole ring during the look: one of them may have moved behind it.
+    has_gone_round: bool,
 }
 
 impl<'r> Lists<'r> {
@@ -90,10 +95,13 @@ impl<'r> Lists<'r> {
             going_on: Vec::with_capacity(chunks),
             seen_to_the_end: Vec::with_capacity(chunks),
             damaged: Vec::with_capacity(chunks),
+            not_begun: Vec::with_capacity(chunks),
+            has_gone_round: false,
         }
     }
 
-    /// Looks again if a thread has claimed its next chunk behind the scan.
+    /// Looks again if a thread may have moved to another chunk behind the look. Mostly it cannot: its next
+    /// chunk is the oldest one, which is listed last.
     fn fill(&mut self, region: &'r Region) {
         for _ in 0..LOOKS {
             self.look(region);
@@ -109,33 +117,52 @@ impl<'r> Lists<'r> {
         self.going_on.clear();
         self.seen_to_the_end.clear();
         self.damaged.clear();
-        for number in region.taken() {
-            let chunk = match ReadChunk::open_pinned(region, number) {
-                Ok(Some(chunk)) => chunk,
-                Ok(None) => continue,
-                Err(Damaged) => {
-                    self.damaged.push(number);
-                    continue;
-                }
-            };
-            let sequence = chunk.info().sequence;
-            if !chunk.is_complete() {
-                self.seen_to_the_end.push(sequence);
-                self.written.push(chunk);
-                continue;
+        self.not_begun.clear();
+        let (first, chunks) = (region.next_oldest(), region.allocated_chunks());
+        for number in from_youngest(first, chunks) {
+            if !self.list(region, number) {
+                self.not_begun.push(number);
             }
-            if chunk.is_last() {
-                self.seen_to_the_end.push(sequence);
-            } else {
-                self.going_on.push(sequence);
-            }
-            self.complete.push((chunk.claim(), number));
         }
+        // A thread may have taken one of them before the look, and begun it since.
+        for at in 0..self.not_begun.len() {
+            self.list(region, self.not_begun[at]);
+        }
+        self.has_gone_round = region.next_oldest().wrapping_sub(first) >= u64::from(chunks);
         self.seen_to_the_end.sort_unstable();
     }
 
+    /// Lists a chunk. Returns false if no thread has begun it.
+    fn list(&mut self, region: &'r Region, number: u32) -> bool {
+        if region.is_free(number) {
+            return false;
+        }
+        let chunk = match ReadChunk::open_pinned(region, number) {
+            Ok(Some(chunk)) => chunk,
+            Ok(None) => return false,
+            Err(Damaged) => {
+                self.damaged.push(number);
+                return true;
+            }
+        };
+        let sequence = chunk.info().sequence;
+        if !chunk.is_complete() {
+            self.seen_to_the_end.push(sequence);
+            self.written.push(chunk);
+            return true;
+        }
+        if chunk.is_last() {
+            self.seen_to_the_end.push(sequence);
+        } else {
+            self.going_on.push(sequence);
+        }
+        self.complete.push((chunk.claim(), number));
+        true
+    }
+
     fn is_whole(&self) -> bool {
-        self.going_on.iter().all(|sequence| self.seen_to_the_end.binary_search(sequence).is_ok())
+        !self.has_gone_round
+            && self.going_on.iter().all(|sequence| self.seen_to_the_end.binary_search(sequence).is_ok())
     }
 }
 

@@ -25,6 +25,7 @@ use std::io;
 use std::path::Path;
 
 use crate::abi::{CHUNK_HEADER_SIZE, State};
+use crate::bitmap::from_youngest;
 use crate::looks::copy_between_looks;
 use crate::platform;
 use crate::recover::chunk::{Damaged, Entry, Header, Part, chunk_offset, keep_whole_runs, lost_by_owners};
@@ -239,9 +240,13 @@ fn list(
     count: u32,
     mut read: impl FnMut(u32) -> io::Result<Header>,
 ) -> io::Result<Vec<(u32, Header)>> {
-    let mut listed = Vec::new();
-    let from = u32::try_from(next_oldest % u64::from(count.max(1))).unwrap_or(0);
-    for number in (0..from).rev().chain((from..count).rev()) {
+    let (mut listed, mut not_begun) = (Vec::new(), Vec::new());
+    for number in from_youngest(next_oldest, count) {
+        let header = read(number)?;
+        if header.state == State::Free { not_begun.push(number) } else { listed.push((number, header)) }
+    }
+    // A thread may have taken one of them before the list, and begun it since.
+    for number in not_begun {
         let header = read(number)?;
         if header.state != State::Free {
             listed.push((number, header));
