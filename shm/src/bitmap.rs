@@ -35,6 +35,10 @@ pub struct FullSince(u32);
 /// The numbers of the chunks of a ring that overwrites, from the youngest to the next one that is
 /// overwritten. A thread that moves to another chunk while a reader follows this order takes one that the
 /// reader still comes to, unless threads go round the whole ring meanwhile.
+///
+/// The reader sees the thread there, if it has seen the next owner in the thread's earlier chunk: the thread
+/// stores Writing in the new chunk before it completes the earlier one (Release), which the next owner takes
+/// (Acquire) and begins (Release), which the reader loads (Acquire).
 pub(crate) fn from_youngest(next_oldest: u64, count: u32) -> impl Iterator<Item = u32> {
     #[allow(clippy::cast_possible_truncation)] // below the count
     let from = (next_oldest % u64::from(count.max(1))) as u32;

@@ -1,24 +1,15 @@
 //! The times of events, beside `CLOCK_BOOTTIME` before and after each event.
 
-#![allow(unsafe_code)] // clock_gettime
-
 use std::thread;
 use std::time::Duration;
 
 use hairline::{Format, MemoryOutput, Session, trace_instant, trace_scope};
 use hairline_formats::fxt;
+use hairline_tests::clock::boottime;
 use hairline_tests::recording::{FORMATS, record, turn};
 
 /// The error that a time may have, in ns.
 const ERROR_NS: i64 = 1_000;
-
-/// `CLOCK_BOOTTIME`, in ns.
-fn boottime() -> i64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `time` is a valid timespec.
-    unsafe { libc::clock_gettime(libc::CLOCK_BOOTTIME, &raw mut time) };
-    time.tv_sec * 1_000_000_000 + time.tv_nsec
-}
 
 /// Records an instant. Returns the time before and after it.
 fn instant() -> (i64, i64) {

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use hairline::recovery::{self, RecoverOptions};
 use hairline::{Session, trace_scope};
 use hairline_tests::recording::{FORMATS, extension, turn};
+use hairline_tests::regions::region_of;
 
 #[path = "../../formats/tests/fuzzer/random.rs"]
 #[allow(dead_code)]
@@ -30,8 +31,7 @@ fn images(directory: &Path, format: hairline::Format) -> (PathBuf, Vec<u8>, Vec<
     for n in 0..20 {
         trace_scope!("hostile", "inner", n = n);
     }
-    let found = recovery::find().expect("a list").into_iter().find(|f| f.pid == std::process::id());
-    let mut region = fs::read(found.expect("its region").path).expect("read");
+    let mut region = fs::read(region_of(&trace)).expect("read");
     region[48..52].fill(0xff); // the pid: nobody's
     let whole = fs::read(&trace).expect("a trace");
     session.stop().expect("stopped");

@@ -11,6 +11,7 @@ use hairline::recovery::{self, RecoverOptions, Recovered};
 use hairline::{Error, Format, Overflow, Session, trace_scope};
 use hairline_tests::mortal::{Orders, Victim, files};
 use hairline_tests::recording::{FORMATS, extension, turn};
+use hairline_tests::regions::region_of;
 
 use crate::others::{NOBODY, Stage, as_nobody, said};
 
@@ -206,8 +207,7 @@ fn a_recovery_makes_a_file_only_at_the_path_of_a_trace() {
         let builder = Session::builder().output(&trace).overflow(Overflow::Overwrite);
         let session = builder.start().expect("a session");
         trace_scope!("names", "step");
-        let found = recovery::find().expect("a list").into_iter().find(|f| f.pid == std::process::id());
-        let mut bytes = fs::read(found.expect("its region").path).expect("read");
+        let mut bytes = fs::read(region_of(&trace)).expect("read");
         drop(session);
         let _ = fs::remove_file(&trace);
         bytes[48..52].fill(0xff); // the pid: nobody's

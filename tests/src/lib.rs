@@ -18,6 +18,7 @@
 pub mod alloc;
 pub mod calm;
 pub mod children;
+pub mod clock;
 pub mod crowd;
 pub mod equal;
 pub mod forked;

@@ -18,7 +18,7 @@
 //! kernel does not tell), and the voluntary and involuntary switches from the thread's start to the last
 //! number, another time.
 
-#![allow(unsafe_code)] // clock_gettime, getrusage, sched_setaffinity, fork, setrlimit
+#![allow(unsafe_code)] // getrusage, sched_setaffinity, fork, setrlimit
 
 use std::fs::File;
 use std::io::Write;
@@ -29,13 +29,7 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration, Instant};
 
 use hairline::{Format, Overflow, Session, trace_scope};
-
-fn clock(id: libc::clockid_t) -> u64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: writes one `timespec`.
-    assert_eq!(unsafe { libc::clock_gettime(id, &raw mut time) }, 0);
-    time.tv_sec.cast_unsigned() * 1_000_000_000 + time.tv_nsec.cast_unsigned()
-}
+use hairline_tests::clock::clock;
 
 /// The voluntary and the involuntary switches of this thread.
 fn switches() -> (i64, i64) {

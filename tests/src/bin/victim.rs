@@ -7,12 +7,13 @@
 //! Each way of ending comes after ten scopes on the main thread and ten on another; it prints `done` whatever
 //! happens to the tracing.
 
-#![allow(unsafe_code)] // fork, clock_gettime
+#![allow(unsafe_code)] // fork
 
 use std::time::Duration;
 
 use hairline::trace_scope;
 use hairline_tests::children;
+use hairline_tests::clock::boottime;
 
 fn work() {
     for n in 0..10 {
@@ -24,14 +25,6 @@ fn work_on_two_threads() {
     work();
     let other = std::thread::Builder::new().name("other".to_owned()).spawn(work);
     other.expect("a thread").join().expect("joined");
-}
-
-/// `CLOCK_BOOTTIME`, in ns.
-fn boottime() -> i64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `time` is a valid timespec.
-    unsafe { libc::clock_gettime(libc::CLOCK_BOOTTIME, &raw mut time) };
-    time.tv_sec * 1_000_000_000 + time.tv_nsec
 }
 
 /// Steps on two threads until somebody kills the process, in scopes that never end. Says how far the first

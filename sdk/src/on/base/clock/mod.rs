@@ -188,7 +188,7 @@ impl Sample {
 }
 
 /// Adjusts the parameters so that converted time follows the samples without a step.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Discipline {
     current: Parameters,
     samples: VecDeque<Sample>,
@@ -235,7 +235,7 @@ impl Discipline {
             #[allow(clippy::cast_precision_loss)] // both are small
             let correction = error as f64 / since.max(500_000_000) as f64;
             self.current = if is_late {
-                // Threads read the fallback by now, and continue from the true time.
+                // The line is too uncertain to go on from. Threads that came since have read the fallback.
                 Parameters::through(sample.ticks, sample.ns, rate)
             } else {
                 Parameters::through(sample.ticks, converted, rate * (1.0 + correction))
@@ -439,13 +439,13 @@ mod tests {
         let second = counter.true_sample();
         first.ns += 20; // as wrong as the reading can be
         let mut clock = Discipline::new(first, second);
+        let published = Published::new(&Clock::Counter(Discipline::new(first, second)));
         while counter.true_sample().ns <= clock.certain_until {
             let sample = counter.true_sample();
             assert!(clock.current().at(sample.ticks).abs_diff(sample.ns) <= CERTAIN_NS);
             counter.step(1e5, 0);
         }
         counter.step(5e7, 0);
-        let published = Published::new(&Clock::Counter(clock.clone()));
         assert!(published.first.at(counter.true_sample().ticks).abs_diff(counter.true_sample().ns) > 5_000);
         for _ in 0..50 {
             let sample = counter.true_sample();
