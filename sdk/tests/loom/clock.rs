@@ -1,4 +1,4 @@
-//! The clock's parameters: two words that one thread stores and every thread loads together.
+//! The clock's parameters: words that one thread stores and every thread loads together.
 
 #[path = "../../src/on/base/clock/published.rs"]
 mod published;
@@ -7,32 +7,32 @@ use std::sync::Arc;
 
 use super::{Seen, explore};
 use loom::thread;
-use published::Pair;
+use published::Words;
 
 // writer: store 1 | store 2         one store into each slot
 // reader: load | load
 //
-// Fails without the fence in `fill` (the reader gets half of store 2 with version 0), without the fence in
+// Fails without the fence in `fill` (the reader gets a part of store 2 with version 0), without the fence in
 // `load`, when `store` publishes with Relaxed, and when either read of the version in `load` is Relaxed (the
 // second leads to the next try).
 #[test]
-fn a_load_gives_both_words_of_one_store_and_never_an_older_one_than_before() {
+fn a_load_gives_the_words_of_one_store_and_never_an_older_one_than_before() {
     let (old, new, overtaken) = (Seen::default(), Seen::default(), Seen::default());
     let seen = (old.clone(), new.clone(), overtaken.clone());
     explore(move || {
-        let pair = Arc::new(Pair::new([0, 100]));
+        let words = Arc::new(Words::new([0, 100, 200]));
         let writer = {
-            let pair = Arc::clone(&pair);
+            let words = Arc::clone(&words);
             thread::spawn(move || {
-                pair.store([1, 101]);
-                pair.store([2, 102]);
+                words.store([1, 101, 201]);
+                words.store([2, 102, 202]);
             })
         };
         let mut last = 0;
         for _ in 0..2 {
             // Two stores cannot overtake all four tries.
-            let [first, second] = pair.load().expect("a try that no store was published in");
-            assert_eq!(second, first + 100, "words of one store");
+            let [first, second, third] = words.load().expect("a try that no store was published in");
+            assert_eq!((second, third), (first + 100, first + 200), "words of one store");
             assert!(first >= last);
             seen.2.note_if(first > last);
             last = first;
@@ -40,7 +40,7 @@ fn a_load_gives_both_words_of_one_store_and_never_an_older_one_than_before() {
         seen.0.note_if(last == 0);
         seen.1.note_if(last == 2);
         writer.join().unwrap();
-        assert_eq!(pair.load(), Some([2, 102]));
+        assert_eq!(words.load(), Some([2, 102, 202]));
     });
     assert!(old.happened() && new.happened() && overtaken.happened());
 }

@@ -38,8 +38,14 @@ const REFINEMENT_GROWTH: u32 = 4;
 const LONGEST_REFINEMENT: Duration = Duration::from_millis(500);
 
 /// The session's own thread wakes up for refinements that are at most so far apart. Others wait until it is
-/// awake: by then the rate is good to a part per million.
+/// awake, which is each second: by then the rate is good to a part per million.
 const LONGEST_WOKEN_FOR: Duration = Duration::from_millis(50);
+
+/// A refinement that the thread wakes up for is late after this many times the planned time.
+const LATE: u32 = 4;
+
+/// A refinement that the thread does not wake up for is late after this time.
+const LATE_AT_LEAST: Duration = Duration::from_millis(1500);
 
 /// The state of the background work.
 pub(crate) struct Upkeep {
@@ -67,7 +73,9 @@ impl Upkeep {
         let next = self.refine_after.map(|after| (after * REFINEMENT_GROWTH).min(LONGEST_REFINEMENT));
         self.refine_after = next;
         self.last_refinement = Instant::now();
-        if self.clock.refine(shared.clock(), next.unwrap_or(LONGEST_REFINEMENT)) {
+        let next = next.unwrap_or(LONGEST_REFINEMENT);
+        let patience = if next <= LONGEST_WOKEN_FOR { next * LATE } else { LATE_AT_LEAST };
+        if self.clock.refine(shared.clock(), next, patience) {
             recall::interrupt_all(shared);
         }
     }

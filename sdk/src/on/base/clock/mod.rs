@@ -12,17 +12,21 @@
 //! The counter's first parameters come from two samples of the start of a session: one is its first step, one
 //! comes when the ring and the output exist. In between are 0.1 ms or more, so the rate is good to some 20
 //! parts per million, and the first event reads the counter. The drain thread takes the next sample
-//! [`FIRST_REFINEMENT`] later. Where the machine does not run it in time, threads load the fallback until it
-//! has. If the first two samples leave the rate too uncertain (a slow system call reads the clock), the
-//! session starts with the fallback, and the drain thread takes the second sample after [`CALIBRATION`].
+//! [`FIRST_REFINEMENT`] later. If the first two samples leave the rate too uncertain (a slow system call
+//! reads the clock), the session starts with the fallback, and the drain thread takes the second sample
+//! after [`CALIBRATION`].
 //!
 //! # Correcting drift
 //!
 //! The drain thread takes further samples. It publishes new parameters through [`Discipline`]: they give the
 //! same time as the old parameters at the moment of the change, and reduce the error to zero over the next
-//! seconds. So time never jumps back. It jumps forward only when BOOTTIME does (after the machine was
-//! suspended). Only after a late first refinement it begins anew at the true time; no thread's own time goes
-//! back by that.
+//! second or more.
+//!
+//! Parameters have a time until which they count: within it they are less than 1 us off, however wrong the
+//! samples were. If the drain thread has taken no sample by then (the machine does not run it, or its output
+//! is stuck), threads load the fallback until it has. The parameters after that begin at the true time. They
+//! also do so where counter and BOOTTIME have come apart: one of them stopped or jumped, as when the machine
+//! is suspended. No thread's own time goes back by that: its next event comes 1 ns after its last one.
 //!
 //! A thread loads new parameters at each cold event: when its chunk is full, or after 2 ms without an event
 //! ([`GAP`](super::thread)). If the old parameters would be [`STALE_NS`] off before the next refinement, the
@@ -36,7 +40,7 @@ use std::time::{Duration, Instant};
 
 use crate::on::base::clock::counter::{HAS_COUNTER, is_steady, step};
 pub(crate) use crate::on::base::clock::counter::{HAS_LONG_TICKS, ticks};
-use crate::on::base::clock::published::Pair;
+use crate::on::base::clock::published::Words;
 use crate::on::base::platform;
 pub(crate) use crate::on::base::platform::thread_time;
 use crate::options::ClockSource;
@@ -46,12 +50,13 @@ use crate::options::ClockSource;
 const FIRST_BASE: Duration = Duration::from_micros(if HAS_LONG_TICKS { 250 } else { 100 });
 
 /// The rate of the session's start counts if the two clock reads take less than one part in this number of
-/// the time between them. So even if each sample is as wrong as it can be, time is within [`CERTAIN_NS`]
-/// until [`FIRST_REFINEMENT`].
+/// the time between them. So even if each sample is as wrong as it can be, time is within 1 us until
+/// [`FIRST_REFINEMENT`].
 const CERTAINTY: u64 = 1000;
 
-/// The parameters of the session's start count until they may be wrong by this.
-const CERTAIN_NS: u64 = 1000;
+/// Parameters count until their rate's error may have made them wrong by this. With the error of a sample,
+/// that is less than the promised 1 us.
+const CERTAIN_NS: f64 = 900.0;
 
 /// Time between the start of a session and its first refinement.
 pub(crate) const FIRST_REFINEMENT: Duration = Duration::from_millis(2);
@@ -65,10 +70,14 @@ const STALE_NS: f64 = 100.0;
 /// Tries for one sample. The try with the least time between its two counter reads counts.
 const TRIES: usize = 8;
 
-/// Errors above this limit are jumps of BOOTTIME (a suspended machine), not drift.
-const JUMP_NS: i64 = 1_000_000;
+/// The error of a sample is reduced to zero in this time at least. The next sample should have come by then.
+const CORRECTION: Duration = Duration::from_secs(1);
 
-/// Number of samples that the rate is estimated over.
+/// Errors above this, and above what the rate's own error explains, are no drift: BOOTTIME or the counter has
+/// stopped or jumped.
+const JUMP_NS: f64 = 1_000_000.0;
+
+/// Number of samples that the rate is estimated from.
 const WINDOW: usize = 16;
 
 /// Returns the current time in ns, by these parameters.
@@ -109,10 +118,6 @@ pub(crate) struct Parameters {
 
 impl Parameters {
     const FALLBACK: Self = Self { multiplier: 0, offset: 0 };
-
-    fn words(self) -> [u64; 2] {
-        [self.multiplier, self.offset]
-    }
 
     pub(crate) fn now(self) -> u64 {
         now(self.multiplier, self.offset)
@@ -179,11 +184,22 @@ impl Sample {
         first.width.saturating_add(self.width)
     }
 
-    /// Returns the time until which the line through both samples is within [`CERTAIN_NS`].
-    fn certain_until(&self, first: &Self) -> u64 {
+    /// Returns the most that the rate between the samples can be wrong, as a part of it.
+    #[allow(clippy::cast_precision_loss)] // an estimate
+    fn error_of_rate(&self, first: &Self) -> f64 {
         let between = self.ticks.wrapping_sub(first.ticks);
-        let certain = between.saturating_mul(2 * CERTAIN_NS) / self.uncertainty(first).max(1);
-        self.ns.saturating_add(certain)
+        self.uncertainty(first) as f64 / 2.0 / between.max(1) as f64
+    }
+
+    fn after(&self, time: Duration) -> u64 {
+        self.ns.saturating_add(time.as_nanos() as u64)
+    }
+
+    /// Returns the time at which parameters are [`CERTAIN_NS`] off that are off by `error` at this sample, in
+    /// ns, and whose rate is so wrong.
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // saturates
+    fn certain_until(&self, error: f64, error_of_rate: f64) -> u64 {
+        self.ns.saturating_add(((CERTAIN_NS - error) / error_of_rate) as u64)
     }
 }
 
@@ -191,57 +207,57 @@ impl Sample {
 #[derive(Debug)]
 pub(crate) struct Discipline {
     current: Parameters,
+    /// The most that the rate of the current parameters can be wrong, as a part of it.
+    error_of_rate: f64,
+    /// The time until which the current parameters count.
+    counts_until: u64,
     samples: VecDeque<Sample>,
-    /// The time until which the parameters of the first two samples count.
-    certain_until: u64,
 }
 
 impl Discipline {
-    /// Computes the first parameters from two samples at different times.
-    pub(crate) fn new(first: Sample, second: Sample) -> Self {
+    /// Computes the first parameters from two samples at different times. The next sample is late after
+    /// `patience`.
+    pub(crate) fn new(first: Sample, second: Sample, patience: Duration) -> Self {
         let slope = slope(first, second).unwrap_or(0.5);
         let current = Parameters::through(second.ticks, second.ns, slope);
-        let certain_until = second.certain_until(&first);
-        Self { current, samples: VecDeque::from([first, second]), certain_until }
+        let error_of_rate = second.error_of_rate(&first);
+        let counts_until = second.certain_until(0.0, error_of_rate).max(second.after(patience));
+        Self { current, error_of_rate, counts_until, samples: VecDeque::from([first, second]) }
     }
 
-    pub(crate) fn current(&self) -> Parameters {
-        self.current
-    }
-
-    /// Adds a sample. Returns the parameters that are valid from the time of the sample on.
-    pub(crate) fn update(&mut self, sample: Sample) -> Parameters {
+    /// Adds a sample. The parameters are valid from the time of the sample on, and count for `patience` even if
+    /// they are uncertain: only after that is the next sample late.
+    #[allow(clippy::cast_precision_loss)] // differences and estimates
+    pub(crate) fn update(&mut self, sample: Sample, patience: Duration) {
         let converted = self.current.at(sample.ticks);
-        let error = sample.ns.wrapping_sub(converted).cast_signed();
-        if error.abs() > JUMP_NS {
+        let apart = sample.ns.wrapping_sub(converted);
+        let error = apart.cast_signed() as f64;
+        let since = self.samples.back().map_or(0, |last| sample.ns.saturating_sub(last.ns)) as f64;
+        let punctual = sample.after(patience);
+        if error.abs() > JUMP_NS + since * self.error_of_rate {
             self.samples.clear();
             self.samples.push_back(sample);
-            if error > 0 {
-                // The counter stopped while time advanced: continue from the new time at the same rate.
-                self.current.offset = self.current.offset.wrapping_add(error.cast_unsigned());
-            }
-            return self.current;
+            // Continue from the new time at the same rate.
+            self.current.offset = self.current.offset.wrapping_add(apart);
+            self.counts_until = punctual;
+            return;
         }
-        let since = self.samples.back().map_or(0, |last| sample.ns.saturating_sub(last.ns));
-        let rate = self.samples.front().and_then(|oldest| slope(*oldest, sample));
-        let is_late = self.samples.len() == 2 && sample.ns > self.certain_until;
+        let is_late = sample.ns > self.counts_until;
+        // The rate since the oldest sample, if no later one was so much better that it is the better start.
+        let rates = self.samples.iter().map(|from| (sample.error_of_rate(from), slope(*from, sample)));
+        let best = rates.min_by(|(error, _), (other, _)| error.total_cmp(other));
         self.samples.push_back(sample);
         if self.samples.len() > WINDOW {
             self.samples.pop_front();
         }
-        if let Some(rate) = rate {
-            // Reach the true time as far ahead as the last sample is back, but not sooner than in half a
-            // second.
-            #[allow(clippy::cast_precision_loss)] // both are small
-            let correction = error as f64 / since.max(500_000_000) as f64;
-            self.current = if is_late {
-                // The line is too uncertain to go on from. Threads that came since have read the fallback.
-                Parameters::through(sample.ticks, sample.ns, rate)
-            } else {
-                Parameters::through(sample.ticks, converted, rate * (1.0 + correction))
-            };
-        }
-        self.current
+        let Some((error_of_rate, Some(rate))) = best else { return };
+        // Where threads have read the fallback meanwhile, they go on from the true time.
+        let (ns, error) = if is_late { (sample.ns, 0.0) } else { (converted, error) };
+        // Reach the true time as far ahead as the last sample is back.
+        let correction = error / since.max(CORRECTION.as_nanos() as f64);
+        self.current = Parameters::through(sample.ticks, ns, rate * (1.0 + correction));
+        self.error_of_rate = error_of_rate + correction.abs();
+        self.counts_until = sample.certain_until(error.abs(), self.error_of_rate).max(punctual);
     }
 }
 
@@ -255,36 +271,29 @@ fn slope(from: Sample, to: Sample) -> Option<f64> {
 
 /// Parameters that the drain thread changes and every thread reads.
 #[derive(Debug)]
-pub(crate) struct Published {
-    pair: Pair,
-    /// The parameters of the session's start, and the time until which they count.
-    first: Parameters,
-    certain_until: u64,
-}
+pub(crate) struct Published(Words<3>);
 
 impl Published {
     pub(crate) fn new(clock: &Clock) -> Self {
-        let first = clock.parameters();
-        let certain_until = match clock {
-            Clock::Counter(discipline) => discipline.certain_until,
-            _ => u64::MAX,
-        };
-        Self { pair: Pair::new(first.words()), first, certain_until }
+        Self(Words::new(clock.words()))
     }
 
-    /// Publishes new parameters. Only the drain thread calls it.
-    pub(crate) fn store(&self, parameters: Parameters) {
-        self.pair.store(parameters.words());
+    /// Publishes the clock's parameters. Only the drain thread calls it.
+    fn store(&self, clock: &Clock) {
+        self.0.store(clock.words());
     }
 
-    /// Returns the latest parameters, or the fallback, which reads the system's clock and needs none: if a
-    /// store overtakes the load in each of its few tries, or if the first refinement is late and the
-    /// parameters of the session's start are too uncertain by now. A load never waits for the drain thread.
-    pub(crate) fn load(&self) -> Parameters {
-        let Some([multiplier, offset]) = self.pair.load() else { return Parameters::FALLBACK };
-        let latest = Parameters { multiplier, offset };
-        let is_outdated = latest == self.first && multiplier != 0 && latest.now() > self.certain_until;
-        if is_outdated { Parameters::FALLBACK } else { latest }
+    /// Returns the latest parameters and the current time by them. They are the fallback, which reads the
+    /// system's clock and needs none, if a store overtakes the load in each of its few tries, or if the next
+    /// refinement is late and the latest parameters count no longer. A load never waits for the drain thread.
+    pub(crate) fn load(&self) -> (Parameters, u64) {
+        if let Some([multiplier, offset, counts_until]) = self.0.load()
+            && let Some(now) = counter_now(multiplier, offset)
+            && now <= counts_until
+        {
+            return (Parameters { multiplier, offset }, now);
+        }
+        (Parameters::FALLBACK, boottime())
     }
 }
 
@@ -310,9 +319,17 @@ impl Clock {
 
     pub(crate) fn parameters(&self) -> Parameters {
         match self {
-            Self::Counter(discipline) => discipline.current(),
+            Self::Counter(discipline) => discipline.current,
             _ => Parameters::FALLBACK,
         }
+    }
+
+    /// Returns what [`Published`] publishes: the parameters, and the time until which they count.
+    fn words(&self) -> [u64; 3] {
+        let Parameters { multiplier, offset } = self.parameters();
+        let counts_until =
+            if let Self::Counter(discipline) = self { discipline.counts_until } else { u64::MAX };
+        [multiplier, offset, counts_until]
     }
 
     /// Takes the second sample, at the end of a session's start: [`FIRST_BASE`] or more after the first one.
@@ -324,36 +341,41 @@ impl Clock {
             }
             let (first, second) = (*first, Sample::take());
             if second.is_far_from(&first) && slope(first, second).is_some() {
-                *self = Self::Counter(Discipline::new(first, second));
+                *self = Self::Counter(Discipline::new(first, second, FIRST_REFINEMENT));
             }
         }
     }
 
-    /// Returns the time from the session's start to the first refinement. `None`: there is none.
+    /// Returns the time from the session's start to the first refinement, [`FIRST_REFINEMENT`] at least.
+    /// `None`: there is none.
     pub(crate) fn first_refinement(&self) -> Option<Duration> {
         match self {
             Self::Fallback => None,
-            Self::Calibrating { since, .. } => Some(CALIBRATION.saturating_sub(since.elapsed())),
+            Self::Calibrating { since, .. } => {
+                Some(CALIBRATION.saturating_sub(since.elapsed()).max(FIRST_REFINEMENT))
+            }
             Self::Counter(_) => Some(FIRST_REFINEMENT),
         }
     }
 
     /// Takes a sample and publishes the corrected parameters. Returns whether the old parameters would be off
-    /// by more than [`STALE_NS`] at the next refinement, `next` from now.
-    pub(crate) fn refine(&mut self, published: &Published, next: Duration) -> bool {
+    /// by more than [`STALE_NS`] at the next refinement, `next` from now. That is late after `patience`.
+    pub(crate) fn refine(&mut self, published: &Published, next: Duration, patience: Duration) -> bool {
         let before = self.parameters();
         match self {
             Self::Fallback => return false,
             Self::Calibrating { first, .. } => {
                 let (first, second) = (*first, Sample::take());
                 let has_rate = slope(first, second).is_some();
-                *self = if has_rate { Self::Counter(Discipline::new(first, second)) } else { Self::Fallback };
+                *self = match has_rate {
+                    true => Self::Counter(Discipline::new(first, second, patience)),
+                    false => Self::Fallback,
+                };
             }
-            Self::Counter(discipline) => drop(discipline.update(Sample::take())),
+            Self::Counter(discipline) => discipline.update(Sample::take(), patience),
         }
-        let after = self.parameters();
-        published.store(after);
-        after.differs_from(before, next)
+        published.store(self);
+        self.parameters().differs_from(before, next)
     }
 }
 
@@ -382,7 +404,7 @@ mod tests {
         fn noisy_sample(&mut self) -> Sample {
             self.noise = self.noise.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             let sample = self.true_sample();
-            Sample { ns: sample.ns + (self.noise >> 33) % 100, ..sample }
+            Sample { ns: sample.ns + (self.noise >> 33) % 100, width: 600, ..sample }
         }
     }
 
@@ -391,24 +413,24 @@ mod tests {
         let mut counter = Drifting { ticks: 1e15, ns: 3.6e14, noise: 1 };
         let first = counter.noisy_sample();
         counter.step(1e7, 0);
-        let mut clock = Discipline::new(first, counter.noisy_sample());
+        let mut clock = Discipline::new(first, counter.noisy_sample(), FIRST_REFINEMENT);
         counter.step(2e6, 0);
-        clock.update(counter.noisy_sample());
+        clock.update(counter.noisy_sample(), Duration::from_secs(2));
         let (mut last, mut worst) = (0, 0);
         for round in 0..3600 {
             for _ in 0..10 {
                 counter.step(1e8, round);
                 let sample = counter.true_sample();
-                let converted = clock.current().at(sample.ticks);
+                let converted = clock.current.at(sample.ticks);
                 assert!(converted >= last, "round {round}");
                 last = converted;
                 worst = worst.max(converted.abs_diff(sample.ns));
             }
-            let before = clock.current();
+            let before = clock.current;
             let sample = counter.noisy_sample();
-            let after = clock.update(sample);
+            clock.update(sample, Duration::from_secs(2));
             assert!(
-                after.at(sample.ticks).abs_diff(before.at(sample.ticks)) <= 1,
+                clock.current.at(sample.ticks).abs_diff(before.at(sample.ticks)) <= 1,
                 "continuous at the change"
             );
         }
@@ -416,70 +438,75 @@ mod tests {
     }
 
     #[test]
-    fn time_follows_a_suspended_machine_forward() {
-        let mut counter = Drifting { ticks: 1e12, ns: 1e12, noise: 1 };
-        let first = counter.true_sample();
-        counter.step(1e7, 0);
-        let mut clock = Discipline::new(first, counter.true_sample());
-        counter.ns += 3.6e12; // the counter stops for an hour
-        clock.update(counter.true_sample());
-        for _ in 0..5 {
-            counter.step(1e9, 0);
-            let sample = counter.true_sample();
-            assert!(clock.current().at(sample.ticks).abs_diff(sample.ns) < 20_000);
-            clock.update(sample);
-        }
-    }
-
-    #[test]
-    fn time_is_within_1_us_however_late_the_first_refinement_comes() {
-        let mut counter = Drifting { ticks: 1e12, ns: 1e12, noise: 1 };
-        let mut first = counter.true_sample();
-        counter.step(1e5, 0);
-        let second = counter.true_sample();
-        first.ns += 20; // as wrong as the reading can be
-        let mut clock = Discipline::new(first, second);
-        let published = Published::new(&Clock::Counter(Discipline::new(first, second)));
-        while counter.true_sample().ns <= clock.certain_until {
-            let sample = counter.true_sample();
-            assert!(clock.current().at(sample.ticks).abs_diff(sample.ns) <= CERTAIN_NS);
-            counter.step(1e5, 0);
-        }
-        counter.step(5e7, 0);
-        assert!(published.first.at(counter.true_sample().ticks).abs_diff(counter.true_sample().ns) > 5_000);
-        for _ in 0..50 {
-            let sample = counter.true_sample();
-            clock.update(sample);
-            assert!(clock.current().at(sample.ticks).abs_diff(sample.ns) <= CERTAIN_NS);
+    fn time_is_true_again_after_a_suspension_and_after_a_jump_of_the_counter() {
+        const PATIENCE: Duration = Duration::from_secs(1);
+        for jump in [(3.6e12, 0.0), (0.0, 3.6e12)] {
+            let mut counter = Drifting { ticks: 1e12, ns: 1e12, noise: 1 };
+            let first = counter.true_sample();
             counter.step(1e7, 0);
+            let mut clock = Discipline::new(first, counter.true_sample(), PATIENCE);
+            counter.ns += jump.0; // the counter stops for an hour
+            counter.ticks += jump.1; // another machine's counter, which is ahead
+            clock.update(counter.true_sample(), PATIENCE);
+            for _ in 0..5 {
+                counter.step(1e9, 0);
+                let sample = counter.true_sample();
+                assert!(clock.current.at(sample.ticks).abs_diff(sample.ns) < 20_000);
+                clock.update(sample, PATIENCE);
+            }
         }
     }
 
     #[test]
-    fn uncertain_parameters_are_not_loaded() {
-        let first = Sample { ticks: ticks(), ns: boottime(), width: 100 };
-        std::thread::sleep(FIRST_BASE);
-        let second = Sample { ticks: ticks(), ns: boottime(), width: 100 };
-        let mut clock = Clock::Counter(Discipline::new(first, second));
-        let mut published = Published::new(&clock);
-        assert_eq!(published.load(), clock.parameters());
-        published.certain_until = boottime() - 10_000;
-        assert_eq!(published.load(), Parameters::FALLBACK);
-        clock.refine(&published, FIRST_REFINEMENT);
-        assert_eq!(published.load(), clock.parameters());
+    fn time_is_within_1_us_however_late_a_refinement_comes() {
+        // A refinement that is late, after none, one, two and so on that were punctual.
+        for late in 0..8 {
+            let mut counter = Drifting { ticks: 1e12, ns: 1e12, noise: 1 };
+            let mut first = counter.true_sample();
+            counter.step(1e5, 0);
+            let second = counter.true_sample();
+            first.ns += 20; // both are as wrong as the reading can be, together
+            let mut clock = Discipline::new(first, second, FIRST_REFINEMENT);
+            let mut next = 2e6;
+            for refinement in 0..12 {
+                let end = counter.ns + if refinement == late { 1e10 } else { next };
+                let mut outdated = 0;
+                while counter.ns < end {
+                    let sample = counter.true_sample();
+                    let error = clock.current.at(sample.ticks).abs_diff(sample.ns);
+                    let counts = sample.ns <= clock.counts_until;
+                    assert!(error <= 1000 || !counts, "{refinement} of {late}: {error} ns");
+                    outdated += u32::from(!counts);
+                    counter.step(next / 4.0, 0);
+                }
+                assert!(outdated == 0 || refinement == late, "{refinement} of {late}: {outdated}");
+                next = f64::min(4.0 * next, 5e8);
+                let mut sample = counter.true_sample();
+                sample.ns += refinement % 2 * 10;
+                clock.update(sample, Duration::from_nanos(2 * next as u64));
+            }
+        }
     }
 
     #[test]
-    fn published_parameters_are_never_torn() {
-        let published = Published::new(&Clock::Fallback);
-        std::thread::scope(|threads| {
-            threads
-                .spawn(|| (1..20_000).for_each(|n| published.store(Parameters { multiplier: n, offset: n })));
-            for _ in 0..20_000 {
-                let p = published.load();
-                assert_eq!(p.multiplier, p.offset);
-            }
-        });
+    fn the_first_refinement_is_in_the_future_however_long_a_start_takes() {
+        let first = Sample { ticks: ticks(), ns: boottime(), width: 100 };
+        let since = Instant::now() - 2 * CALIBRATION;
+        // Later refinements come after a multiple of this time.
+        assert_eq!(Clock::Calibrating { first, since }.first_refinement(), Some(FIRST_REFINEMENT));
+    }
+
+    #[test]
+    fn parameters_that_count_no_longer_are_not_loaded() {
+        let first = Sample { ticks: ticks(), ns: boottime(), width: 100_000 };
+        std::thread::sleep(FIRST_BASE);
+        let second = Sample { ticks: ticks(), ns: boottime(), width: 100_000 };
+        let mut clock = Clock::Counter(Discipline::new(first, second, FIRST_REFINEMENT));
+        let published = Published::new(&clock);
+        std::thread::sleep(CALIBRATION);
+        assert_eq!(published.load().0, Parameters::FALLBACK);
+        clock.refine(&published, FIRST_REFINEMENT, FIRST_REFINEMENT);
+        assert_eq!(published.load().0, clock.parameters());
     }
 
     #[test]
@@ -487,14 +514,13 @@ mod tests {
         let mut clock = Clock::start(ClockSource::Counter);
         let published = Published::new(&clock);
         for _ in 0..3 {
-            let now = published.load();
-            let (before, converted, after) = (boottime(), now.now(), boottime());
+            let (before, (_, converted), after) = (boottime(), published.load(), boottime());
             assert!(
                 before - 2_000 <= converted && converted <= after + 2_000,
                 "{before} {converted} {after}"
             );
             std::thread::sleep(CALIBRATION);
-            clock.refine(&published, CALIBRATION);
+            clock.refine(&published, CALIBRATION, CALIBRATION);
         }
     }
 }

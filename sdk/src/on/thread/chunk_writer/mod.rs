@@ -262,11 +262,11 @@ impl ChunkWriter {
     /// Copies the clock's newest parameters to `hot`. Returns the current time, which is never before the
     /// last event.
     fn tick(&self, hot: &Hot) -> Moment {
-        let clock = self.shared.clock().load();
+        let (clock, now) = self.shared.clock().load();
         hot.multiplier.set(clock.multiplier);
         hot.offset.set(if clock.multiplier == 0 { clock::NO_COUNTER } else { clock.offset });
         let last = hot.lease().last();
-        let now = clock.now().max(last + 1); // importers nest two instants that have one time
+        let now = now.max(last + 1); // importers nest two instants that have one time
         Moment { now, delta: now - last, cpu: None, new_flows: NewFlows::default() }
     }
 
