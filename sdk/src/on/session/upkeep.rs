@@ -38,20 +38,22 @@ const REFINEMENT_GROWTH: u32 = 4;
 const LONGEST_REFINEMENT: Duration = Duration::from_millis(500);
 
 /// The session's own thread wakes up for refinements that are at most so far apart. Others wait until it is
-/// awake, which is each second: by then the rate is good to a part per million.
+/// awake, each second at least. Where a clock read is fast, the rate is good to a part per million by then.
 const LONGEST_WOKEN_FOR: Duration = Duration::from_millis(50);
 
 /// A refinement that the thread wakes up for is late after this many times the planned time.
 const LATE: u32 = 4;
 
 /// A refinement that the thread does not wake up for is late after this time.
-const LATE_AT_LEAST: Duration = Duration::from_millis(1500);
+const LATE_AT_LEAST: Duration = Duration::from_secs(2);
 
 /// The state of the background work.
 pub(crate) struct Upkeep {
     clock: Clock,
     started: Instant,
     last_refinement: Instant,
+    /// Whether threads were to load the clock's parameters at the last refinement.
+    has_interrupted: bool,
     /// `None`: the clock needs no refinement.
     refine_after: Option<Duration>,
     /// The search for the regions of dead processes. It starts when enough of the ring is allocated.
@@ -61,7 +63,14 @@ pub(crate) struct Upkeep {
 impl Upkeep {
     pub(crate) fn new(clock: Clock) -> Self {
         let (now, refine_after) = (Instant::now(), clock.first_refinement());
-        Self { clock, started: now, last_refinement: now, refine_after, pruning: None }
+        Self {
+            clock,
+            started: now,
+            last_refinement: now,
+            has_interrupted: false,
+            refine_after,
+            pruning: None,
+        }
     }
 
     /// Refines the clock if that is due. Threads with parameters that are too old load the new ones at their
@@ -75,9 +84,13 @@ impl Upkeep {
         self.last_refinement = Instant::now();
         let next = next.unwrap_or(LONGEST_REFINEMENT);
         let patience = if next <= LONGEST_WOKEN_FOR { next * LATE } else { LATE_AT_LEAST };
-        if self.clock.refine(shared.clock(), next, patience) {
+        let interrupts = self.clock.refine(shared.clock(), next, patience);
+        // A thread in the midst of a cold event may have loaded the old parameters, and overlooks the
+        // interruption: a second one will find it elsewhere.
+        if interrupts || self.has_interrupted {
             recall::interrupt_all(shared);
         }
+        self.has_interrupted = interrupts;
     }
 
     fn refinement_due_in(&self) -> Option<Duration> {

@@ -20,15 +20,16 @@
 //!
 //! The drain thread takes further samples. It publishes new parameters through [`Discipline`]: they give the
 //! same time as the old parameters at the moment of the change, and reduce the error to zero over the next
-//! second or more.
+//! second or more. An error that is too large for that ends at once: time begins anew at the true time.
+//! Counter and BOOTTIME may have come apart, as when the machine was suspended or another one has taken over.
 //!
-//! Parameters have a time until which they count: within it they are less than 1 us off, however wrong the
-//! samples were. If the drain thread has taken no sample by then (the machine does not run it, or its output
-//! is stuck), threads load the fallback until it has. The parameters after that begin at the true time. They
-//! also do so where counter and BOOTTIME have come apart: one of them stopped or jumped, as when the machine
-//! is suspended. No thread's own time goes back by that: its next event comes 1 ns after its last one.
+//! Parameters have a time until which they count: until the next sample is late, and beyond that for as long
+//! as they must be less than 1 us off, by the samples' widths and a rate that wanders. If the drain thread
+//! has taken no sample by then (the machine does not run it, or its output is stuck), threads that load
+//! parameters load the fallback until it has. After that, too, time begins at the true time. No thread's own
+//! time goes back by any of this: its next event comes 1 ns after its last one.
 //!
-//! A thread loads new parameters at each cold event: when its chunk is full, or after 2 ms without an event
+//! A thread loads parameters at each cold event: when its chunk is full, or after 2 ms without an event
 //! ([`GAP`](super::thread)). If the old parameters would be [`STALE_NS`] off before the next refinement, the
 //! drain thread sends the next event of each thread to the cold path.
 
@@ -55,8 +56,14 @@ const FIRST_BASE: Duration = Duration::from_micros(if HAS_LONG_TICKS { 250 } els
 const CERTAINTY: u64 = 1000;
 
 /// Parameters count until their rate's error may have made them wrong by this. With the error of a sample,
-/// that is less than the promised 1 us.
+/// that is less than the promised 1 us. Errors above it end at once.
 const CERTAIN_NS: f64 = 900.0;
+
+/// What a rate changes by in some seconds, by temperature and NTP, as a part of it.
+const WANDER: f64 = 1e-7;
+
+/// No parameters count for longer: [`WANDER`] alone makes them [`CERTAIN_NS`] off before.
+const LONGEST_NS: u64 = 10_000_000_000;
 
 /// Time between the start of a session and its first refinement.
 pub(crate) const FIRST_REFINEMENT: Duration = Duration::from_millis(2);
@@ -70,10 +77,10 @@ const STALE_NS: f64 = 100.0;
 /// Tries for one sample. The try with the least time between its two counter reads counts.
 const TRIES: usize = 8;
 
-/// The error of a sample is reduced to zero in this time at least. The next sample should have come by then.
+/// An error is reduced to zero in this time at least. The next sample should have come by then.
 const CORRECTION: Duration = Duration::from_secs(1);
 
-/// Errors above this, and above what the rate's own error explains, are no drift: BOOTTIME or the counter has
+/// An unexplained error above this is no change of the rate, if it comes once: BOOTTIME or the counter has
 /// stopped or jumped.
 const JUMP_NS: f64 = 1_000_000.0;
 
@@ -199,7 +206,7 @@ impl Sample {
     /// ns, and whose rate is so wrong.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // saturates
     fn certain_until(&self, error: f64, error_of_rate: f64) -> u64 {
-        self.ns.saturating_add(((CERTAIN_NS - error) / error_of_rate) as u64)
+        self.ns.saturating_add(((CERTAIN_NS - error) / (error_of_rate + WANDER)) as u64)
     }
 }
 
@@ -229,12 +236,14 @@ impl Discipline {
     /// they are uncertain: only after that is the next sample late.
     #[allow(clippy::cast_precision_loss)] // differences and estimates
     pub(crate) fn update(&mut self, sample: Sample, patience: Duration) {
-        let converted = self.current.at(sample.ticks);
-        let apart = sample.ns.wrapping_sub(converted);
+        let apart = sample.ns.wrapping_sub(self.current.at(sample.ticks));
         let error = apart.cast_signed() as f64;
+        let noise = self.current.ns(sample.width / 2) as f64;
         let since = self.samples.back().map_or(0, |last| sample.ns.saturating_sub(last.ns)) as f64;
+        let unexplained = error.abs() - noise - since * (self.error_of_rate + WANDER);
         let punctual = sample.after(patience);
-        if error.abs() > JUMP_NS + since * self.error_of_rate {
+        let has_jumped = self.samples.len() == 1;
+        if unexplained > JUMP_NS && !has_jumped {
             self.samples.clear();
             self.samples.push_back(sample);
             // Continue from the new time at the same rate.
@@ -242,7 +251,10 @@ impl Discipline {
             self.counts_until = punctual;
             return;
         }
-        let is_late = sample.ns > self.counts_until;
+        if unexplained > CERTAIN_NS {
+            let before_last = self.samples.len().saturating_sub(1);
+            self.samples.drain(..before_last); // the rate is another one now
+        }
         // The rate since the oldest sample, if no later one was so much better that it is the better start.
         let rates = self.samples.iter().map(|from| (sample.error_of_rate(from), slope(*from, sample)));
         let best = rates.min_by(|(error, _), (other, _)| error.total_cmp(other));
@@ -251,8 +263,10 @@ impl Discipline {
             self.samples.pop_front();
         }
         let Some((error_of_rate, Some(rate))) = best else { return };
-        // Where threads have read the fallback meanwhile, they go on from the true time.
-        let (ns, error) = if is_late { (sample.ns, 0.0) } else { (converted, error) };
+        // Where parameters count no longer, threads have read the fallback and go on from the true time.
+        let starts_anew = error.abs() - noise > CERTAIN_NS || sample.ns > self.counts_until;
+        let error = if starts_anew { 0.0 } else { error };
+        let ns = if starts_anew { sample.ns } else { sample.ns.wrapping_sub(apart) };
         // Reach the true time as far ahead as the last sample is back.
         let correction = error / since.max(CORRECTION.as_nanos() as f64);
         self.current = Parameters::through(sample.ticks, ns, rate * (1.0 + correction));
@@ -289,7 +303,8 @@ impl Published {
     pub(crate) fn load(&self) -> (Parameters, u64) {
         if let Some([multiplier, offset, counts_until]) = self.0.load()
             && let Some(now) = counter_now(multiplier, offset)
-            && now <= counts_until
+            && counts_until.wrapping_sub(now) <= LONGEST_NS
+        // nor has the counter jumped back
         {
             return (Parameters { multiplier, offset }, now);
         }
@@ -358,10 +373,12 @@ impl Clock {
         }
     }
 
-    /// Takes a sample and publishes the corrected parameters. Returns whether the old parameters would be off
-    /// by more than [`STALE_NS`] at the next refinement, `next` from now. That is late after `patience`.
+    /// Takes a sample and publishes the corrected parameters. Returns whether threads must load them: the old
+    /// ones count no longer, so that threads may have the fallback, or would be off by more than [`STALE_NS`]
+    /// at the next refinement, `next` from now. That is late after `patience`.
     pub(crate) fn refine(&mut self, published: &Published, next: Duration, patience: Duration) -> bool {
-        let before = self.parameters();
+        let (before, [.., counts_until]) = (self.parameters(), self.words());
+        let is_late = boottime() > counts_until;
         match self {
             Self::Fallback => return false,
             Self::Calibrating { first, .. } => {
@@ -375,7 +392,7 @@ impl Clock {
             Self::Counter(discipline) => discipline.update(Sample::take(), patience),
         }
         published.store(self);
-        self.parameters().differs_from(before, next)
+        is_late || self.parameters().differs_from(before, next)
     }
 }
 
@@ -458,6 +475,31 @@ mod tests {
     }
 
     #[test]
+    fn time_is_true_again_after_two_refinements_whatever_the_rate_becomes() {
+        const PATIENCE: Duration = Duration::from_secs(1);
+        // NTP corrects; another machine has taken over, whose counter has another rate.
+        for factor in [1.0 + 5e-6, 1.0 - 5e-4, 1.0 + 2e-3, 1.0 - 0.08, 3.0 / 2.7] {
+            let mut counter = Drifting { ticks: 1e12, ns: 1e12, noise: 1 };
+            let first = counter.true_sample();
+            counter.step(1e7, 0);
+            let mut clock = Discipline::new(first, counter.true_sample(), PATIENCE);
+            let mut error = 0;
+            for refinement in 0..30 {
+                let before = counter.ticks;
+                counter.step(1e9, 0);
+                if refinement >= 20 {
+                    counter.ticks = before + (counter.ticks - before) * factor;
+                }
+                let sample = counter.true_sample();
+                error = clock.current.at(sample.ticks).abs_diff(sample.ns);
+                assert!(error <= 1000 || (20..23).contains(&refinement), "{factor} {refinement}: {error}");
+                clock.update(sample, PATIENCE);
+            }
+            assert!(error < 50, "{factor}: {error}");
+        }
+    }
+
+    #[test]
     fn time_is_within_1_us_however_late_a_refinement_comes() {
         // A refinement that is late, after none, one, two and so on that were punctual.
         for late in 0..8 {
@@ -505,8 +547,14 @@ mod tests {
         let published = Published::new(&clock);
         std::thread::sleep(CALIBRATION);
         assert_eq!(published.load().0, Parameters::FALLBACK);
-        clock.refine(&published, FIRST_REFINEMENT, FIRST_REFINEMENT);
+        let patience = Duration::from_secs(5);
+        assert!(clock.refine(&published, FIRST_REFINEMENT, patience), "threads may have the fallback");
         assert_eq!(published.load().0, clock.parameters());
+        // The counter jumps back by an hour: time by these parameters, seen from an hour ago.
+        let Clock::Counter(discipline) = &mut clock else { panic!("no counter") };
+        discipline.counts_until += 3_600_000_000_000;
+        published.store(&clock);
+        assert_eq!(published.load().0, Parameters::FALLBACK);
     }
 
     #[test]

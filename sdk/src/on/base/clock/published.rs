@@ -15,7 +15,7 @@
 
 use crate::on::base::sync::{AtomicU32, AtomicU64, Ordering, fence};
 
-/// Tries of a load. Stores are tens of milliseconds apart, so each further try means that the thread was
+/// Tries of a load. Stores are milliseconds apart at least, so each further try means that the thread was
 /// preempted between the few instructions of the try before.
 const TRIES: u32 = 4;
 

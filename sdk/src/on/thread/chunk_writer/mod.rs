@@ -503,7 +503,7 @@ impl ChunkWriter {
         let extras = Extras::new();
         let event = Event { action: Action::End, ..Event::new(callsite, &[], &extras) };
         if self.resume(hot).is_err() {
-            self.end_late(&event);
+            self.end_late(hot, &event);
         } else if self.is_out_of_order(id) {
             self.end_out_of_order(hot, &event);
         } else {
@@ -533,7 +533,7 @@ impl ChunkWriter {
     /// Ends a scope of this thread with arguments, or without them if there is no room.
     pub(crate) fn end_with(&mut self, hot: &Hot, event: &Event<'_>, id: u32) {
         if self.resume(hot).is_err() {
-            self.end_late(event);
+            self.end_late(hot, event);
         } else if self.is_out_of_order(id) {
             self.end_out_of_order(hot, event);
         } else {
@@ -567,10 +567,11 @@ impl ChunkWriter {
     }
 
     /// Leaves the end of a scope to the drain thread.
-    fn end_late(&mut self, event: &Event<'_>) {
+    fn end_late(&mut self, hot: &Hot, event: &Event<'_>) {
         // Made here: it takes more memory than the rest of an idle thread's chunk writer.
         let track = Track::of_this_thread();
-        self.shared.end_late(&Event { track: Some(TrackRef::Track(&track)), ..*event });
+        let after = event.after.max(hot.lease().last());
+        self.shared.end_late(&Event { track: Some(TrackRef::Track(&track)), after, ..*event });
         self.late_end_pass = Some(self.shared.passes());
         self.shared.wake(); // this thread waits for the passes
         self.room.release_end();
