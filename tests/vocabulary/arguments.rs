@@ -1,6 +1,7 @@
 //! Arguments beyond scalars, and arguments of ends.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::time::Duration;
 
 use hairline::{Argument, Format, MapKey, bytes, interned, koid, scope, trace_instant, trace_scope};
 use hairline_tests::recording::{FORMATS, record, record_tiny, record_with};
@@ -275,6 +276,36 @@ fn an_end_is_recorded_even_where_its_arguments_have_no_room() {
 }
 
 // 15 fit an FXT record; what is nested counts one by one.
+#[test]
+fn arguments_are_in_the_order_of_the_program_after_a_pause_too() {
+    for format in FORMATS {
+        for detailed in [false, true] {
+            let trace = record_with(
+                format,
+                |builder| builder.thread_time(detailed).source_locations(detailed),
+                |_| {
+                    for n in 0..9 {
+                        if n % 3 == 1 {
+                            std::thread::sleep(Duration::from_millis(5)); // the next event takes another path
+                        }
+                        let list = [n, 7];
+                        trace_instant!("t", "i", list, n, flags = [true], text = "text", last = 1);
+                        let mut scope = scope!("t", "s", list, last = 1);
+                        scope.arg("at the end", n);
+                    }
+                },
+            );
+            let keys = trace.rows(
+                "select group_concat(k, ' ') from (select s.ts, s.name as name, s.id as id, replace(a.key, 'debug.', '') as k \
+                 from slice s join args a using (arg_set_id) where s.name in ('i', 's') order by s.ts, a.id) \
+                 group by id order by name, id",
+            );
+            let all: BTreeSet<_> = keys.lines().collect();
+            assert_eq!(all.len(), 2, "{format:?}: {keys}");
+        }
+    }
+}
+
 #[test]
 fn nested_values_beyond_the_fifteen_of_fxt_are_counted() {
     for (count, lost) in [(15, 0), (16, 1), (100, 85)] {

@@ -147,6 +147,11 @@ impl OwnedArguments {
         true
     }
 
+    /// Returns the number of arguments.
+    pub(crate) fn count(&self) -> usize {
+        self.all.len()
+    }
+
     /// Iterates over all arguments.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, Value<'_>)> {
         self.all.iter().map(|(name, scalar)| {

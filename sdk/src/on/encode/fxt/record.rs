@@ -69,14 +69,14 @@ impl Record<'_> {
         event: &Event<'_>,
         nested: &mut OwnedArguments,
     ) -> Result<u64, NoRoom> {
-        let mut args = Few::<_>::new((fxt::StringRef::Empty, Value::Null));
         nested.clear();
+        let (mut leaves, mut flat) = (Few::<_>::new(0), 0);
         for (key, value) in event.arguments() {
-            if !nested.add_nested(key.name(), &value) {
-                args.push((self.key_ref(key), self.value(value)));
-            }
+            let before = nested.count();
+            let is_nested = nested.add_nested(key.name(), &value);
+            leaves.push(nested.count() - before);
+            flat += usize::from(!is_nested);
         }
-        nested.iter().for_each(|(path, value)| args.push((fxt::StringRef::Inline(cut(path)), value)));
         let interned = self.source_index(event.callsite);
         let inline = (self.located && interned.is_none()).then(|| location(event.callsite));
         let own = [
@@ -93,16 +93,37 @@ impl Record<'_> {
             ),
             ("source", interned.or_else(|| inline.as_ref().map(Text::value))),
         ];
+        flat += own.iter().filter(|(_, value)| value.is_some()).count();
+        // In the order of the program, as on the hot path. Where not all fit, those that are not nested come
+        // first.
+        let mut args = Few::<_>::new((fxt::StringRef::Empty, Value::Null));
+        let (mut room, mut omitted) = (fxt::MAX_ARGS.saturating_sub(flat), 0);
+        let mut nested = nested.iter();
+        for ((key, value), leaves) in event.arguments().zip(leaves.as_slice()) {
+            if !matches!(value, Value::Dict(_) | Value::Array(_)) {
+                args.push((self.key_ref(key), self.value(value)));
+                continue;
+            }
+            for (path, leaf) in nested.by_ref().take(*leaves) {
+                if room > 0 {
+                    room -= 1;
+                    args.push((fxt::StringRef::Inline(cut(path)), leaf));
+                } else {
+                    omitted += 1;
+                }
+            }
+        }
         for (name, value) in own {
             value.into_iter().for_each(|value| args.push((fxt::StringRef::Inline(name), value)));
         }
         let all = args.as_slice();
         let kept = &all[..all.len().min(fxt::MAX_ARGS)];
+        omitted += all.len() - kept.len();
         if let Some((_, body)) = event.log {
             fxt::log(out, self.at.now, fxt::ThreadRef::Index(FXT_THREAD), body);
         }
         self.put_records(out, event, kept)?;
-        Ok((all.len() - kept.len()) as u64)
+        Ok(omitted as u64)
     }
 
     /// Returns the event's place in the source as the index of a string of its sequence. `None` if the record
