@@ -57,7 +57,8 @@ pub(crate) fn shortened(
     Err(NoRoom::TooLarge)
 }
 
-fn is_nested(value: &Value<'_>) -> bool {
+/// Whether the value has other values in it.
+pub(crate) fn is_nested(value: &Value<'_>) -> bool {
     matches!(value, Value::Dict(_) | Value::Array(_))
 }
 

@@ -149,7 +149,7 @@ impl Shared {
 
     /// Returns the time in the trace, in ns.
     pub(crate) fn now(&self) -> u64 {
-        self.clock.load().1
+        self.clock.now()
     }
 
     /// Returns the time since the session's start.
@@ -185,7 +185,7 @@ impl Shared {
 
     /// Ends a slice on a track with a late end, for a thread that has no room. Returns the time of the end.
     pub(crate) fn end_late(&self, event: &Event<'_>) -> u64 {
-        let now = self.clock.load().1.max(event.after + 1);
+        let now = self.clock.now().max(event.after + 1);
         let omitted = self.late_ends.write(event, self.format(), now);
         if omitted > 0 {
             self.region.count_lost(LossReason::Argument, omitted);

@@ -152,6 +152,12 @@ impl Parameters {
         apart.abs() > STALE_NS || (rates - 1.0).abs() * later.as_secs_f64() * 1e9 > STALE_NS
     }
 
+    /// Returns the ns per tick.
+    #[allow(clippy::cast_precision_loss)] // 53 bits are finer than a sample
+    fn slope(self) -> f64 {
+        self.multiplier as f64 / 2f64.powi(64)
+    }
+
     /// Returns the line through (`ticks`, `ns`) with this slope (ns per tick).
     fn through(ticks: u64, ns: u64, slope: f64) -> Self {
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // 0 < slope < 1
@@ -198,6 +204,7 @@ impl Sample {
         self.uncertainty(first) as f64 / 2.0 / between.max(1) as f64
     }
 
+    /// Returns the time in ns that is so much later than this sample's.
     fn after(&self, time: Duration) -> u64 {
         self.ns.saturating_add(time.as_nanos() as u64)
     }
@@ -233,45 +240,39 @@ impl Discipline {
     }
 
     /// Adds a sample. The parameters are valid from the time of the sample on, and count for `patience` even if
-    /// they are uncertain: only after that is the next sample late.
+    /// they are uncertain: only after that is the next sample late. Returns whether this one was.
     #[allow(clippy::cast_precision_loss)] // differences and estimates
-    pub(crate) fn update(&mut self, sample: Sample, patience: Duration) {
-        let apart = sample.ns.wrapping_sub(self.current.at(sample.ticks));
-        let error = apart.cast_signed() as f64;
+    pub(crate) fn update(&mut self, sample: Sample, patience: Duration) -> bool {
+        let is_late = sample.ns > self.counts_until;
+        let converted = self.current.at(sample.ticks);
+        let error = sample.ns.wrapping_sub(converted).cast_signed() as f64;
         let noise = self.current.ns(sample.width / 2) as f64;
         let since = self.samples.back().map_or(0, |last| sample.ns.saturating_sub(last.ns)) as f64;
         let unexplained = error.abs() - noise - since * (self.error_of_rate + WANDER);
-        let punctual = sample.after(patience);
-        let has_jumped = self.samples.len() == 1;
-        if unexplained > JUMP_NS && !has_jumped {
-            self.samples.clear();
-            self.samples.push_back(sample);
-            // Continue from the new time at the same rate.
-            self.current.offset = self.current.offset.wrapping_add(apart);
-            self.counts_until = punctual;
-            return;
-        }
-        if unexplained > CERTAIN_NS {
-            let before_last = self.samples.len().saturating_sub(1);
-            self.samples.drain(..before_last); // the rate is another one now
-        }
+        let usable = match self.samples.len() {
+            all if unexplained <= CERTAIN_NS => all,
+            2.. if unexplained > JUMP_NS => 0, // a jump: the rate stays
+            all => all.min(1),                 // another rate, since the last sample
+        };
+        self.samples.drain(..self.samples.len() - usable);
         // The rate since the oldest sample, if no later one was so much better that it is the better start.
-        let rates = self.samples.iter().map(|from| (sample.error_of_rate(from), slope(*from, sample)));
+        let rates =
+            self.samples.iter().filter_map(|from| Some((sample.error_of_rate(from), slope(*from, sample)?)));
         let best = rates.min_by(|(error, _), (other, _)| error.total_cmp(other));
+        let (error_of_rate, rate) = best.unwrap_or((self.error_of_rate, self.current.slope()));
         self.samples.push_back(sample);
         if self.samples.len() > WINDOW {
             self.samples.pop_front();
         }
-        let Some((error_of_rate, Some(rate))) = best else { return };
-        // Where parameters count no longer, threads have read the fallback and go on from the true time.
-        let starts_anew = error.abs() - noise > CERTAIN_NS || sample.ns > self.counts_until;
-        let error = if starts_anew { 0.0 } else { error };
-        let ns = if starts_anew { sample.ns } else { sample.ns.wrapping_sub(apart) };
+        // After a late sample too: threads have read the fallback, and go on from the true time.
+        let starts_anew = is_late || error.abs() - noise > CERTAIN_NS;
+        let (ns, error) = if starts_anew { (sample.ns, 0.0) } else { (converted, error) };
         // Reach the true time as far ahead as the last sample is back.
         let correction = error / since.max(CORRECTION.as_nanos() as f64);
         self.current = Parameters::through(sample.ticks, ns, rate * (1.0 + correction));
         self.error_of_rate = error_of_rate + correction.abs();
-        self.counts_until = sample.certain_until(error.abs(), self.error_of_rate).max(punctual);
+        self.counts_until = sample.certain_until(error.abs(), self.error_of_rate).max(sample.after(patience));
+        is_late
     }
 }
 
@@ -301,14 +302,21 @@ impl Published {
     /// system's clock and needs none, if a store overtakes the load in each of its few tries, or if the next
     /// refinement is late and the latest parameters count no longer. A load never waits for the drain thread.
     pub(crate) fn load(&self) -> (Parameters, u64) {
-        if let Some([multiplier, offset, counts_until]) = self.0.load()
-            && let Some(now) = counter_now(multiplier, offset)
-            && counts_until.wrapping_sub(now) <= LONGEST_NS
-        // nor has the counter jumped back
-        {
-            return (Parameters { multiplier, offset }, now);
-        }
-        (Parameters::FALLBACK, boottime())
+        self.counter().unwrap_or_else(|| (Parameters::FALLBACK, boottime()))
+    }
+
+    /// Returns the latest parameters and the current time by them, if they select the counter and count.
+    fn counter(&self) -> Option<(Parameters, u64)> {
+        let [multiplier, offset, counts_until] = self.0.load()?;
+        let now = counter_now(multiplier, offset)?;
+        // Where the counter has jumped back, the end is too far away.
+        let counts = counts_until.wrapping_sub(now) <= LONGEST_NS;
+        counts.then_some((Parameters { multiplier, offset }, now))
+    }
+
+    /// Returns the current time in ns.
+    pub(crate) fn now(&self) -> u64 {
+        self.load().1
     }
 }
 
@@ -377,8 +385,8 @@ impl Clock {
     /// ones count no longer, so that threads may have the fallback, or would be off by more than [`STALE_NS`]
     /// at the next refinement, `next` from now. That is late after `patience`.
     pub(crate) fn refine(&mut self, published: &Published, next: Duration, patience: Duration) -> bool {
-        let (before, [.., counts_until]) = (self.parameters(), self.words());
-        let is_late = boottime() > counts_until;
+        let before = self.parameters();
+        let mut is_late = false;
         match self {
             Self::Fallback => return false,
             Self::Calibrating { first, .. } => {
@@ -389,7 +397,7 @@ impl Clock {
                     false => Self::Fallback,
                 };
             }
-            Self::Counter(discipline) => discipline.update(Sample::take(), patience),
+            Self::Counter(discipline) => is_late = discipline.update(Sample::take(), patience),
         }
         published.store(self);
         is_late || self.parameters().differs_from(before, next)

@@ -15,6 +15,7 @@ use hairline_formats::{Value, fxt};
 use crate::on::base::few::Few;
 use crate::on::base::platform::process;
 use crate::on::callsite::{Callsite, StringId};
+use crate::on::encode::fit::is_nested;
 use crate::on::encode::no_room::NoRoom;
 use crate::on::encode::{COUNTER_ID, FXT_THREAD, MAX_NAME, cut};
 use crate::on::event::extras::FlowUse;
@@ -48,6 +49,9 @@ pub(crate) enum References {
     Inline,
 }
 
+/// An argument of a record.
+type Argument<'a> = (fxt::StringRef<'a>, Value<'a>);
+
 /// The parts of an event's record that do not come from the event.
 pub(crate) struct Record<'a> {
     pub(crate) references: References,
@@ -69,14 +73,6 @@ impl Record<'_> {
         event: &Event<'_>,
         nested: &mut OwnedArguments,
     ) -> Result<u64, NoRoom> {
-        nested.clear();
-        let (mut leaves, mut flat) = (Few::<_>::new(0), 0);
-        for (key, value) in event.arguments() {
-            let before = nested.count();
-            let is_nested = nested.add_nested(key.name(), &value);
-            leaves.push(nested.count() - before);
-            flat += usize::from(!is_nested);
-        }
         let interned = self.source_index(event.callsite);
         let inline = (self.located && interned.is_none()).then(|| location(event.callsite));
         let own = [
@@ -93,37 +89,49 @@ impl Record<'_> {
             ),
             ("source", interned.or_else(|| inline.as_ref().map(Text::value))),
         ];
-        flat += own.iter().filter(|(_, value)| value.is_some()).count();
-        // In the order of the program, as on the hot path. Where not all fit, those that are not nested come
-        // first.
-        let mut args = Few::<_>::new((fxt::StringRef::Empty, Value::Null));
-        let (mut room, mut omitted) = (fxt::MAX_ARGS.saturating_sub(flat), 0);
-        let mut nested = nested.iter();
-        for ((key, value), leaves) in event.arguments().zip(leaves.as_slice()) {
-            if !matches!(value, Value::Dict(_) | Value::Array(_)) {
-                args.push((self.key_ref(key), self.value(value)));
-                continue;
-            }
-            for (path, leaf) in nested.by_ref().take(*leaves) {
-                if room > 0 {
-                    room -= 1;
-                    args.push((fxt::StringRef::Inline(cut(path)), leaf));
-                } else {
-                    omitted += 1;
-                }
-            }
-        }
-        for (name, value) in own {
-            value.into_iter().for_each(|value| args.push((fxt::StringRef::Inline(name), value)));
-        }
-        let all = args.as_slice();
-        let kept = &all[..all.len().min(fxt::MAX_ARGS)];
-        omitted += all.len() - kept.len();
+        let own = own.iter().filter_map(|&(name, value)| Some((fxt::StringRef::Inline(name), value?)));
+        let (args, omitted) = self.arguments(event, own, nested);
         if let Some((_, body)) = event.log {
             fxt::log(out, self.at.now, fxt::ThreadRef::Index(FXT_THREAD), body);
         }
-        self.put_records(out, event, kept)?;
-        Ok(omitted as u64)
+        self.put_records(out, event, args.as_slice())?;
+        Ok(omitted)
+    }
+
+    /// Returns as many arguments as an event can have, and the number of the others: those of the program in
+    /// its order, as on the hot path, and then `own`. Where not all fit, those that are not nested come first.
+    fn arguments<'a>(
+        &self,
+        event: &Event<'a>,
+        own: impl Iterator<Item = Argument<'a>> + Clone,
+        nested: &'a mut OwnedArguments,
+    ) -> (Few<Argument<'a>>, u64) {
+        nested.clear();
+        let mut leaves = Few::<_>::new(0); // of each argument
+        for (key, value) in event.arguments() {
+            let before = nested.count();
+            nested.add_nested(key.name(), &value);
+            leaves.push(nested.count() - before);
+        }
+        let mut nested = nested.iter();
+        let flat = event.arguments().filter(|(_, value)| !is_nested(value)).count() + own.clone().count();
+        let mut room_for_leaves = fxt::MAX_ARGS.saturating_sub(flat);
+        let (mut args, mut omitted) = (Few::<_>::new((fxt::StringRef::Empty, Value::Null)), 0);
+        let mut add = |argument, has_room| match has_room && args.as_slice().len() < fxt::MAX_ARGS {
+            true => args.push(argument),
+            false => omitted += 1,
+        };
+        for ((key, value), leaves) in event.arguments().zip(leaves.as_slice()) {
+            if !is_nested(&value) {
+                add((self.key_ref(key), self.value(value)), true);
+            }
+            for (path, leaf) in nested.by_ref().take(*leaves) {
+                add((fxt::StringRef::Inline(cut(path)), leaf), room_for_leaves > 0);
+                room_for_leaves = room_for_leaves.saturating_sub(1);
+            }
+        }
+        own.for_each(|argument| add(argument, true));
+        (args, omitted)
     }
 
     /// Returns the event's place in the source as the index of a string of its sequence. `None` if the record
