@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 
 use crate::format::FormatArgument;
-use crate::otlp::{self, Form, OtlpArguments};
+use crate::otlp::{self, Form, OtlpArguments, nanoseconds};
 use crate::outcome::Outcome;
+use crate::part::Times;
 use crate::text::{complain, failed};
 use crate::transfer::{self, Transfer};
 
@@ -27,6 +28,7 @@ use crate::transfer::{self, Transfer};
   hairline convert run.fxt run.pftrace
   hairline convert chrome.json.gz chrome.pftrace
   hairline convert run.pftrace - --to json | jq .
+  hairline convert run.pftrace part.pftrace --after 10s --before 12s
   hairline convert run.pftrace run.otlp --category 'net,db' --slower-than 50ms --errors
   hairline convert --strict run.pftrace run.fxt     fails if FXT has no word for something")]
 pub(crate) struct Arguments {
@@ -46,13 +48,28 @@ pub(crate) struct Arguments {
     /// Fail and write nothing if the format cannot express all data.
     #[arg(long)]
     strict: bool,
+    /// Only what happens from this time after the trace's first event on: 500ms, 2s. Slices that last into
+    /// that time are whole.
+    #[arg(long, value_name = "TIME", value_parser = nanoseconds)]
+    after: Option<i64>,
+    /// Only what happens up to this time after the trace's first event.
+    #[arg(long, value_name = "TIME", value_parser = nanoseconds)]
+    before: Option<i64>,
     #[command(flatten)]
     otlp: OtlpArguments,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
-    let Arguments { input, output, from, to, strict, otlp } = arguments;
+    let Arguments { input, output, from, to, strict, after, before, otlp } = arguments;
+    let times = (after.is_some() || before.is_some())
+        .then(|| Times { after: after.unwrap_or(0), before: before.unwrap_or(i64::MAX) });
     if let (Some(form), None) = (Form::by_name(output), to) {
+        if times.is_some() {
+            complain(
+                "--after and --before are for traces: choose the spans of an .otlp by the other options",
+            );
+            return Outcome::Usage;
+        }
         return otlp::run(input, *from, output, form, otlp, *strict).unwrap_or_else(failed);
     }
     if otlp.is_used() {
@@ -60,5 +77,5 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         return Outcome::Usage;
     }
     let inputs = std::slice::from_ref(input);
-    transfer::run(&Transfer { inputs, output, from: *from, to: *to, strict: *strict })
+    transfer::run(&Transfer { inputs, output, from: *from, to: *to, strict: *strict, as_is: true, times })
 }

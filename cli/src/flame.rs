@@ -13,7 +13,7 @@ use crate::folded::{draw, step, without_symbols};
 use crate::input::{input_identity, is_standard};
 use crate::outcome::Outcome;
 use crate::output::Output;
-use crate::text::{complain, failed, grouped_count};
+use crate::text::{complain, failed, grouped_count, one_line};
 use crate::trace::{ItemVisitor, ReadSummary, TraceArguments, unsorted};
 use crate::track_names::TrackNames;
 use hairline_convert::sampled::Samples;
@@ -150,7 +150,7 @@ fn title(path: &Path) -> String {
     if is_standard(path) {
         return "stdin".to_owned();
     }
-    path.file_name().map_or_else(|| "trace".to_owned(), |name| name.to_string_lossy().into_owned())
+    path.file_name().map_or_else(|| "trace".to_owned(), |name| one_line(&name.to_string_lossy()))
 }
 
 /// Collects stack samples.

@@ -94,6 +94,11 @@ impl Input {
         &self.name
     }
 
+    /// Whether it is a regular file, which can be read a second time.
+    pub(crate) fn is_file(&self) -> bool {
+        self.path.is_some()
+    }
+
     /// A reader for the trace. It reads a regular file a second time if it has to.
     pub(crate) fn trace(self, format: Option<FormatArgument>) -> Result<Box<dyn TraceReader>, Error> {
         let format = format.map(TraceFormat::from);

@@ -2,6 +2,7 @@
 //!
 //! This is a library only for the integration tests. [`main`] is its whole interface.
 
+mod aligned;
 mod completions;
 mod convert;
 mod diff;
@@ -18,11 +19,13 @@ mod merge;
 mod otlp;
 mod outcome;
 mod output;
+mod part;
 mod platform;
 mod query;
 mod record;
 mod recover;
 mod region;
+mod session_file;
 mod snapshot;
 mod stats;
 mod table;

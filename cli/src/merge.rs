@@ -8,9 +8,11 @@ use crate::transfer::{self, Transfer};
 
 /// Merges traces of any format into one.
 ///
-/// The traces must have one clock, like traces of one machine. A process or thread that occurs in several
-/// traces becomes one in FXT and JSON, which identify it by its id. A Perfetto trace keeps those of each
-/// input apart, like async intervals and custom tracks in all formats. Flows connect traces by their ids.
+/// Traces of one machine since its last boot have one clock. The times of a trace of another machine, boot or
+/// container with a clock of its own are moved by the readings of the clock of the day, which most traces
+/// have; stderr says so. Traces that cannot have one clock and have no readings are refused. Processes,
+/// threads, async intervals and custom tracks of each input are kept apart, also if two have one id. Flows
+/// connect traces by their ids, unless these are small numbers.
 ///
 /// The files of one rotated output are joined with `cat`, the oldest first, not with this command.
 #[derive(Debug, clap::Args)]
@@ -30,9 +32,20 @@ pub(crate) struct Arguments {
     /// Fail and write nothing if the format cannot express all data.
     #[arg(long)]
     strict: bool,
+    /// Keep the times of all traces, even if their clocks differ.
+    #[arg(long)]
+    as_is: bool,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
-    let Arguments { inputs, output, to, strict } = arguments;
-    transfer::run(&Transfer { inputs, output, from: None, to: *to, strict: *strict })
+    let Arguments { inputs, output, to, strict, as_is } = arguments;
+    transfer::run(&Transfer {
+        inputs,
+        output,
+        from: None,
+        to: *to,
+        strict: *strict,
+        as_is: *as_is,
+        times: None,
+    })
 }

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use tempfile::NamedTempFile;
+use tempfile::{NamedTempFile, TempPath};
 
 use crate::incomplete::Removal;
 use crate::input::is_standard;
@@ -88,15 +88,31 @@ impl Output {
     }
 
     /// Moves the complete file to its path.
-    pub(crate) fn keep(mut self) -> io::Result<()> {
+    pub(crate) fn keep(self) -> io::Result<()> {
+        self.close()?.keep()
+    }
+
+    /// Closes the complete file.
+    pub(crate) fn close(mut self) -> io::Result<Complete> {
         self.flush()?;
         match self {
-            Self::File { written, path, removal: _removal } => {
+            Self::File { written, path, removal } => {
                 platform::give_usual_mode(written.as_file())?;
-                written.persist(path).map(drop).map_err(|e| e.error)
+                Ok(Complete(Some((written.into_temp_path(), path, removal))))
             }
-            Self::Stream(_) => Ok(()),
+            Self::Stream(_) => Ok(Complete(None)),
         }
+    }
+}
+
+/// A complete output, which is closed: a file that has no name yet, and the path that it gets.
+pub(crate) struct Complete(Option<(TempPath, PathBuf, Option<Removal>)>);
+
+impl Complete {
+    /// Moves the file to its path. Without it, the file is removed.
+    pub(crate) fn keep(self) -> io::Result<()> {
+        let Some((written, path, _removal)) = self.0 else { return Ok(()) };
+        written.persist(path).map_err(|e| e.error)
     }
 }
 

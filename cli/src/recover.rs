@@ -6,7 +6,7 @@ use hairline::recovery::{self, FoundRegion, ProcessState, RecoverError, RecoverO
 
 use crate::input::is_standard;
 use crate::outcome::Outcome;
-use crate::region::{check_output, is_missing, refuse_stdout};
+use crate::region::{check_output, is_missing, of_no_process, refuse_stdout};
 use crate::text::{complain, count, failed, is_pid, say_all, size, who};
 
 /// Completes the traces of killed processes, and removes their regions from /dev/shm.
@@ -81,8 +81,7 @@ fn find(pid: Option<&Path>, assume_dead: bool) -> Result<Vec<PathBuf>, Outcome> 
     if let Some(pid) = pid {
         found.retain(|region| Path::new(&region.pid.to_string()) == pid);
         if found.is_empty() {
-            complain(format_args!("process {} has left nothing", pid.display()));
-            return Err(Outcome::NotFound);
+            return Err(of_no_process(pid, "has left nothing"));
         }
         // A requested region is always tried: the error explains why it cannot be recovered.
         return Ok(found.into_iter().map(|region| region.path).collect());
@@ -91,6 +90,17 @@ fn find(pid: Option<&Path>, assume_dead: bool) -> Result<Vec<PathBuf>, Outcome> 
         region.is_dead()
             || (assume_dead && region.process == ProcessState::Unknown && region.unreadable.is_none())
     };
+    for region in found.iter().filter(|region| region.process == ProcessState::Unknown && !wanted(region)) {
+        let path = region.path.display();
+        match &region.unreadable {
+            Some(why) => complain(format_args!("{path}: {why}")),
+            None => complain(format_args!(
+                "{path}: not recovered: whether process {} is alive cannot be told from here, as for a \
+                 container's; recover it there, or if you know that it is dead, with --assume-dead",
+                region.pid
+            )),
+        }
+    }
     found.retain(wanted);
     Ok(found.into_iter().map(|region| region.path).collect())
 }

@@ -11,9 +11,9 @@ use crate::input::is_standard;
 use crate::outcome::Outcome;
 use crate::text::{complain, failed, is_pid};
 
-/// Finds the newest region with this path or pid. Older regions may be left of an earlier session, or of the
-/// program before an exec.
-pub(crate) fn find(wanted: &Path) -> Result<FoundRegion, Outcome> {
+/// Finds the region with this path, or those that the process with this pid records into: one for each copy
+/// of Hairline in it, the oldest first. At least one.
+pub(crate) fn find(wanted: &Path) -> Result<Vec<FoundRegion>, Outcome> {
     let mut found = recovery::find().map_err(failed)?;
     let is_wanted = |region: &FoundRegion| {
         let is_of_process =
@@ -21,12 +21,33 @@ pub(crate) fn find(wanted: &Path) -> Result<FoundRegion, Outcome> {
         region.path == wanted || is_of_process
     };
     found.retain(is_wanted);
-    let newest = |region: &FoundRegion| std::fs::metadata(&region.path).and_then(|m| m.modified()).ok();
-    found.into_iter().max_by_key(newest).ok_or_else(|| {
-        let what = if is_pid(wanted) { "is not being traced" } else { "is no region of a process" };
-        complain(format_args!("{}: {what}; see `hairline ls`", wanted.display()));
-        Outcome::NotFound
-    })
+    found.sort_by_cached_key(|region| std::fs::metadata(&region.path).and_then(|m| m.modified()).ok());
+    let Some(newest) = found.last().cloned() else {
+        if is_pid(wanted) {
+            return Err(of_no_process(wanted, "is not being traced; see `hairline ls`"));
+        }
+        complain(format_args!("{}: is no region of a process; see `hairline ls`", wanted.display()));
+        return Err(Outcome::NotFound);
+    };
+    // Others are left of an earlier session, or of the program before an exec: the process does not map them.
+    let maps = std::fs::read_to_string(format!("/proc/{}/maps", newest.pid)).unwrap_or_default();
+    found.retain(|region| {
+        region.path.to_str().is_some_and(|path| maps.lines().any(|line| line.ends_with(path)))
+    });
+    Ok(if found.is_empty() { vec![newest] } else { found })
+}
+
+/// Reports that this user has no region of a process, or that another user has one.
+pub(crate) fn of_no_process(pid: &Path, what: &str) -> Outcome {
+    let shown = pid.display();
+    match shown.to_string().parse().ok().and_then(recovery::other_user_of) {
+        Some(user) => complain(format_args!(
+            "process {shown}: its region belongs to another user, with the number {user}: only that user reads \
+             it, for example with `sudo -u '#{user}' hairline ...`"
+        )),
+        None => complain(format_args!("process {shown} {what}")),
+    }
+    Outcome::NotFound
 }
 
 /// Whether an error means that there is no file at a region's path.

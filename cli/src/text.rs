@@ -5,6 +5,8 @@ use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 
+use hairline_convert::Report;
+
 use crate::outcome::Outcome;
 use crate::table::{is_harmful, plain};
 
@@ -113,6 +115,12 @@ pub(crate) fn described(n: u64, what: &str) -> Cow<'_, str> {
     if n == 1 { Cow::Owned(singular(what)) } else { Cow::Borrowed(what) }
 }
 
+/// The ids that a report names: `: 64, 65`.
+pub(crate) fn ids(report: &Report, what: &str) -> String {
+    let ids: Vec<String> = report.ids(what).iter().map(u64::to_string).collect();
+    if ids.is_empty() { String::new() } else { format!(": {}", ids.join(", ")) }
+}
+
 /// Words after the noun that have another form in the singular. Verbs have it after `that` and `which`.
 const VERBS: [(&str, &str); 9] = [
     ("are", "is"),
@@ -207,7 +215,7 @@ mod tests {
     fn a_description_of_one_is_in_the_singular() {
         let ones = [
             ("command lines", "command line"),
-            ("process ids beyond 32 bits, cut", "process id beyond 32 bits, cut"),
+            ("process ids beyond 31 bits, cut", "process id beyond 31 bits, cut"),
             ("series of counters became their own", "series of counters became their own"),
             ("names and categories of flows", "name and category of flows"),
             ("processes and threads with a text as id", "process and thread with a text as id"),

@@ -2,12 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use hairline_convert::{BriefEvent, BriefUse, Context, Error, Item, MOST_BRIEF, Report, Strings};
+use hairline_convert::{BriefEvent, BriefUse, Context, Error, Item, MOST_BRIEF, Report, Scheduling, Strings};
 
 use crate::format::FormatArgument;
 use crate::input::{Input, is_standard, stream_identity};
 use crate::outcome::Outcome;
-use crate::text::complain;
+use crate::text::{complain, described, grouped, ids, one_line};
 
 /// The arguments of a command that reads a trace.
 #[derive(Debug, clap::Args)]
@@ -23,8 +23,8 @@ pub(crate) struct TraceArguments {
 /// As [`TraceArguments`], of a command that reads the trace several times.
 #[derive(Debug, clap::Args)]
 pub(crate) struct FileArguments {
-    /// The trace: .pftrace, .fxt or .json, compressed with gzip, zstd, xz or zip or not. A file, because it is
-    /// read several times.
+    /// The trace: .pftrace, .fxt or .json, compressed with gzip, zstd, xz or zip or not. A file, because it
+    /// is read several times.
     #[arg(value_name = "TRACE")]
     trace: PathBuf,
     /// The format of the trace. Default: by its first bytes.
@@ -44,6 +44,8 @@ pub(crate) struct ReadSummary {
     pub(crate) name: String,
     /// The report of the reader.
     pub(crate) report: Report,
+    /// The records that only a conversion to the same format keeps: no command shows their content.
+    pub(crate) unread: Report,
     /// The error, if not all was read.
     pub(crate) stopped: Option<Error>,
     /// The number of bytes that were read, before they were unpacked.
@@ -72,8 +74,22 @@ pub(crate) trait ItemVisitor {
 }
 
 impl ReadSummary {
-    /// Reports an early end of the trace.
+    /// Reports an early end of the trace, and all content that was passed over.
     pub(crate) fn outcome(&self) -> Outcome {
+        let name = one_line(&self.name);
+        // What became of a defect, each description says itself.
+        for (what, n) in self.report.iter().filter(|(what, _)| self.report.is_defect(what)) {
+            let (n, what, ids) = (grouped(n), described(n, what), ids(&self.report, what));
+            complain(format_args!("{name}: {n} {what}{ids}"));
+        }
+        for (what, n) in self.unread.iter() {
+            complain(format_args!("{name}: not shown: {} {}", grouped(n), described(n, what)));
+        }
+        self.end()
+    }
+
+    /// Reports an early end of the trace.
+    pub(crate) fn end(&self) -> Outcome {
         let Some(e) = &self.stopped else { return Outcome::Done };
         complain(format_args!("{}: {e}; everything before that is shown", self.name));
         Outcome::Failed
@@ -137,7 +153,7 @@ pub(crate) fn show<L: ItemVisitor>(
     let input = Input::open(path).map_err(|e| format!("{}: {e}", path.display()))?;
     let (name, bytes) = (input.name().to_owned(), input.bytes());
     let mut reader = input.trace(from).map_err(|e| format!("{name}: {e}"))?;
-    let mut context = Context::new();
+    let (mut context, mut unread) = (Context::new(), Report::default());
     let mut briefs = Vec::with_capacity(if L::TAKES_BRIEFS { MOST_BRIEF } else { 0 });
     let stopped = loop {
         if L::TAKES_BRIEFS {
@@ -149,7 +165,14 @@ pub(crate) fn show<L: ItemVisitor>(
         }
         match reader.next(&mut context) {
             // By reference, because an item is large.
-            Ok(Some(ref item)) => visitor.item(item),
+            Ok(Some(ref item)) => {
+                match item {
+                    Item::Foreign { what, .. } => unread.add(what),
+                    Item::Scheduling(scheduling) => unread.add_many(Scheduling::OTHERS, scheduling.others),
+                    _ => {}
+                }
+                visitor.item(item);
+            }
             Ok(None) => break None,
             Err(e) if to_error || e.is_truncated() => break Some(e),
             Err(e) => return Err(format!("{name}: {e}")),
@@ -158,5 +181,5 @@ pub(crate) fn show<L: ItemVisitor>(
             visitor.was_at(reader.position());
         }
     };
-    Ok(ReadSummary { name, report: reader.report().clone(), stopped, bytes: bytes() })
+    Ok(ReadSummary { name, report: reader.report().clone(), unread, stopped, bytes: bytes() })
 }

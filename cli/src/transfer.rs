@@ -11,11 +11,13 @@ use hairline_convert::{
     BriefUse, Context, FileFormat, Item, MOST_BRIEF, Report, TraceFormat, TraceWriter, TrackKind, create,
 };
 
+use crate::aligned;
 use crate::format::FormatArgument;
 use crate::input::{Input, is_standard, stream_identity};
 use crate::outcome::Outcome;
 use crate::output::Output;
-use crate::text::{complain, described};
+use crate::part::{self, Part};
+use crate::text::{complain, described, ids};
 
 /// The arguments of a conversion.
 pub(crate) struct Transfer<'a> {
@@ -24,6 +26,10 @@ pub(crate) struct Transfer<'a> {
     pub(crate) from: Option<FormatArgument>,
     pub(crate) to: Option<FormatArgument>,
     pub(crate) strict: bool,
+    /// Whether the times of all inputs are kept, whatever their clocks.
+    pub(crate) as_is: bool,
+    /// The part that is written, of one input.
+    pub(crate) times: Option<part::Times>,
 }
 
 /// Why a conversion failed.
@@ -79,6 +85,41 @@ impl Transfer<'_> {
     fn run(&self) -> Result<Outcome, Failure> {
         let kind = self.kind()?;
         check_streams(self.inputs).map_err(|what| Failure::Said(Outcome::Usage, what))?;
+        let moves = if self.as_is || self.inputs.len() < 2 {
+            vec![0; self.inputs.len()]
+        } else {
+            aligned::moves(self.inputs, self.from).map_err(|what| Failure::Said(Outcome::Failed, what))?
+        };
+        let part = self.times.zip(self.inputs.first()).map(|(times, path)| Part::of(path, self.from, times));
+        let part = part.transpose().map_err(|what| Failure::Said(Outcome::Failed, what))?;
+        let whole = What { moves: &moves, part: part.as_ref() };
+        let (output, outcome, report) = match self.attempt(whole, kind, Repeat::IfEarly)? {
+            Attempt::Done(done) => done,
+            // The whole trace moves: its shape would be gone if only the events before 0 did.
+            Attempt::Early(by) => {
+                let moves: Vec<_> = moves.iter().map(|own| own.saturating_add(by)).collect();
+                let moved = What { moves: &moves, ..whole };
+                let Attempt::Done((output, outcome, mut report)) =
+                    self.attempt(moved, kind, Repeat::Never)?
+                else {
+                    return Err(Failure::of(self.output.display(), "it was not written"));
+                };
+                report.add_many(EARLY, u64::from(by != 0));
+                (output, outcome, report)
+            }
+        };
+        say(&report);
+        if self.strict && !report.is_empty() {
+            let what = "not written, because the format cannot express all data (--strict)";
+            return Err(Failure::Said(Outcome::NotStrict, format!("{}: {what}", self.output.display())));
+        }
+        output.keep().map_err(|e| Failure::output(self.output, &e))?;
+        Ok(outcome)
+    }
+
+    /// Converts with the times of each input moved. Events before time 0 end the attempt, if there can be
+    /// another one.
+    fn attempt(&self, what: What<'_>, kind: FileFormat, repeat: Repeat) -> Result<Attempt, Failure> {
         let inputs =
             self.inputs.iter().map(|path| Input::open(path).map_err(|e| Failure::of(path.display(), e)));
         let inputs = inputs.collect::<Result<Vec<_>, _>>()?;
@@ -86,21 +127,23 @@ impl Transfer<'_> {
         let fail = |e: io::Error| Failure::output(self.output, &e);
         let mut output =
             Output::create(self.output, &identities).and_then(Output::or_nothing).map_err(fail)?;
+        // What a stream has taken cannot be taken back.
+        let is_file = matches!(output, Output::File { .. });
+        let can_repeat = repeat == Repeat::IfEarly && is_file && inputs.iter().all(Input::is_file);
+        let mut times = Times { can_repeat, ..Times::default() };
         let (outcome, report) = if kind.gzip {
             let mut compressed = GzEncoder::new(&mut output, Compression::default());
-            let done = self.write(inputs, kind.format, &mut compressed)?;
+            let done = self.write(inputs, what, kind.format, &mut compressed, &mut times)?;
             compressed.finish().map_err(fail)?;
             done
         } else {
-            self.write(inputs, kind.format, &mut output)?
+            self.write(inputs, what, kind.format, &mut output, &mut times)?
         };
-        say(&report);
-        if self.strict && !report.is_empty() {
-            let what = "not written, because the format cannot express all data (--strict)";
-            return Err(Failure::Said(Outcome::NotStrict, format!("{}: {what}", self.output.display())));
+        if times.is_to_repeat() {
+            return Ok(Attempt::Early(times.needed_move()));
         }
-        output.keep().map_err(fail)?;
-        Ok(outcome)
+        times.said.iter().for_each(complain);
+        Ok(Attempt::Done((output, outcome, report)))
     }
 
     /// The format of the output.
@@ -120,45 +163,50 @@ impl Transfer<'_> {
     fn write(
         &self,
         inputs: Vec<Input>,
+        what: What<'_>,
         format: TraceFormat,
         output: &mut dyn io::Write,
+        times: &mut Times,
     ) -> Result<(Outcome, Report), Failure> {
         let fail = |e: io::Error| Failure::output(self.output, &e);
         let mut writer = create(format, output);
         let (mut context, mut report, mut outcome) = (Context::new(), Report::default(), Outcome::Done);
         let mut owners = Owners::default();
-        for input in inputs {
+        for (input, by) in inputs.into_iter().zip(what.moves) {
             let name = input.name().to_owned();
-            outcome = outcome.max(self.copy(input, &mut context, &mut *writer, &mut report, &mut owners)?);
-            owners.next_input(&name);
+            let to: (&mut dyn TraceWriter, &mut Report) = (&mut *writer, &mut report);
+            let part = what.part.map(|part| part.clone().moved(*by));
+            outcome = outcome.max(self.copy(input, (*by, part), &mut context, to, (&mut owners, times))?);
+            owners.next_input(&name, &mut times.said);
             context.next_input();
             writer.next_input().map_err(fail)?;
         }
         writer.finish().map_err(fail)?;
         report.add_all(writer.report());
-        if format == TraceFormat::TrackEvent {
-            owners.say();
-        }
+        owners.say(&mut times.said);
         Ok((outcome, report))
     }
 
-    /// Copies an input, or the valid part of it.
+    /// Copies an input, or the valid part of it. Moves its times.
     fn copy(
         &self,
         input: Input,
+        (by, mut part): (i64, Option<Part>),
         context: &mut Context,
-        writer: &mut dyn TraceWriter,
-        report: &mut Report,
-        owners: &mut Owners,
+        (writer, report): (&mut dyn TraceWriter, &mut Report),
+        (owners, times): (&mut Owners, &mut Times),
     ) -> Result<Outcome, Failure> {
         let name = input.name().to_owned();
         let mut reader = input.trace(self.from).map_err(|e| Failure::of(&name, e))?;
         let (mut outcome, mut is_empty) = (Outcome::Done, true);
         let mut briefs = Vec::with_capacity(MOST_BRIEF);
         loop {
-            reader.briefs(BriefUse::Writing, context, &mut briefs);
+            if part.is_none() {
+                reader.briefs(BriefUse::Writing, context, &mut briefs);
+            }
             if !briefs.is_empty() {
                 is_empty = false;
+                briefs.iter_mut().for_each(|brief| brief.time = brief.time.saturating_add(by));
                 let written = writer.write_briefs(&briefs, &context.strings);
                 written.map_err(|e| Failure::output(self.output, &e))?;
             }
@@ -167,20 +215,94 @@ impl Transfer<'_> {
                 Ok(Some(ref item)) => {
                     is_empty = false;
                     owners.item(item);
-                    writer.write(item).map_err(|e| Failure::output(self.output, &e))?;
+                    times.item(item, by);
+                    if times.is_to_repeat() {
+                        continue; // only the earliest time is still of interest
+                    }
+                    let mut of_part = Report::default();
+                    let written = match (by, &mut part) {
+                        (0, None) => Some(writer.write(item)),
+                        (0, Some(part)) => Some(part.write(item, writer, &mut of_part)),
+                        (by, None) => aligned::moved(item, by, report, |item| writer.write(item)),
+                        (by, Some(part)) => {
+                            aligned::moved(item, by, report, |item| part.write(item, writer, &mut of_part))
+                        }
+                    };
+                    report.add_all(&of_part);
+                    written.unwrap_or(Ok(())).map_err(|e| Failure::output(self.output, &e))?;
                 }
                 Ok(None) => break,
                 // If there is no item, an early end usually means that the input is no trace.
                 Err(e) if e.is_truncated() && !is_empty => {
-                    complain(format_args!("{name}: {e}; all before that is in the output"));
+                    times.said.push(format!("{name}: {e}; all before that is in the output"));
                     outcome = Outcome::Failed;
                     break;
                 }
                 Err(e) => return Err(Failure::of(&name, format_args!("{e}; nothing was written"))),
             }
         }
+        if let Some(part) = &mut part {
+            part.finish(writer, report).map_err(|e| Failure::output(self.output, &e))?;
+        }
         report.add_all(reader.report());
         Ok(outcome)
+    }
+}
+
+/// What an attempt writes: how far the times of each input move, and the part of the only input.
+#[derive(Clone, Copy)]
+struct What<'a> {
+    moves: &'a [i64],
+    part: Option<&'a Part>,
+}
+
+/// Whether the inputs are read a second time.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Repeat {
+    /// If events are before time 0.
+    IfEarly,
+    Never,
+}
+
+/// What became of a conversion.
+enum Attempt {
+    Done((Output, Outcome, Report)),
+    /// Nothing was written, because events are before time 0: all times are to be moved by so much.
+    Early(i64),
+}
+
+/// What the report says of a trace that was moved.
+const EARLY: &str = "move of all times to 0 or later, because some were before 0";
+
+/// The times of the events that are written.
+#[derive(Default)]
+struct Times {
+    /// Whether all inputs can be read a second time.
+    can_repeat: bool,
+    /// The earliest time, if it is before 0, and the latest one.
+    earliest: i64,
+    latest: i64,
+    /// The lines for stderr.
+    said: Vec<String>,
+}
+
+impl Times {
+    fn item(&mut self, item: &Item<'_>, by: i64) {
+        if let Item::Event(event) = item {
+            let time = event.time.saturating_add(by);
+            self.earliest = self.earliest.min(time);
+            self.latest = self.latest.max(time);
+        }
+    }
+
+    fn is_to_repeat(&self) -> bool {
+        self.can_repeat && self.earliest < 0
+    }
+
+    /// How far all times are to be moved. 0 if the latest would exceed the range of times.
+    fn needed_move(&self) -> i64 {
+        let by = self.earliest.checked_neg().filter(|by| self.latest.checked_add(*by).is_some());
+        by.unwrap_or(0)
     }
 }
 
@@ -209,11 +331,11 @@ impl Owners {
         }
     }
 
-    fn next_input(&mut self, name: &str) {
+    fn next_input(&mut self, name: &str, said: &mut Vec<String>) {
         let (now, uuid) = (std::mem::take(&mut self.now), self.uuid.take());
         if let Some(uuid) = uuid {
             match self.first.get(&uuid) {
-                Some(first) => complain(format_args!(
+                Some(first) => said.push(format!(
                     "{name}: it has the UUID of {first}: what is in both is in the output twice"
                 )),
                 None => drop(self.first.insert(uuid, name.to_owned())),
@@ -224,12 +346,12 @@ impl Owners {
         }
     }
 
-    /// Says which process became several, because a Perfetto trace keeps those of each input apart.
-    fn say(&self) {
+    /// Says which process became several, because those of each input are kept apart.
+    fn say(&self, said: &mut Vec<String>) {
         let Some((pid, uuids)) = self.inputs.iter().max_by_key(|(_, uuids)| uuids.len()) else { return };
         let count = uuids.len();
         if count > 1 {
-            complain(format_args!(
+            said.push(format!(
                 "process {pid} is in {count} of the traces, and is {count} processes in the output; if they \
                  are the files of one rotated output, join them with `cat`, the oldest first"
             ));
@@ -242,5 +364,7 @@ fn say(report: &Report) {
     if !report.is_empty() {
         complain("the output differs from the input:");
     }
-    report.iter().for_each(|(what, n)| complain(format_args!("{n:>9} {}", described(n, what))));
+    for (what, n) in report.iter() {
+        complain(format_args!("{n:>9} {}{}", described(n, what), ids(report, what)));
+    }
 }

@@ -8,6 +8,7 @@ use hairline_convert::{Event, EventKind, FlowStep, Item, Report, TrackId};
 use hairline_formats::{OUT_OF_ORDER, Value};
 
 use crate::outcome::Outcome;
+use crate::session_file;
 use crate::table::plain;
 use crate::text::{count, described, duration, failed, grouped, grouped_count, one_line, put, written};
 use crate::trace::{ItemVisitor, ReadSummary, TraceArguments};
@@ -18,11 +19,11 @@ use crate::track_names::TrackNames;
 /// Reads the trace to its end, or to the first byte that is invalid. Finds malformed bytes, records that
 /// refer to undefined entries, begins without an end, ends without a begin, overlapping slices, slices that
 /// ended while a later one of their thread was open, threads whose events are out of order, flows with one
-/// end, and lost events. Shows the first three of each kind with the offset of the record. Counts the records
-/// of each kind that it does not read, like statistics of the system and heap dumps. A trace of which it
-/// understands no event is not valid. Sound traces have slices without an end and flows with one end too,
-/// because a recording ends at some moment, and because a future may be polled once: both are marked
-/// `usual:`. With --strict, a slice without an end is a defect.
+/// end, lost events, and a session of Hairline that has not ended. Shows the first three of each kind with
+/// the offset of the record. Counts the records of each kind that it does not read, like statistics of the
+/// system and heap dumps. A trace of which it understands no event is not valid. Sound traces have slices
+/// without an end and flows with one end too, because a recording ends at some moment, and because a future
+/// may be polled once: both are marked `usual:`. With --strict, a slice without an end is a defect.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   hairline validate trace.pftrace
@@ -76,7 +77,10 @@ impl DefectKind {
             Defect::EndsWithAnother => (Self::Nesting, "slice that is open when its enclosing slice ends"),
             Defect::EndsBeforeBegin => (Self::Nesting, "slice that ends before it begins"),
             Defect::Overlaps => (Self::Nesting, "slice that overlaps another"),
-            Defect::TooDeep => (Self::Nesting, "slice with more than 512 levels around it or inside it"),
+            Defect::TooDeep => (
+                Self::Nesting,
+                "slice with more than 512 levels around it, in an order in which deeper places are slow to find",
+            ),
             Defect::TooManyOpen => (Self::Nesting, "slice that begins while 524288 are open"),
             Defect::OutOfOrder => (Self::Order, "thread whose events are out of order"),
             Defect::Late => (Self::Order, "event that comes too late to be put in order"),
@@ -96,7 +100,11 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     }
     check.settle(None);
     check.found.flows();
+    check.found.lost_in_all(check.lost_in_all);
     check.found.unread(&summary.report);
+    if session_file::end_of(arguments.trace.path()) == Some(None) {
+        check.found.finding(DefectKind::Loss, NO_SESSION_END).count += 1;
+    }
     let is_empty = check.has_no_event(&summary.report);
     let said = written(put(check.report(&summary, arguments)), "stdout");
     if let Some(e) = &summary.stopped {
@@ -125,6 +133,8 @@ struct Check {
     events: u64,
     /// The number of tracks, losses and facts about the trace.
     others: u64,
+    /// The number of lost events that a session of Hairline has recorded as an event, as FXT has it.
+    lost_in_all: u64,
     /// The records that it does not read, by kind.
     passed_over: BTreeMap<&'static str, u64>,
 }
@@ -169,6 +179,14 @@ struct Flow {
     points: u8,
 }
 
+/// The name of the event with a session's losses, and that of the one that does not count events.
+const LOST_IN_ALL: &str = "lost in all";
+const LOST_ARGUMENTS: &str = "arguments";
+
+/// The defect of a trace whose session has not ended.
+const NO_SESSION_END: &str = "session without its end: it was killed, still records, or its output failed \
+                              (`hairline recover` may have the rest)";
+
 const EXAMPLES: usize = 3;
 /// The limit for flows.
 const MOST_FLOWS: usize = 1 << 20;
@@ -183,6 +201,7 @@ impl ItemVisitor for Check {
                 self.events += 1;
                 self.found.flow(event);
                 self.order(event);
+                self.lost_in_all = self.lost_in_all.saturating_add(lost_in_all(event));
                 // The reader finds undefined references when it decodes the arguments.
                 event.args.each(&mut |_, value| walk(value));
             }
@@ -211,6 +230,19 @@ impl ItemVisitor for Check {
             self.settle(Some(offset));
         }
     }
+}
+
+/// Returns the number of lost events that an event tells of: the last one of a session that has lost some.
+fn lost_in_all(event: &Event<'_>) -> u64 {
+    let mut lost = 0_u64;
+    if event.name.text == LOST_IN_ALL && event.kind == EventKind::Instant {
+        event.args.each(&mut |reason, value| {
+            if let (false, Value::U64(n)) = (reason.text == LOST_ARGUMENTS, value) {
+                lost = lost.saturating_add(n);
+            }
+        });
+    }
+    lost
 }
 
 /// Decodes a value with all values inside it.
@@ -265,6 +297,15 @@ impl Found {
     fn lost(&mut self, events: u64) {
         if let Some(finding) = self.findings.iter_mut().find(|finding| finding.kind == DefectKind::Loss) {
             finding.events = finding.events.saturating_add(events);
+        }
+    }
+
+    /// Adds the losses of a trace that has them in an event alone.
+    fn lost_in_all(&mut self, events: u64) {
+        let is_known = self.findings.iter().any(|finding| finding.kind == DefectKind::Loss);
+        if events > 0 && !is_known {
+            self.finding(DefectKind::Loss, "place where events are missing").count += 1;
+            self.lost(events);
         }
     }
 

@@ -108,7 +108,11 @@ fn a_process_that_becomes_several_is_told_with_what_joins_a_rotation() {
     let said = "hairline: process 7 is in 2 of the traces, and is 2 processes in the output; if they are the \
                 files of one rotated output, join them with `cat`, the oldest first\n";
     assert_eq!(merge("b.pftrace", "all.pftrace"), said);
-    assert!(!merge("b.pftrace", "all.fxt").contains("process 7"), "it is one process in FXT");
+    let in_fxt = merge("b.pftrace", "all.fxt");
+    assert!(
+        in_fxt.starts_with(said) && in_fxt.contains("1 process with the id of another process"),
+        "{in_fxt}"
+    );
     let copy =
         "hairline: copy.pftrace: it has the UUID of a.pftrace: what is in both is in the output twice\n";
     assert_eq!(merge("copy.pftrace", "all.pftrace"), copy, "no other file of a rotation");
@@ -292,4 +296,38 @@ fn an_output_is_its_users_own_until_it_is_whole() {
     drop(input);
     assert!(child.wait().expect("its end").success());
     assert_eq!(mode("b.pftrace"), mode("plain"));
+}
+
+#[test]
+fn spans_that_are_more_than_receivers_take_become_numbered_files() {
+    let span = |n| format!(r#"{{"name":"span-{n:02}","ph":"X","ts":{n},"dur":1,"pid":1,"tid":1}}"#);
+    let json = format!("[{}]", (0..20).map(span).collect::<Vec<_>>().join(","));
+    for (name, first, last) in
+        [("out.otlp", "out.1.otlp", "out.2.otlp"), ("out.otlp.json", "out.1.otlp.json", "out.2.otlp.json")]
+    {
+        let folder = folder(&[("a.json", json.as_bytes())]);
+        let whole = hairline(folder.path(), &["convert", "a.json", name]);
+        assert!(whole.status.success() && names(folder.path()).len() == 2);
+        std::fs::remove_file(folder.path().join(name)).expect("it was written");
+        let most = if name.ends_with("json") { "4000" } else { "1000" };
+        let parts = hairline(folder.path(), &["convert", "a.json", name, "--max-bytes", most]);
+        let said = String::from_utf8_lossy(&parts.stderr).into_owned();
+        assert!(parts.status.success() && said.contains("(--max-bytes)") && said.contains(first), "{said}");
+        let files: Vec<_> = names(folder.path()).into_iter().filter(|name| name.contains("otlp")).collect();
+        assert!(files.contains(&last.to_owned()) && !files.contains(&name.to_owned()), "{files:?}");
+        let mut all = Vec::new();
+        for file in &files {
+            let message = std::fs::read(folder.path().join(file)).expect("a message");
+            assert!(message.len() <= most.parse().expect("a number"), "{file}: {}", message.len());
+            all.extend(message);
+        }
+        for n in 0..20 {
+            let span = format!("span-{n:02}");
+            assert_eq!(
+                all.windows(span.len()).filter(|bytes| *bytes == span.as_bytes()).count(),
+                1,
+                "{span}"
+            );
+        }
+    }
 }

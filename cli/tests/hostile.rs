@@ -66,7 +66,7 @@ fn files() -> [(&'static str, &'static [u8]); 10] {
         ("long.pftrace", b"\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"),
         ("field.pftrace", b"\x0a\x02\x50\x80"),
         // A record that says it has no words, and one that says it has more than there are.
-        ("zero.fxt", b"\x10\x00\x04FxT\x16\x00\x00\x00\x00\x00\x00\x00\x00\x00"),
+        ("zero.fxt", b"\x10\x00\x04FxT\x16\x00\x04\x00\x00\x00\x00\x00\x00\x01"),
         ("cut.gz", b"\x1f\x8b\x08\x00"),
         ("deep.json", &[b'['; 4000]),
     ]
@@ -123,7 +123,7 @@ const CASES: &[Case] = &[
     (&["snapshot", "./garbage", "-o", "o.pftrace"], 1, "garbage"),
     (&["snapshot", "./folder.pftrace", "-o", "o.pftrace"], 1, "folder.pftrace"),
     (&["snapshot", "./empty"], 3, "empty: is no region of a process"),
-    (&["snapshot", "4294967295"], 3, "4294967295: is not being traced"),
+    (&["snapshot", "4294967295"], 3, "process 4294967295 is not being traced"),
     (&["record", "--buffer", "plenty", "--", "touch", "ran"], 125, "--buffer: "),
     (&["record", "--overflow", "block:soon", "--", "touch", "ran"], 125, "--overflow: "),
     (&["record", "--categories", "a,,b", "--", "touch", "ran"], 125, "--categories: "),

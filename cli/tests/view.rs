@@ -288,3 +288,21 @@ fn a_port_that_the_ui_cannot_reach_is_told() {
     view.child.stderr.take().expect("piped").read_to_string(&mut said).expect("its words");
     assert!(said.contains("ui.perfetto.dev cannot fetch the trace from port"), "{said}");
 }
+
+#[test]
+fn a_trace_that_a_browser_can_hardly_hold_is_told_with_what_helps() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = std::fs::File::create(folder.path().join("t.fxt")).expect("a file");
+    file.set_len(3 << 30).expect("a file with a hole");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_hairline"));
+    command.args(["view", "--no-open", "--port", "0", "t.fxt"]).current_dir(folder.path());
+    let mut view =
+        View::of(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts"));
+    view.child.kill().expect("it serves until the trace is fetched");
+    let mut said = String::new();
+    view.child.stderr.take().expect("piped").read_to_string(&mut said).expect("its words");
+    assert!(
+        said.contains("3.0 GiB may be more than a browser can hold") && said.contains("--after"),
+        "{said}"
+    );
+}

@@ -37,6 +37,10 @@ pub struct Context {
 /// bits for every format.
 const FIRST_MADE: u64 = 1 << 30;
 
+const SMALL: u64 = u32::MAX as u64;
+/// One of 65,536 random ids is smaller.
+const COUNTED: u64 = 1 << 48;
+
 impl Context {
     /// Creates an empty context.
     #[must_use]
@@ -57,10 +61,16 @@ impl Context {
     }
 
     /// The id of an input's flow in the conversion. A random 64-bit id means the same flow in each input. A
-    /// small id comes from a counter, so it gets the number of its input in the upper 32 bits.
+    /// small id comes from a counter, so it gets the number of its input in the upper 32 bits; one of up to
+    /// 48 bits does too, like those of PyTorch's ranks, and is mixed with that number.
     #[inline]
     pub(crate) fn flow(&self, id: u64) -> u64 {
-        if id <= u64::from(u32::MAX) { id | u64::from(self.inputs) << 32 } else { id }
+        match id {
+            ..=SMALL => id | u64::from(self.inputs) << 32,
+            COUNTED.. => id,
+            _ if self.inputs == 0 => id,
+            _ => (id ^ u64::from(self.inputs) << 48).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1 << 63,
+        }
     }
 
     /// Returns an id for a process or thread that has only a name.

@@ -30,6 +30,12 @@ pub enum Error {
     /// The first bytes of the input belong to none of the formats.
     #[error("byte 0: neither a Perfetto trace, nor FXT, nor Trace Event JSON")]
     UnknownFormat,
+    /// The input is a file of another tool. The text says what it is, and which tool reads it.
+    #[error("it is no trace, but {0}")]
+    Other(&'static str),
+    /// The input is JSON, but has no event.
+    #[error("it is JSON without a trace event")]
+    NoEvents,
     /// The first bytes of the input cannot be read, or cannot be inflated.
     #[error("reading it failed: {0}")]
     Input(#[source] io::Error),

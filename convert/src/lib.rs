@@ -48,11 +48,14 @@ mod flow_ids;
 mod format;
 mod fxt;
 mod json;
+mod kinds;
 mod model;
+mod neighbours;
 mod nesting;
 mod open;
 #[cfg(feature = "unpack")]
 mod packed;
+mod pids;
 mod readings;
 mod report;
 pub mod sampled;

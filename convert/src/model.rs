@@ -59,8 +59,8 @@ pub enum Item<'a> {
         what: &'static str,
         /// The format of the bytes.
         format: TraceFormat,
-        /// The whole record (FXT), TracePacket without its length, or JSON object. A reader passes on only
-        /// data that does not depend on string or thread tables of its input.
+        /// The whole record (FXT), TracePacket without its length, or JSON object. Empty if it depends on
+        /// tables of its input, so that no writer can copy it.
         bytes: &'a [u8],
     },
 }

@@ -1,48 +1,91 @@
 //! Finds complete slices that overlap others of their thread. Slices of a thread nest: importers drop a
 //! complete slice that outlives the slice it began in.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 
+use crate::neighbours::Neighbours;
 use crate::{Report, TrackId};
 
 /// The limit for the depth of a thread's slices.
-const MOST_OPEN: usize = 1024;
+const MOST_OPEN: usize = 8192;
+/// The levels of a track that importers show, without a margin. Trace_processor has 512: it does not know the
+/// begin of a deeper slice, and lets its end end another.
+const MOST_LEVELS: usize = 480;
+/// The limit for the slices that a later one may be around, for threads with inner slices first.
+const MOST_INNER: usize = 4096;
 /// The limit for slices that are over, for threads whose slices are not in the order of their begins.
 const MOST_OVER: usize = 128;
 /// The limit for the stretches of time that stand for all older slices of a thread.
 const MOST_STRETCHES: usize = 4096;
-/// The limit for tracks beside one thread.
+/// The limit for tracks beside one thread, for slices that overlap others.
 const MOST_LANES: usize = 64;
 
 /// What reports say of such slices.
 pub(crate) const BESIDE: &str = "slices that overlap others of their thread, on a track beside it";
 
+/// What reports say of slices inside of too many others, or around too many.
+pub(crate) const DEEP: &str =
+    "slices among more than 480 levels, where importers end the wrong ones, on a track beside their thread";
+
 /// What reports say of slices that come after more than [`MOST_OVER`] others that they may overlap.
 const UNSURE: &str = "slices far out of order, which may overlap others of their thread";
 
-/// The slices of the threads.
+/// The slices of the threads, by the numbers of their tracks.
 #[derive(Debug, Default)]
-pub(crate) struct Nesting(HashMap<TrackId, Thread>);
+pub(crate) struct Nesting(Vec<Thread>);
 
 #[derive(Debug, Default)]
 struct Thread {
-    /// The latest slice and those around it, the outermost first.
-    open: Vec<(i64, i64)>,
-    over: VecDeque<(i64, i64)>,
+    slices: Neighbours,
+    is_unsorted: bool,
+    latest: i64,
+    /// Boxed, because few threads have any.
+    others: Option<Box<Others>>,
+}
+
+/// The slices of a thread that are not its latest ones.
+#[derive(Debug, Default)]
+struct Others {
     /// The times of all older slices: stretches in order of time, none of which overlaps another. Where a
     /// slice begins or ends inside a stretch, only the slices themselves could say whether it overlaps one.
     forgotten: VecDeque<(i64, i64)>,
-    is_unsorted: bool,
-    latest: i64,
     /// The begin of the first slice and the end of the last one on each track beside the thread.
     lanes: Vec<(i64, i64)>,
+    /// If inner slices come first: the begins of those that are inside of no other so far, with the number of
+    /// levels that they have in them.
+    outermost: VecDeque<(i64, usize)>,
+}
+
+impl Others {
+    /// Adds a slice. Returns the number of levels inside of it.
+    fn levels_in(&mut self, begin: i64) -> usize {
+        let mut levels = 0;
+        while let Some((_, inner)) = self.outermost.back().filter(|(inner, _)| *inner >= begin) {
+            levels = levels.max(inner + 1);
+            self.outermost.pop_back();
+        }
+        self.outermost.push_back((begin, levels));
+        if self.outermost.len() > MOST_INNER
+            && let Some((_, oldest)) = self.outermost.pop_front()
+            && let Some((_, next)) = self.outermost.front_mut()
+        {
+            *next = oldest.max(*next);
+        }
+        levels
+    }
+}
+
+impl Thread {
+    fn forget(others: &mut Option<Box<Others>>, slice: (i64, i64)) {
+        forget(&mut others.get_or_insert_default().forgotten, slice);
+    }
 }
 
 impl Nesting {
     /// Adds a slice. Returns `false` if it overlaps an earlier one, or encloses an earlier one with the same
     /// begin, and is not added. Counts in `report` a slice that may overlap one that is too long ago.
     pub(crate) fn add(&mut self, thread: TrackId, begin: i64, end: i64, report: &mut Report) -> bool {
-        let thread = self.0.entry(thread).or_default();
+        let thread = self.thread(thread);
         thread.is_unsorted |= begin < thread.latest;
         thread.latest = begin;
         let crosses = |&(b, e): &(i64, i64)| {
@@ -50,33 +93,48 @@ impl Nesting {
                 || begin < b && b < end && end < e
                 || b == begin && e < end && b < e
         };
-        while let Some(last) = thread.open.pop_if(|(b, e)| *e <= begin || *b > begin) {
-            if thread.over.len() == MOST_OVER
-                && let Some(oldest) = thread.over.pop_front()
-            {
-                forget(&mut thread.forgotten, oldest);
-            }
-            thread.over.push_back(last);
-        }
-        let is_beside = thread.open.last().is_some_and(crosses)
-            || thread.is_unsorted && (thread.over.iter().any(crosses) || thread.open.iter().any(crosses));
+        let Thread { slices, others, .. } = thread;
+        slices.pass(begin, MOST_OVER, |oldest| Thread::forget(others, oldest));
+        let is_beside = slices.open.last().is_some_and(crosses)
+            || thread.is_unsorted && (slices.over().any(crosses) || slices.open.iter().any(crosses));
         if is_beside {
             return false;
         }
-        if thread.is_unsorted && is_unsure(&thread.forgotten, begin, end) {
+        if thread.is_unsorted
+            && others.as_ref().is_some_and(|others| is_unsure(&others.forgotten, begin, end))
+        {
             report.add(UNSURE);
         }
-        if thread.open.len() < MOST_OPEN {
-            thread.open.push((begin, end));
+        if thread.slices.open.len() < MOST_OPEN {
+            thread.slices.begin((begin, end));
         } else {
-            forget(&mut thread.forgotten, (begin, end));
+            Thread::forget(others, (begin, end));
         }
         true
     }
 
+    fn thread(&mut self, track: TrackId) -> &mut Thread {
+        let index = track.0 as usize;
+        if index >= self.0.len() {
+            self.0.resize_with(index + 1, Thread::default);
+        }
+        &mut self.0[index]
+    }
+
+    /// The number of a track beside the thread for the slice that was added last, with this begin: `None`
+    /// unless it is inside of too many others, or around too many.
+    pub(crate) fn deep_lane(&mut self, thread: TrackId, begin: i64) -> Option<usize> {
+        let Thread { slices, others, is_unsorted, .. } = self.thread(thread);
+        let mut levels = slices.open.len().saturating_sub(1);
+        if *is_unsorted {
+            levels = levels.max(others.get_or_insert_default().levels_in(begin));
+        }
+        (levels >= MOST_LEVELS).then_some(MOST_LANES + levels / MOST_LEVELS)
+    }
+
     /// The number of a track beside the thread with room for a slice, and whether the track is new.
     pub(crate) fn lane(&mut self, thread: TrackId, begin: i64, end: i64) -> (usize, bool) {
-        let lanes = &mut self.0.entry(thread).or_default().lanes;
+        let lanes = &mut self.thread(thread).others.get_or_insert_default().lanes;
         let free = lanes.iter().position(|(first, last)| end <= *first || begin >= *last);
         if let Some((free, lane)) = free.and_then(|free| Some((free, lanes.get_mut(free)?))) {
             *lane = (lane.0.min(begin), lane.1.max(end));

@@ -8,7 +8,7 @@ use crate::format::{DETECTED_BY, detect, is_gzip};
 use crate::fxt::{FxtReader, FxtWriter};
 use crate::json::{JsonReader, JsonWriter};
 use crate::track_event::{Again, TrackEventReader, TrackEventWriter};
-use crate::{Error, TraceFormat, TraceReader, TraceWriter};
+use crate::{Error, TraceFormat, TraceReader, TraceWriter, kinds};
 
 /// Opens a reader for a trace. Without a `format`, the first bytes of the input decide. A gzip stream is
 /// inflated.
@@ -110,6 +110,11 @@ fn reader<'r>(
         return Err(Error::Empty);
     }
     let input: Box<dyn Read + 'r> = Box::new(input);
+    if format.is_none()
+        && let Some(what) = kinds::other(beginning)
+    {
+        return Err(Error::Other(what));
+    }
     Ok(match format.or_else(|| detect(beginning)).ok_or(Error::UnknownFormat)? {
         TraceFormat::TrackEvent => {
             let reader = TrackEventReader::new(input);
@@ -119,7 +124,7 @@ fn reader<'r>(
             })
         }
         TraceFormat::Fxt => Box::new(FxtReader::new(input)),
-        TraceFormat::Json => Box::new(JsonReader::new(input)),
+        TraceFormat::Json => Box::new(JsonReader::new(input).expecting_events(kinds::other_json(beginning))),
     })
 }
 

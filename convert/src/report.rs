@@ -2,8 +2,18 @@
 
 use std::collections::BTreeMap;
 
+use hairline_formats::Zeros;
+
 /// Counted by writers that give each thread its own events from the start.
 pub(crate) const LATE_THREADS: &str = "tracks described as threads after their first event";
+
+/// Counted by readers of formats whose texts are UTF-8.
+pub(crate) const NOT_UTF8: &str = "texts that are not UTF-8, with U+FFFD in the place of what is wrong";
+
+/// Counted by readers whose input has zeros in the place of records.
+pub(crate) const HOLES: &str = "holes of zeros, in which records are lost";
+pub(crate) const CUT_BY_HOLE: &str = "records with a hole of zeros left out";
+pub(crate) const ZEROS_AT_END: &str = "blocks of zeros at the end, passed over";
 
 /// Counted by readers and writers of nested arguments.
 pub(crate) const TOO_DEEP: &str = "arguments nested deeper than 32 levels, cut";
@@ -71,6 +81,14 @@ impl Report {
         if let Some(known) = self.counts.get_mut(what) {
             known.add_id(id);
         }
+    }
+
+    /// Adds the zeros that a reader has passed over since `before`.
+    pub(crate) fn add_zeros(&mut self, before: &mut Zeros, now: Zeros) {
+        self.add_defects(HOLES, now.holes - before.holes);
+        self.add_defects(CUT_BY_HOLE, now.cut - before.cut);
+        self.add_many(ZEROS_AT_END, now.at_end - before.at_end);
+        *before = now;
     }
 
     /// Adds all counts of another report.

@@ -20,6 +20,11 @@ pub struct Scheduling<'a> {
     pub others: u64,
 }
 
+impl Scheduling<'_> {
+    /// What a [`Report`](crate::Report) says of [`others`](Self::others), where they are left out.
+    pub const OTHERS: &'static str = OTHERS;
+}
+
 /// Data in the format of the input. A writer of this format copies it instead of writing the item anew.
 #[derive(Clone, Copy, Debug)]
 pub struct Copied<'a> {

@@ -3,14 +3,15 @@
 //! Importers of FXT and TrackEvent take the first of two slices with equal begin as the outer one, and drop
 //! the other.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 
 use crate::TrackId;
 
-/// For each thread, in the order of their begins: the begin and the longest duration of slices that an
-/// enclosing slice may still follow. It may come after slices that began before it.
+/// For each thread, by the number of its track, in the order of their begins: the begin and the longest
+/// duration of slices that an enclosing slice may still follow. It may come after slices that began
+/// before it.
 #[derive(Debug, Default)]
-pub(crate) struct Starts(HashMap<TrackId, VecDeque<(i64, i64)>>);
+pub(crate) struct Starts(Vec<VecDeque<(i64, i64)>>);
 
 /// The limit for the slices of one thread; 64 KiB.
 const MOST: usize = 4096;
@@ -22,7 +23,14 @@ pub(crate) const LATE: &str =
 impl Starts {
     /// Returns whether the slice encloses an earlier one with the same begin.
     pub(crate) fn is_late(&mut self, thread: TrackId, time: i64, duration: i64) -> bool {
-        let seen = self.0.entry(thread).or_default();
+        let index = thread.0 as usize;
+        if index >= self.0.len() {
+            self.0.resize_with(index + 1, VecDeque::new);
+        }
+        let seen = &mut self.0[index];
+        if seen.capacity() == 0 {
+            seen.reserve_exact(1); // there may be millions of threads
+        }
         let place = match seen.back() {
             Some((latest, _)) if *latest >= time => seen.partition_point(|(begin, _)| *begin < time),
             _ => seen.len(),

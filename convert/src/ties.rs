@@ -68,6 +68,9 @@ impl Ties {
         if self.recent.len() == KEPT {
             self.recent.pop_front();
         }
+        if self.recent.capacity() == 0 {
+            self.recent.reserve_exact(1); // there may be millions of threads
+        }
         self.last = time.max(self.last);
         self.recent.push_back(Tie { time, latest: rank.min(Rank::Other), has_flow: rank == Rank::Flow });
     }

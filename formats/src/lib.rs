@@ -41,6 +41,7 @@ pub mod fxt;
 mod input;
 mod numbered;
 pub mod proto;
+mod session;
 mod switch;
 mod text;
 #[cfg(feature = "json")]
@@ -48,11 +49,16 @@ pub mod trace_event_json;
 pub mod track_event;
 mod unended;
 mod value;
+#[cfg(feature = "read")]
+mod zeros;
 
 pub use error::{DecodeError, DecodeErrorKind};
+pub use session::{FIRST, LAST, is_of_session};
 pub use switch::{SideState, SwitchSide};
 pub use text::truncate_utf8;
 pub use value::{Entries, Path, Value};
+#[cfg(feature = "read")]
+pub use zeros::Zeros;
 
 /// The argument that marks the end of a slice out of order: a slice inside of its own was still open. Its
 /// value is the name of the slice that should have ended.

@@ -1,6 +1,7 @@
 //! The kind of an event.
 
 use crate::abi::{self, EventAttr, flag, sample};
+use crate::sys;
 
 /// Which later tasks an event counts for, beside its own thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,13 +33,16 @@ pub enum Counter {
 #[derive(Clone, Copy, Debug)]
 pub struct Attributes(pub(crate) EventAttr);
 
-/// The fields of a sample, which the parser must know.
+/// What the parser must know: the fields of a sample, and the clock of the times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Layout {
     /// `PERF_SAMPLE_*`
     pub(crate) sample_type: u64,
     /// The number of user registers in a sample.
     pub(crate) registers: u32,
+    /// What this process's time namespace adds to the kernel's `CLOCK_BOOTTIME`, in ns; wrapping. Times of
+    /// records are the kernel's, and all others in a trace those that the process reads.
+    pub(crate) clock_offset: u64,
 }
 
 impl Attributes {
@@ -198,6 +202,10 @@ impl Attributes {
     /// Returns the fields of the samples.
     #[must_use]
     pub fn layout(&self) -> Layout {
-        Layout { sample_type: self.0.sample_type, registers: self.0.sample_regs_user.count_ones() }
+        Layout {
+            sample_type: self.0.sample_type,
+            registers: self.0.sample_regs_user.count_ones(),
+            clock_offset: sys::namespace_offset("boottime"),
+        }
     }
 }

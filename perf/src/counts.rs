@@ -65,6 +65,11 @@ impl Counts {
         self.all.iter().for_each(|count| drop(count.event.disable()));
     }
 
+    /// See [`Event::moved_here`].
+    pub fn moved_here(&self) {
+        self.all.iter().for_each(|count| count.event.moved_here());
+    }
+
     /// Returns the file descriptors, which a forked child closes.
     #[must_use]
     pub fn raw_fds(&self) -> Vec<i32> {

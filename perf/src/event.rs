@@ -4,6 +4,7 @@ use std::io;
 
 use crate::abi::errno;
 use crate::attributes::Attributes;
+use crate::held::Held;
 use crate::sys;
 
 /// The number of an event, which the stamps of its records have.
@@ -35,7 +36,7 @@ pub fn advice(e: &io::Error) -> &'static str {
 /// lives on as long as any process has a descriptor.
 #[derive(Debug)]
 pub struct Event {
-    pub(crate) fd: sys::Fd,
+    pub(crate) fd: Held,
     counts_lost: bool,
 }
 
@@ -59,7 +60,7 @@ impl Event {
     /// seccomp filter forbids it; `ESRCH` if the thread has ended; `EMFILE` without a free descriptor;
     /// `ENODEV` if the processor is offline; `EINVAL` if the kernel is too old for an attribute.
     pub fn open(attributes: &Attributes, tid: u32, cpu: Option<u32>) -> io::Result<Self> {
-        let open = |attributes: &Attributes| sys::open(&attributes.0, tid, cpu);
+        let open = |attributes: &Attributes| sys::open(&attributes.0, tid, cpu).map(Held::new);
         match open(attributes) {
             Ok(fd) => Ok(Self { fd, counts_lost: true }),
             Err(e) if e.kind() == io::ErrorKind::InvalidInput => {
@@ -74,7 +75,7 @@ impl Event {
     /// # Errors
     /// The kernel's.
     pub fn enable(&self) -> io::Result<()> {
-        sys::enable(&self.fd)
+        sys::enable(self.fd.get()?)
     }
 
     /// Ends the counting, also in the threads that have inherited the event.
@@ -82,7 +83,7 @@ impl Event {
     /// # Errors
     /// The kernel's.
     pub fn disable(&self) -> io::Result<()> {
-        sys::disable(&self.fd)
+        sys::disable(self.fd.get()?)
     }
 
     /// Lets the kernel write this event's records into the ring of `other`, which has the same processor.
@@ -90,7 +91,7 @@ impl Event {
     /// # Errors
     /// The kernel's.
     pub fn write_to_ring_of(&self, other: &Self) -> io::Result<()> {
-        sys::set_output(&self.fd, &other.fd)
+        sys::set_output(self.fd.get()?, other.fd.get()?)
     }
 
     /// Returns the number that the stamps of its records have.
@@ -99,15 +100,19 @@ impl Event {
     /// The kernel's.
     pub fn id(&self) -> io::Result<Id> {
         let mut words = [0; 3];
-        sys::read_words(&self.fd, &mut words)?;
+        self.read(&mut words)?;
         Ok(words[1])
+    }
+
+    fn read(&self, words: &mut [u64]) -> io::Result<usize> {
+        sys::read_words(self.fd.get()?, words)
     }
 
     /// Returns what an event of [`Attributes::count`] has counted, with the counts of threads that have
     /// inherited it. `None` if the kernel does not tell.
     pub(crate) fn reading(&self) -> Option<Reading> {
         let mut words = [0; 3];
-        let is_read = sys::read_words(&self.fd, &mut words).is_ok_and(|n| n == 3);
+        let is_read = self.read(&mut words).is_ok_and(|n| n == 3);
         let [count, enabled, running] = words;
         is_read.then_some(Reading { count, enabled, running })
     }
@@ -117,14 +122,21 @@ impl Event {
     #[must_use]
     pub fn lost(&self) -> Option<u64> {
         let mut words = [0; 3]; // a count that means nothing here, the id, the lost records
-        let is_read = self.counts_lost && sys::read_words(&self.fd, &mut words).is_ok_and(|n| n == 3);
+        let is_read = self.counts_lost && self.read(&mut words).is_ok_and(|n| n == 3);
         is_read.then_some(words[2])
+    }
+
+    /// Notes that the calling thread has a table of open files of its own, with a copy of this event's
+    /// descriptor, and that the process closes the other copy. From now on only this thread reads and closes
+    /// it.
+    pub fn moved_here(&self) {
+        self.fd.moved_here();
     }
 
     /// Returns the number of the file descriptor, for `poll`: readable when the ring has reached the
     /// watermark.
     #[must_use]
     pub fn raw_fd(&self) -> i32 {
-        sys::raw(&self.fd)
+        sys::raw(self.fd.unchecked())
     }
 }

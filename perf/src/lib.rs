@@ -8,7 +8,7 @@
 //! own_events           events of all its threads
 //! threads              its threads, while none starts
 //! tasks                the states of threads, from the records of all processors
-//! ring  event          memory that the kernel writes; a file descriptor for each event
+//! ring  event  held    memory that the kernel writes; a file descriptor for each event
 //! attributes           the kind of an event
 //! record               the bytes of a ring as typed records
 //! sys                  the system calls, one file for each system
@@ -40,6 +40,7 @@ mod attributes;
 mod counts;
 mod cpus;
 mod event;
+mod held;
 mod own;
 mod own_events;
 mod record;
@@ -53,6 +54,7 @@ pub use attributes::{Attributes, Counter, Inherit, Layout};
 pub use counts::Counts;
 pub use cpus::online_cpus;
 pub use event::{Event, Id, advice};
+pub use held::Held;
 pub use own::Switches;
 pub use own_events::{OwnEvents, RING};
 pub use record::{Direction, Mapping, Record, Stamp, Task, Words};

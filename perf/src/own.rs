@@ -88,6 +88,11 @@ impl Switches {
         self.all().flat_map(OwnEvents::raw_fds).collect()
     }
 
+    /// See [`Event::moved_here`](crate::Event::moved_here).
+    pub fn moved_here(&self) {
+        self.all().for_each(OwnEvents::moved_here);
+    }
+
     /// Reads the rings. `began`: `CLOCK_BOOTTIME` in ns before the first ring was read, also of those whose
     /// records the caller [adds](Self::add). Returns the part of the fullest ring that was filled, in
     /// percent.

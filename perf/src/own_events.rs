@@ -122,6 +122,11 @@ impl OwnEvents {
         self.all().map(Event::raw_fd).collect()
     }
 
+    /// See [`Event::moved_here`].
+    pub fn moved_here(&self) {
+        self.all().for_each(Event::moved_here);
+    }
+
     /// Returns the size of the smallest ring, in bytes.
     #[must_use]
     pub fn smallest_ring(&self) -> u64 {

@@ -212,17 +212,18 @@ pub(crate) fn parse(bytes: &[u8], layout: Layout) -> Option<(Record<'_>, Stamp)>
         return parse_sample(&mut cursor, misc, layout);
     }
     let (fields, stamp) = cursor.0.split_at_checked(cursor.0.len().checked_sub(STAMP)?)?;
-    let stamp = parse_stamp(stamp)?;
+    let stamp = parse_stamp(stamp, layout)?;
+    let time = |time: u64| time.wrapping_add(layout.clock_offset);
     let mut fields = Cursor(fields);
     let record = match kind {
         record::SWITCH => Record::Switch { direction: direction(misc) },
         record::FORK => {
             let (child, parent) = fork_tasks(&mut fields)?;
-            Record::Fork { child, parent, time: fields.word()? }
+            Record::Fork { child, parent, time: time(fields.word()?) }
         }
         record::EXIT => {
             let (task, _) = fork_tasks(&mut fields)?;
-            Record::Exit { task, time: fields.word()? }
+            Record::Exit { task, time: time(fields.word()?) }
         }
         record::COMM => {
             let is_exec = misc & misc::COMM_EXEC != 0;
@@ -246,10 +247,11 @@ fn direction(misc: u16) -> Direction {
     }
 }
 
-fn parse_stamp(bytes: &[u8]) -> Option<Stamp> {
+fn parse_stamp(bytes: &[u8], layout: Layout) -> Option<Stamp> {
     let mut cursor = Cursor(bytes);
     let task = cursor.task()?;
-    let (time, id, cpu) = (cursor.word()?, cursor.word()?, cursor.half()?);
+    let time = cursor.word()?.wrapping_add(layout.clock_offset);
+    let (id, cpu) = (cursor.word()?, cursor.half()?);
     Some(Stamp { pid: task.pid, tid: task.tid, time, id, cpu })
 }
 
@@ -280,7 +282,7 @@ fn parse_mapping<'a>(fields: &mut Cursor<'a>, misc: u16) -> Option<Mapping<'a>> 
 fn parse_sample<'a>(cursor: &mut Cursor<'a>, misc: u16, layout: Layout) -> Option<(Record<'a>, Stamp)> {
     let has = |field| layout.sample_type & field != 0;
     let address = if has(sample::IP) { cursor.word()? } else { 0 };
-    let stamp = parse_stamp(cursor.bytes(STAMP)?)?;
+    let stamp = parse_stamp(cursor.bytes(STAMP)?, layout)?;
     let mut call_chain = Words::default();
     if has(sample::CALLCHAIN) {
         let count = cursor.word()?;

@@ -40,7 +40,7 @@ impl Ring {
     /// # Errors
     /// `EPERM` if the user has reached the limit: a smaller ring may fit. `EINVAL` for another size.
     pub fn new(event: Event, bytes: usize, attributes: &Attributes) -> io::Result<Self> {
-        let memory = sys::Memory::map(&event.fd, bytes)?;
+        let memory = sys::Memory::map(event.fd.get()?, bytes)?;
         Ok(Self { memory, event, layout: attributes.layout(), record: Vec::new() })
     }
 
@@ -51,7 +51,7 @@ impl Ring {
     pub fn at_most(event: Event, mut bytes: usize, attributes: &Attributes) -> io::Result<Self> {
         const LEAST: usize = 16 << 10;
         loop {
-            match sys::Memory::map(&event.fd, bytes) {
+            match sys::Memory::map(event.fd.get()?, bytes) {
                 Err(e) if e.kind() == io::ErrorKind::PermissionDenied && bytes > LEAST => bytes /= 2,
                 memory => {
                     let (memory, layout) = (memory?, attributes.layout());

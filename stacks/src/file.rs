@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use framehop::ExplicitModuleSectionInfo;
+use hairline_perf::Held;
 use object::elf::PF_X;
 use object::read::ReadCache;
 use object::{Object, ObjectSection, ObjectSegment, SegmentFlags};
@@ -57,7 +58,7 @@ struct Segment {
 #[derive(Debug)]
 enum Source {
     /// Kept open: at the end of the trace another file may have the path.
-    File(File),
+    File(Held),
     Memory(Vec<u8>),
     /// The file had the build id.
     Closed,
@@ -107,7 +108,7 @@ impl ProgramFile {
     /// Returns the content.
     pub(crate) fn content(&self) -> Option<Content<'_>> {
         Some(ReadCache::new(match &self.source {
-            Source::File(file) => Box::new(file),
+            Source::File(file) => Box::new(file.get().ok()?),
             Source::Memory(image) => Box::new(Cursor::new(image)),
             Source::Closed => Box::new(regular(Path::new(&self.path))?),
             Source::Nowhere => return None,
@@ -133,7 +134,7 @@ impl ProgramFile {
 impl Source {
     fn written(&self) -> Option<(SystemTime, u64)> {
         let Self::File(file) = self else { return None };
-        let about = file.metadata().ok()?;
+        let about = file.get().and_then(File::metadata).ok()?;
         Some((about.modified().ok()?, about.len()))
     }
 }
@@ -147,7 +148,9 @@ fn source(pid: u32, path: &str) -> Source {
     }
     // As the process sees it: it may have another root.
     let inside = PathBuf::from(format!("/proc/{pid}/root{path}"));
-    regular(&inside).or_else(|| regular(Path::new(path))).map_or(Source::Nowhere, Source::File)
+    regular(&inside)
+        .or_else(|| regular(Path::new(path)))
+        .map_or(Source::Nowhere, |file| Source::File(Held::new(file)))
 }
 
 /// Opens a regular file for reading. A FIFO or a device in its place is left alone: opening it can release

@@ -11,14 +11,24 @@ use crate::rows::Rows;
 #[derive(Debug, Default)]
 pub(crate) struct Owners {
     tracks: Vec<Described>,
-    /// The first track of each thread and process. A trace may have several.
-    threads: HashMap<(u64, u64), u32>,
+    /// The first track of each thread. A trace may have several.
+    threads: HashMap<(Home, u64), u32>,
+    /// The first thread and process with these ids. Several processes may have one id, as in containers.
+    by_ids: HashMap<(u64, u64), u32>,
     processes: HashMap<u64, u32>,
     /// The thread ids that several processes have.
     shared: HashSet<u64>,
     /// The processes that have threads.
     pids: HashSet<u64>,
     by_tid: HashMap<u64, u32>,
+}
+
+/// The process of a thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Home {
+    Track(u32),
+    /// A process that no track describes.
+    Pid(u64),
 }
 
 /// A track, as its latest description says.
@@ -63,28 +73,31 @@ impl Owners {
         if self.tracks.len() <= index {
             self.tracks.resize_with(index + 1, Described::default);
         }
-        self.add(track.id.0, &track.kind);
         self.tracks[index] = Described {
             name: Arc::clone(&track.name),
             parent: track.parent,
             kind: Some(track.kind.clone()),
             owner: Owner::default(),
         };
+        self.add(track.id.0);
         self.tracks[index].owner = self.find(track.id);
     }
 
-    fn add(&mut self, track: u32, kind: &TrackKind) {
-        match *kind {
-            TrackKind::Process { pid, .. } => {
+    fn add(&mut self, track: u32) {
+        match self.kind(track) {
+            Some(&TrackKind::Process { pid, .. }) => {
                 self.processes.entry(pid).or_insert(track);
             }
-            TrackKind::Thread { pid, tid } => {
-                self.threads.entry((pid, tid)).or_insert(track);
+            Some(&TrackKind::Thread { pid, tid }) => {
+                let home = self.home(track, pid);
+                self.threads.entry((home, tid)).or_insert(track);
+                self.by_ids.entry((pid, tid)).or_insert(track);
                 self.pids.insert(pid);
                 if let Some(before) = self.by_tid.insert(tid, track)
                     && before != track
-                    && let Some(TrackKind::Thread { pid: other, .. }) = self.tracks[before as usize].kind
-                    && ![0, pid].contains(&other)
+                    && let Some(&TrackKind::Thread { pid: other, .. }) = self.kind(before)
+                    && home != self.home(before, other)
+                    && other != 0
                     && pid != 0
                 {
                     self.shared.insert(tid);
@@ -92,6 +105,16 @@ impl Owners {
             }
             _ => {}
         }
+    }
+
+    /// The process of a thread: that above its track, or the first one with its process id.
+    fn home(&self, thread: u32, pid: u64) -> Home {
+        let above = std::iter::successors(Some(thread), |track| {
+            self.tracks.get(*track as usize)?.parent.map(|parent| parent.0)
+        });
+        let is_process = |track: &u32| matches!(self.kind(*track), Some(TrackKind::Process { .. }));
+        let process = above.take(DEEPEST).find(is_process).or_else(|| self.processes.get(&pid).copied());
+        process.map_or(Home::Pid(pid), Home::Track)
     }
 
     /// Whether a description changes what earlier rows say: the track has another one, or it is the first one
@@ -114,13 +137,14 @@ impl Owners {
         for found in [&mut self.shared, &mut self.pids] {
             found.clear();
         }
-        (self.threads, self.processes, self.by_tid) = Default::default();
-        for index in 0..self.tracks.len() {
-            let kind = self.tracks[index].kind.take();
-            if let Some(kind) = &kind {
-                self.add(index as u32, kind); // the numbers of tracks have 32 bits
+        (self.threads, self.by_ids, self.processes, self.by_tid) = Default::default();
+        // Processes first, since threads look for theirs. The numbers of tracks have 32 bits.
+        for is_process in [true, false] {
+            for track in 0..self.tracks.len() as u32 {
+                if matches!(self.kind(track), Some(TrackKind::Process { .. })) == is_process {
+                    self.add(track);
+                }
             }
-            self.tracks[index].kind = kind;
         }
         for index in 0..self.tracks.len() as u32 {
             self.tracks[index as usize].owner = self.find(TrackId(index));
@@ -134,24 +158,25 @@ impl Owners {
             let Some(described) = next.and_then(|id| self.tracks.get(id.0 as usize)) else { break };
             match described.kind {
                 Some(TrackKind::Process { pid, .. }) => {
-                    owner.pid = Some(pid.cast_signed());
+                    owner.pid = owner.pid.or(Some(pid.cast_signed()));
+                    owner.process = next.map(|process| process.0);
                     owner.is_itself |= depth == 0;
                     break;
                 }
-                Some(TrackKind::Thread { pid, tid }) => {
+                // The innermost thread: one may lie under another.
+                Some(TrackKind::Thread { pid, tid }) if owner.tid.is_none() => {
                     owner.tid = Some(tid.cast_signed());
-                    owner.thread = self.threads.get(&(pid, tid)).copied();
+                    let home = next.map(|thread| self.home(thread.0, pid));
+                    owner.thread = home.and_then(|home| self.threads.get(&(home, tid)).copied());
                     owner.pid = (pid != 0).then_some(pid.cast_signed());
                     owner.is_itself |= depth == 0;
-                    if owner.pid.is_some() {
-                        break;
-                    }
                 }
                 _ => {}
             }
             next = described.parent;
         }
-        owner.process = owner.pid.and_then(|pid| self.processes.get(&pid.cast_unsigned()).copied());
+        let by_id = |pid: i64| self.processes.get(&pid.cast_unsigned()).copied();
+        owner.process = owner.process.or_else(|| owner.pid.and_then(by_id));
         owner
     }
 
@@ -178,7 +203,7 @@ impl Owners {
 
     /// The thread of a process; that of any process if the process is unknown (0).
     pub(crate) fn of_thread(&self, pid: u64, tid: u64) -> Owner {
-        match self.threads.get(&(pid, tid)) {
+        match self.by_ids.get(&(pid, tid)) {
             Some(thread) => self.of(TrackId(*thread)),
             None if pid == 0 => self.of_tid(tid),
             // A thread that no track describes: not that of another process with its thread id.
@@ -211,9 +236,10 @@ impl Owners {
         in_order(self.threads.values())
     }
 
-    /// The tracks of all processes, one for each.
+    /// The tracks of all processes. Two of one id are two processes.
     pub(crate) fn all_processes(&self) -> Vec<u32> {
-        in_order(self.processes.values())
+        let is_process = |track: &u32| matches!(self.kind(*track), Some(TrackKind::Process { .. }));
+        (0..self.tracks.len() as u32).filter(is_process).collect()
     }
 
     /// The name of the first process that has one.
@@ -325,5 +351,43 @@ mod tests {
         let other = owners.of_thread(2, 7);
         assert_eq!((other.thread, other.pid, other.process), (None, Some(2), Some(1)));
         assert_eq!(owners.of_thread(0, 7).thread, Some(0), "of any process");
+    }
+
+    #[test]
+    fn a_thread_under_another_one_is_itself() {
+        let mut owners = Owners::default();
+        owners.set(&thread(0, 1, 7));
+        owners.set(&Track { parent: Some(TrackId(0)), ..thread(1, 2, 8) });
+        owners.set(&Track { parent: Some(TrackId(1)), ..Track::new(TrackId(2), TrackKind::Slices) });
+        owners.finish();
+        for track in [1, 2] {
+            let owner = owners.of(TrackId(track));
+            assert_eq!((owner.tid, owner.pid, owner.thread), (Some(8), Some(2), Some(1)), "{track}");
+        }
+    }
+
+    /// As in two containers.
+    #[test]
+    fn two_processes_with_one_id_keep_their_threads_apart() {
+        let mut owners = Owners::default();
+        for (process, name) in [(0, "web"), (2, "db")] {
+            let track = Track::new(TrackId(process), TrackKind::process(1));
+            owners.set(&Track { name: name.into(), ..track });
+            let thread = Track { parent: Some(TrackId(process)), ..thread(process + 1, 1, 1) };
+            owners.set(&Track { name: format!("main of {name}").into(), ..thread });
+        }
+        for _ in 0..2 {
+            for (thread, process) in [(1, 0), (3, 2)] {
+                let owner = owners.of(TrackId(thread));
+                assert_eq!((owner.thread, owner.process, owner.pid), (Some(thread), Some(process), Some(1)));
+                assert_eq!(
+                    owners.own_tid(TrackId(thread)),
+                    None,
+                    "records of the scheduler do not tell them apart"
+                );
+            }
+            assert_eq!((owners.all_threads(), owners.all_processes()), (vec![1, 3], vec![0, 2]));
+            owners.finish();
+        }
     }
 }

@@ -7,7 +7,7 @@ use std::io;
 use hairline_convert::sampled::Samples;
 use hairline_convert::slices::{Defect, Key, Keys, Slices};
 use hairline_convert::timeline::Timeline;
-use hairline_convert::{BriefUse, Context, EventKind, Item, MOST_BRIEF, TraceReader, TrackId};
+use hairline_convert::{BriefUse, Context, EventKind, Item, MOST_BRIEF, Scheduling, TraceReader, TrackId};
 
 use crate::content::Content;
 use crate::flows::Flows;
@@ -218,8 +218,14 @@ impl<'a> Reading<'a> {
                     self.owners.set(track);
                 }
             }
-            Item::Scheduling(scheduling) if !self.is_surveyed => self.timeline.add(scheduling),
+            Item::Scheduling(scheduling) => {
+                self.summary.left_out.add_many(Scheduling::OTHERS, scheduling.others);
+                if !self.is_surveyed {
+                    self.timeline.add(scheduling);
+                }
+            }
             Item::Sample(_) | Item::Symbols(_) if !self.is_surveyed => self.samples.item(item),
+            Item::Foreign { what, .. } => self.summary.left_out.add(what),
             item => self.summary.facts.item(item),
         }
         Ok(())

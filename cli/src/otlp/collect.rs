@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use hairline::Filter;
-use hairline_convert::{Event, EventKind, FlowStep, Item, Report, Track, TrackId, TrackKind};
+use hairline_convert::{Event, EventKind, FlowStep, Item, Report, Scheduling, Track, TrackId, TrackKind};
 use hairline_formats::track_event::Priority;
 use hairline_formats::track_event::fields::clock;
 
@@ -266,7 +266,10 @@ impl ItemVisitor for Collector {
                 }
             }
             Item::Loss(_) => self.report.add("places where events are missing"),
-            Item::Scheduling(_) => self.report.add("records of the scheduler left out"),
+            Item::Scheduling(scheduling) => {
+                self.report.add("records of the scheduler left out");
+                self.report.add_many(Scheduling::OTHERS, scheduling.others);
+            }
             Item::Sample(_) => self.report.add("stack samples left out"),
             Item::Foreign { what, .. } => self.report.add(what),
             _ => {}

@@ -3,25 +3,27 @@
 use serde_json::{Value, json};
 
 use crate::otlp::attribute::{Attribute, Attributes};
+use crate::otlp::messages::{Encoding, Message};
 use crate::otlp::protobuf::{about, unix_nanos};
-use crate::otlp::span::{Point, Span, Spans, TraceId};
+use crate::otlp::span::{Point, Span, TraceId};
 
-pub(super) fn encode(spans: &Spans) -> Vec<u8> {
+pub(super) const ENCODING: Encoding = Encoding { span, separator: b",", message: encode };
+
+/// A span in a message. One at a time: a tree of all of them is many times larger than the text.
+fn span(span: &Span, since_1970: i64) -> Vec<u8> {
+    of_span(span, since_1970).to_string().into_bytes()
+}
+
+fn encode(message: &Message<'_>) -> Vec<u8> {
     let mut out = br#"{"resourceSpans":["#.to_vec();
-    for (n, (process, of_process)) in spans.by_process().into_iter().enumerate() {
+    for (n, (process, spans)) in message.iter().enumerate() {
         let resource = json!({"attributes": attributes(&about(process))});
         let scope = json!({"name": "hairline", "version": env!("CARGO_PKG_VERSION")});
         let comma = if n > 0 { "," } else { "" };
         out.extend(
             format!(r#"{comma}{{"resource":{resource},"scopeSpans":[{{"scope":{scope},"spans":["#).bytes(),
         );
-        for (n, span) in of_process.into_iter().enumerate() {
-            if n > 0 {
-                out.push(b',');
-            }
-            // One at a time: a tree of all of them is many times larger than the text.
-            out.extend(of_span(span, spans.since_1970).to_string().bytes());
-        }
+        out.extend_from_slice(spans);
         out.extend(b"]}]}");
     }
     out.extend(b"]}\n");

@@ -14,6 +14,7 @@ mod collect;
 mod contexts;
 mod entry;
 mod json;
+mod messages;
 mod nest;
 mod protobuf;
 mod span;
@@ -28,9 +29,10 @@ use crate::format::FormatArgument;
 use crate::input::input_identity;
 use crate::otlp::collect::Collector;
 use crate::otlp::contexts::Sampling;
+use crate::otlp::messages::{Encoding, Messages, numbered};
 use crate::outcome::Outcome;
 use crate::output::Output;
-use crate::text::{complain, count, described};
+use crate::text::{complain, count, described, size};
 use crate::trace::show;
 
 /// Which slices become spans.
@@ -49,9 +51,16 @@ pub(crate) struct OtlpArguments {
     /// For .otlp: keep one in N traces by their trace id, the same ones in each process.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     one_in: Option<u64>,
+    /// For .otlp: the largest message, in bytes. More spans become several files: OUT.1.otlp, OUT.2.otlp. The
+    /// default is what receivers take.
+    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u64).range(1..))]
+    max_bytes: Option<u64>,
 }
 
-fn nanoseconds(text: &str) -> Result<i64, String> {
+/// The default limit of gRPC, and so of most receivers.
+const MOST_BYTES: u64 = 4 << 20;
+
+pub(crate) fn nanoseconds(text: &str) -> Result<i64, String> {
     let units = [("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9)];
     let parse = |(unit, size): (&str, f64)| Some(text.strip_suffix(unit)?.trim().parse::<f64>().ok()? * size);
     match units.into_iter().find_map(parse) {
@@ -64,7 +73,11 @@ fn nanoseconds(text: &str) -> Result<i64, String> {
 impl OtlpArguments {
     /// Whether any of them is given.
     pub(crate) fn is_used(&self) -> bool {
-        self.category.is_some() || self.slower_than.is_some() || self.errors || self.one_in.is_some()
+        self.category.is_some()
+            || self.slower_than.is_some()
+            || self.errors
+            || self.one_in.is_some()
+            || self.max_bytes.is_some()
     }
 }
 
@@ -83,6 +96,13 @@ impl Form {
             Some(Self::Json)
         } else {
             name.ends_with(".otlp").then_some(Self::Protobuf)
+        }
+    }
+
+    fn encoding(self) -> Encoding {
+        match self {
+            Self::Protobuf => protobuf::ENCODING,
+            Self::Json => json::ENCODING,
         }
     }
 }
@@ -108,14 +128,10 @@ pub(crate) fn run(
         Sampling { slower_than: arguments.slower_than, errors: arguments.errors, one_in: arguments.one_in };
     contexts::assign(&mut spans);
     let left_out = sampling.apply(&mut spans);
-    let bytes = match form {
-        Form::Protobuf => protobuf::encode(&spans),
-        Form::Json => json::encode(&spans),
-    };
     say(&report);
     let n = spans.all.iter().filter(|span| span.is_kept).count();
-    let (spans, traces) = (count(n as u64, "span"), count(left_out as u64, "trace"));
-    complain(format_args!("{spans}; {traces} left out by the rules"));
+    let (kept, traces) = (count(n as u64, "span"), count(left_out as u64, "trace"));
+    complain(format_args!("{kept}; {traces} left out by the rules"));
     if strict && !report.is_empty() {
         complain(format_args!(
             "{}: not written, because OTLP cannot express all data (--strict)",
@@ -124,10 +140,32 @@ pub(crate) fn run(
         return Ok(Outcome::NotStrict);
     }
     let identity = input_identity(input);
-    let fail = |e: std::io::Error| format!("{}: {e}", output.display());
-    let mut file = Output::create(output, &[identity]).and_then(Output::or_nothing).map_err(fail)?;
-    file.write_all(&bytes).map_err(fail)?;
-    file.keep().map_err(fail)?;
+    let most = usize::try_from(arguments.max_bytes.unwrap_or(MOST_BYTES)).unwrap_or(usize::MAX);
+    let mut messages = Messages::new(&spans, form.encoding(), most).zip(1..).peekable();
+    let (mut files, mut larger) = (Vec::new(), 0);
+    while let Some((message, number)) = messages.next() {
+        let is_only = number == 1 && messages.peek().is_none();
+        let path = if is_only { output.to_owned() } else { numbered(output, number) };
+        let fail = |e: std::io::Error| format!("{}: {e}", path.display());
+        let bytes = (form.encoding().message)(&message);
+        larger += u64::from(bytes.len() > most);
+        let mut file = Output::create(&path, &[identity]).and_then(Output::or_nothing).map_err(fail)?;
+        file.write_all(&bytes).map_err(fail)?;
+        // There may be more of them than files that a process can have open.
+        files.push((file.close().map_err(fail)?, path));
+    }
+    if let [(_, first), .., (_, last)] = &files[..] {
+        let (first, last) = (first.display(), last.display());
+        let most = size(most as u64);
+        complain(format_args!("more than {most}, the largest message (--max-bytes): {first} to {last}"));
+    }
+    if larger > 0 {
+        let larger = count(larger, "span");
+        complain(format_args!("{larger} larger than a message (--max-bytes), each in one of its own"));
+    }
+    for (file, path) in files {
+        file.keep().map_err(|e| format!("{}: {e}", path.display()))?;
+    }
     let Some(e) = &summary.stopped else { return Ok(Outcome::Done) };
     complain(format_args!("{}: {e}; everything before that is in the output", summary.name));
     Ok(Outcome::Failed)
@@ -138,4 +176,37 @@ fn say(report: &Report) {
         complain("the output differs from the input:");
     }
     report.iter().for_each(|(what, n)| complain(format_args!("{n:>9} {}", described(n, what))));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::otlp::span::{Process, Span, Spans};
+
+    #[test]
+    fn messages_have_at_most_so_many_bytes_and_all_spans_in_order() {
+        let name = |n: usize| format!("span {n:03}");
+        let span = |n: usize, process| Span { process, name: name(n), is_kept: true, ..Span::default() };
+        let all: Vec<_> = (0..60).map(|n| span(n, n % 3)).collect();
+        let process = |name: &str| Process { name: name.into(), pid: Some(7) };
+        let processes = vec![process("a"), process(&"\"".repeat(200)), Process::default()];
+        let spans = Spans { processes, all, ..Spans::default() };
+        let order = [0, 1, 2].iter().flat_map(|process| (0..20).map(move |n| name(3 * n + process)));
+        let order: Vec<_> = order.collect();
+        for form in [Form::Protobuf, Form::Json] {
+            for most in [1000, 1500, 3000, 100_000] {
+                let messages: Vec<_> = Messages::new(&spans, form.encoding(), most)
+                    .map(|message| (form.encoding().message)(&message))
+                    .collect();
+                let texts: Vec<_> = messages.iter().map(|message| String::from_utf8_lossy(message)).collect();
+                assert!(messages.iter().all(|message| message.len() <= most), "{form:?} {most}");
+                let all = texts.concat();
+                let places: Vec<_> = order.iter().map(|name| all.find(name).expect("a span")).collect();
+                assert!(places.is_sorted() && all.matches("span ").count() == 60, "{form:?} {most}");
+                assert!(messages.len() <= all.len() / (most / 2) + 1, "{form:?} {most}: {}", messages.len());
+            }
+            assert_eq!(Messages::new(&spans, form.encoding(), 10).count(), 60, "each larger than the limit");
+            assert_eq!(Messages::new(&Spans::default(), form.encoding(), 10).count(), 1);
+        }
+    }
 }

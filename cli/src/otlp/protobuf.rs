@@ -3,7 +3,8 @@
 use hairline_formats::proto::{PutMessages, put_bytes, put_double, put_fixed64, put_str, put_uint};
 
 use crate::otlp::attribute::{Attribute, Attributes};
-use crate::otlp::span::{Process, Span, Spans};
+use crate::otlp::messages::{Encoding, Message};
+use crate::otlp::span::{Process, Span};
 
 /// Field numbers, by message.
 mod fields {
@@ -64,9 +65,18 @@ mod fields {
 /// `STATUS_CODE_ERROR`.
 const ERROR: u64 = 2;
 
-pub(super) fn encode(spans: &Spans) -> Vec<u8> {
+pub(super) const ENCODING: Encoding = Encoding { span, separator: b"", message: encode };
+
+/// A span in a message.
+fn span(span: &Span, since_1970: i64) -> Vec<u8> {
     let mut out = Vec::new();
-    for (process, of_process) in spans.by_process() {
+    out.message(fields::scope_spans::SPANS, |out| put_span(out, span, since_1970));
+    out
+}
+
+fn encode(message: &Message<'_>) -> Vec<u8> {
+    let mut out = Vec::new();
+    for (process, spans) in message {
         out.message(fields::RESOURCE_SPANS, |out| {
             out.message(fields::resource_spans::RESOURCE, |out| {
                 put_attributes(out, fields::RESOURCE_ATTRIBUTES, &about(process));
@@ -76,9 +86,7 @@ pub(super) fn encode(spans: &Spans) -> Vec<u8> {
                     put_str(out, fields::scope::NAME, "hairline");
                     put_str(out, fields::scope::VERSION, env!("CARGO_PKG_VERSION"));
                 });
-                for span in of_process {
-                    out.message(fields::scope_spans::SPANS, |out| put_span(out, span, spans.since_1970));
-                }
+                out.extend_from_slice(spans);
             });
         });
     }

@@ -70,18 +70,6 @@ pub(super) struct Spans {
     pub(super) salt: u64,
 }
 
-impl Spans {
-    /// The spans that are kept, by process.
-    pub(super) fn by_process(&self) -> Vec<(&Process, Vec<&Span>)> {
-        let mut all: Vec<_> = self.processes.iter().map(|process| (process, Vec::new())).collect();
-        for span in self.all.iter().filter(|span| span.is_kept) {
-            all[span.process].1.push(span);
-        }
-        all.retain(|(_, spans)| !spans.is_empty());
-        all
-    }
-}
-
 /// Spreads a number over 64 bits: splitmix64's finaliser.
 pub(super) fn mix(seed: u64) -> u64 {
     let mut z = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);

@@ -12,6 +12,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{self, AtFlags, CWD, Dir, FileType, Mode, OFlags};
+use rustix::io::Errno;
 
 /// A new folder, which only this user may read and write.
 #[derive(Debug)]
@@ -92,9 +93,29 @@ impl Folder {
         if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("it is no regular file")) }
     }
 
+    /// Opens a file to append to it.
+    pub(crate) fn append_to_file(&self, name: &str) -> io::Result<File> {
+        let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        Ok(fs::openat(&self.held, name, flags, Mode::empty())?.into())
+    }
+
     /// Moves a file to a path.
     pub(crate) fn move_file(&self, name: &str, to: &Path) -> io::Result<()> {
         Ok(fs::renameat(&self.held, name, CWD, to)?)
+    }
+
+    /// Moves a file to a path that has no file.
+    ///
+    /// # Errors
+    /// `AlreadyExists` if the path has one.
+    pub(crate) fn move_file_if_free(&self, name: &str, to: &Path) -> io::Result<()> {
+        match fs::linkat(&self.held, name, CWD, to, AtFlags::empty()) {
+            Ok(()) => Ok(fs::unlinkat(&self.held, name, AtFlags::empty())?),
+            Err(Errno::EXIST) => Err(io::ErrorKind::AlreadyExists.into()),
+            // The file system has no hard links.
+            Err(_) if std::fs::symlink_metadata(to).is_ok() => Err(io::ErrorKind::AlreadyExists.into()),
+            Err(_) => self.move_file(name, to),
+        }
     }
 
     /// Has the effect that the folder stays.

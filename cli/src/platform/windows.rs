@@ -127,9 +127,23 @@ impl Folder {
         File::open(self.path().join(name))
     }
 
+    /// Opens a file to append to it.
+    pub(crate) fn append_to_file(&self, name: &str) -> io::Result<File> {
+        File::options().append(true).open(self.path().join(name))
+    }
+
     /// Moves a file to a path.
     pub(crate) fn move_file(&self, name: &str, to: &Path) -> io::Result<()> {
         std::fs::rename(self.path().join(name), to)
+    }
+
+    /// Moves a file to a path that has no file.
+    ///
+    /// # Errors
+    /// `AlreadyExists` if the path has one.
+    pub(crate) fn move_file_if_free(&self, name: &str, to: &Path) -> io::Result<()> {
+        std::fs::hard_link(self.path().join(name), to)?;
+        std::fs::remove_file(self.path().join(name))
     }
 
     /// Has the effect that the folder stays.
@@ -141,6 +155,12 @@ impl Folder {
 /// Does nothing: the directory of a file says who may read it.
 #[allow(clippy::unnecessary_wraps)] // on other systems it can fail
 pub(crate) fn give_usual_mode(_file: &File) -> io::Result<()> {
+    Ok(())
+}
+
+/// Does nothing: a recorder that replaces the same trace at the same moment is not kept away.
+#[allow(clippy::unnecessary_wraps)] // on other systems it can fail
+pub(crate) fn lock(_file: &File) -> io::Result<()> {
     Ok(())
 }
 

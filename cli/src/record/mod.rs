@@ -5,7 +5,7 @@ mod quiet;
 mod samples;
 mod switches;
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -43,7 +43,9 @@ Exit codes:
   126  the command cannot be run
   127  the command does not exist")]
 pub(crate) struct Arguments {
-    /// The trace file, which is replaced. Default: trace.pftrace or trace.fxt.
+    /// The trace file, which is replaced, unless it has a trace without its end. %p becomes the id of this
+    /// process, %e the name of the command, %h that of the host, %t the time (20261126-192746), %u a random
+    /// number, %n the first number whose name is free, %% a percent sign. Default: trace.pftrace or trace.fxt.
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// The trace's format. Default: by the name of the output.
@@ -175,7 +177,7 @@ fn record(arguments: &Arguments) -> Result<u8, Failed> {
         .make_whole(switches, pid, Duration::from_secs(arguments.wait.into()), &|| ended.is_interrupted());
     match whole {
         Ok((whole, parts)) => {
-            report(&whole, &output, &parts);
+            report(&whole, &parts);
             parts.end();
             Ok(code)
         }
@@ -224,7 +226,18 @@ fn output(arguments: &Arguments) -> Result<(PathBuf, Format), String> {
              (`hairline convert` writes other formats)"
         )
     })?;
-    Ok((output.clone(), format))
+    Ok((expanded(output, &arguments.command[0]), format))
+}
+
+/// Replaces the placeholders. A number becomes the first one whose name is free.
+fn expanded(output: &Path, command: &OsStr) -> PathBuf {
+    let program = Path::new(command).file_name().unwrap_or(command).to_string_lossy();
+    let name = |number| hairline::expand_path(output, &program, number);
+    let first = name(1);
+    if !first.exists() {
+        return first;
+    }
+    (2..).map(name).find(|path| *path == first || !path.exists()).unwrap_or(first)
 }
 
 /// The environment variables for the processes.
@@ -244,8 +257,8 @@ fn variables(arguments: &Arguments, parts: &Parts) -> Vec<(&'static str, OsStrin
 }
 
 /// Prints the result.
-fn report(whole: &RecordResult, output: &Path, parts: &Parts) {
-    let RecordResult { totals, recovered, alive, quiet, notes, samples, .. } = whole;
+fn report(whole: &RecordResult, parts: &Parts) {
+    let RecordResult { path: output, totals, recovered, alive, quiet, notes, samples, .. } = whole;
     notes.iter().for_each(complain);
     for (pid, name, path) in alive {
         let who = who(*pid, name);

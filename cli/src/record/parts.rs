@@ -1,9 +1,9 @@
 //! The traces of the command's processes, and their merge.
 //!
 //! ```text
-//! out.pftrace.parts-x1Y2z3/      beside the output: on the same disk, and easy to find after a kill
-//!     4711-make.pftrace          one for each process, by pid and program (after exec there are two)
-//!     4712-cc.pftrace
+//! out.pftrace.parts-x1Y2z3/          beside the output: on the same disk, and easy to find after a kill
+//!     4711-make-0a1b2c3d.pftrace     one for each session, by pid, program and a random number: a pid may come
+//!     4712-cc-4e5f6a7b.pftrace       again, and a process may have several copies of Hairline
 //! ```
 
 use std::ffi::OsString;
@@ -15,13 +15,16 @@ use hairline::Format;
 use hairline::recovery::{self, FoundRegion, ProcessState, RecoverOptions};
 use hairline_convert::splice::{Splice, Totals};
 use hairline_convert::{Error, TraceFormat};
+use hairline_formats::track_event::SessionEnd;
+use hairline_formats::{fxt, track_event};
 
 use crate::links::{Followed, follow};
-use crate::output::Output;
-use crate::platform::Folder;
+use crate::platform::facts::Identity;
+use crate::platform::{self, Folder};
 use crate::record::quiet;
 use crate::record::samples::{self, Known, Opened, Sampling};
 use crate::record::switches::{self, Recorded, States};
+use crate::session_file;
 
 /// The interval of checks for processes that outlive the command.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
@@ -30,6 +33,9 @@ const SEARCH_EVERY: Duration = Duration::from_millis(200);
 
 /// The name of the part with what the kernel's rings had no room for.
 const LOST: &str = "lost";
+
+/// The name of the trace of all parts, until it gets its path.
+const WHOLE: &str = "whole";
 
 /// The file extension of a format.
 pub(super) fn extension(format: Format) -> &'static str {
@@ -44,6 +50,12 @@ pub(super) fn extension(format: Format) -> &'static str {
 pub(super) struct Parts {
     folder: Folder,
     output: PathBuf,
+    /// The same path as the user gave it, for messages.
+    shown: PathBuf,
+    /// The file at that path when the recording began, which the trace replaces.
+    before: Before,
+    /// When the recording began, in ns of the clock of the traces.
+    began: u64,
     format: Format,
     sampling: Option<Sampling>,
     /// Why there are no samples.
@@ -52,10 +64,21 @@ pub(super) struct Parts {
     is_kept: bool,
 }
 
+/// The file at the output's path when the recording began.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Before {
+    Nothing,
+    Replaced(Identity),
+    /// A trace that somebody may want.
+    Kept,
+}
+
 /// The result of recording.
 #[derive(Debug, Default)]
 pub(super) struct RecordResult {
     pub(super) totals: Totals,
+    /// The path of the trace.
+    pub(super) path: PathBuf,
     /// The number of parts.
     pub(super) parts: u64,
     /// The number of killed processes.
@@ -74,6 +97,7 @@ pub(super) struct RecordResult {
 impl Parts {
     /// Creates the folder. If that is possible, the output can be created too.
     pub(super) fn begin(output: &Path, format: Format, keep: bool) -> Result<Self, String> {
+        let shown = output.to_owned();
         let at = |e: io::Error| format!("{}: {e}", output.display());
         let no_file = || format!("{}: it exists and is not a regular file", output.display());
         // A link stays, as with every output.
@@ -92,7 +116,22 @@ impl Parts {
             return Err(format!("{}: its path must be UTF-8", output.display()));
         }
         let output = parent.join(name);
-        Ok(Self { folder, output, format, sampling: None, no_samples: None, is_kept: keep })
+        let before = match platform::identity_of_name(&output) {
+            Ok(_) if session_file::is_kept(&output) => Before::Kept,
+            Ok(before) => Before::Replaced(before),
+            Err(_) => Before::Nothing,
+        };
+        Ok(Self {
+            folder,
+            output,
+            shown,
+            before,
+            began: platform::boottime(),
+            format,
+            sampling: None,
+            no_samples: None,
+            is_kept: keep,
+        })
     }
 
     /// Begins to read the samples of the command, and the switches that their rings have. Without them the
@@ -126,7 +165,7 @@ impl Parts {
     pub(super) fn template(&self) -> OsString {
         // The path is UTF-8, as checked.
         let directory = self.folder.path().to_string_lossy().replace('%', "%%");
-        Path::new(&directory).join(format!("%p-%e.{}", extension(self.format))).into()
+        Path::new(&directory).join(format!("%p-%e-%u.{}", extension(self.format))).into()
     }
 
     pub(super) fn folder(&self) -> &Folder {
@@ -268,15 +307,104 @@ impl Parts {
         interrupted: &dyn Fn() -> bool,
     ) -> Result<(), String> {
         whole.parts = parts.len() as u64;
+        self.note_other_clocks(parts, whole);
         match parts {
             [] => Ok(()),
             // A single valid part is the whole trace.
-            [only] if self.is_whole(only, whole, interrupted) => {
-                let at = |e: io::Error| format!("{}: {e}", self.output.display());
-                self.folder.move_file(only, &self.output).map_err(at)
+            [only] if self.is_whole(only, whole, interrupted) => self.place(only, whole),
+            _ => {
+                self.splice(parts, whole, interrupted)?;
+                self.place(WHOLE, whole)
             }
-            _ => self.splice(parts, whole, interrupted),
         }
+    }
+
+    /// Notes the processes whose clock is another one than this command's, which the kernel's events have too.
+    fn note_other_clocks(&self, parts: &[String], whole: &mut RecordResult) {
+        const NEAR: u64 = 1_000_000_000;
+        let now = platform::boottime();
+        for part in parts {
+            let end = session_file::end_of(&self.folder.path().join(part)).flatten();
+            let Some(end) = end.filter(|end| end.pid != 0).map(|end| end.timestamp_ns) else { continue };
+            let (before, after) = (self.began.saturating_sub(end), end.saturating_sub(now));
+            let (seconds, direction) = match (before > NEAR, after > NEAR) {
+                (true, _) => (before / 1_000_000_000, "earlier"),
+                (_, true) => (after / 1_000_000_000, "later"),
+                _ => continue,
+            };
+            whole.notes.push(format!(
+                "{part}: the process has a clock of its own (a time namespace): its slices are some {seconds} s \
+                 {direction} than those of other processes, and than what the kernel recorded"
+            ));
+        }
+    }
+
+    /// Gives the finished trace its path. A file that somebody may want stays at the output's path, and the trace
+    /// gets the next free name beside it.
+    fn place(&self, name: &str, whole: &mut RecordResult) -> Result<(), String> {
+        let at = |e: io::Error| format!("{}: {e}", self.output.display());
+        self.end_trace(name).map_err(at)?;
+        if self.replace(name).map_err(at)? {
+            whole.path.clone_from(&self.shown);
+            return Ok(());
+        }
+        for n in 2.. {
+            let path = nth_name(&self.output, n);
+            match self.folder.move_file_if_free(name, &path) {
+                Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
+                moved => {
+                    moved.map_err(at)?;
+                    whole.path = nth_name(&self.shown, n);
+                    whole.notes.push(self.why_elsewhere(&whole.path));
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Moves the trace to the output's path, if that has no file, or the one that it had at the begin. Returns
+    /// whether it did.
+    fn replace(&self, name: &str) -> io::Result<bool> {
+        match self.before {
+            Before::Kept => Ok(false),
+            Before::Nothing => match self.folder.move_file_if_free(name, &self.output) {
+                Err(e) if e.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+                moved => moved.map(|()| true),
+            },
+            Before::Replaced(before) => {
+                // Another recorder that replaces the same file at this moment waits for the lock, and then finds
+                // another file at the path.
+                let locked = platform::open_at_once(&self.output);
+                if let Ok(file) = &locked {
+                    platform::lock(file)?;
+                }
+                match platform::identity_of_name(&self.output) {
+                    Ok(there) if there == before => self.folder.move_file(name, &self.output).map(|()| true),
+                    Ok(_) => Ok(false),
+                    Err(_) => Ok(self.folder.move_file_if_free(name, &self.output).is_ok()),
+                }
+            }
+        }
+    }
+
+    fn why_elsewhere(&self, path: &Path) -> String {
+        let why = match self.before {
+            Before::Kept => "has a trace without its end, or one that was recovered",
+            _ => "was written by another process meanwhile",
+        };
+        format!("{} {why}: it stays as it is, and this trace is in {}", self.shown.display(), path.display())
+    }
+
+    /// Writes the end of a session, so that a later recording may replace the trace.
+    fn end_trace(&self, name: &str) -> io::Result<()> {
+        let (mut bytes, pid) = (Vec::new(), std::process::id().cast_signed());
+        let end = SessionEnd { pid, timestamp_ns: platform::boottime() };
+        match self.format {
+            Format::Fxt => fxt::session_end(&mut bytes, end),
+            _ => track_event::session_end(&mut bytes, 1, end),
+        }
+        self.folder.append_to_file(name)?.write_all(&bytes)
     }
 
     fn is_whole(&self, part: &str, whole: &mut RecordResult, interrupted: &dyn Fn() -> bool) -> bool {
@@ -300,8 +428,8 @@ impl Parts {
     ) -> Result<(), String> {
         let output = self.output.clone();
         let at = |e: io::Error| format!("{}: {e}", output.display());
-        let unfinished = Output::create(&output, &[]).map_err(at)?;
-        let out = Interruptible { out: BufWriter::with_capacity(1 << 16, unfinished), interrupted };
+        let file = self.folder.create_file(WHOLE).map_err(at)?;
+        let out = Interruptible { out: BufWriter::with_capacity(1 << 16, file), interrupted };
         let mut splice = Splice::new(trace_format(self.format), out).ok_or("no such format")?;
         for part in parts {
             let file = self.folder.open_file(part).map_err(|e| format!("{part}: {e}"))?;
@@ -315,8 +443,7 @@ impl Parts {
             }
         }
         let (out, totals) = splice.finish().map_err(at)?;
-        let unfinished = out.out.into_inner().map_err(|e| at(e.into_error()))?;
-        unfinished.keep().map_err(at)?;
+        out.out.into_inner().map_err(|e| at(e.into_error()))?;
         whole.totals = totals;
         Ok(())
     }
@@ -327,6 +454,17 @@ impl Parts {
             self.folder.keep();
         } // otherwise dropping it removes it
     }
+}
+
+/// The name number `n` of a trace: `t-2.fxt` beside `t.fxt`.
+fn nth_name(path: &Path, n: u64) -> PathBuf {
+    let mut name = path.file_stem().unwrap_or_default().to_owned();
+    name.push(format!("-{n}"));
+    if let Some(extension) = path.extension() {
+        name.push(".");
+        name.push(extension);
+    }
+    path.with_file_name(name)
 }
 
 /// The pid in the name of a part.

@@ -56,6 +56,8 @@ fn rows<'a, 's>(
 
 pub(super) fn json(stats: &Stats<'_>, choice: &TableArguments) -> String {
     let (t, track_names) = (&stats.gathered.totals, stats.track_names);
+    let mut left_out = stats.report.clone(); // both may count the same
+    left_out.add_all(stats.unread);
     let mut all = json!({
         "trace": stats.name,
         "bytes": stats.bytes,
@@ -75,7 +77,10 @@ pub(super) fn json(stats: &Stats<'_>, choice: &TableArguments) -> String {
         "first_ns": t.first,
         "last_ns": t.last,
         "span_ns": t.span(),
-        "left_out": stats.report.iter().map(|(what, n)| (what.to_owned(), json!(n))).collect::<Map<_, _>>(),
+        "left_out": left_out
+            .iter()
+            .map(|(what, n)| (what.to_owned(), json!(n)))
+            .collect::<Map<_, _>>(),
     });
     let tables = [
         (By::Category, "categories"),

@@ -10,6 +10,7 @@ use hairline_convert::{
     BriefEvent, BriefKind, Detailed, Event, EventKind, Item, MOST_BRIEF, Strings, TrackId,
 };
 
+use crate::stats::far_apart::FarApart;
 use crate::stats::groups::Groups;
 use crate::stats::named::Named;
 use crate::stats::rows::Rows;
@@ -37,6 +38,7 @@ pub(crate) struct Totals {
     pub(crate) lost_events: u64,
     pub(crate) first: Option<i64>,
     pub(crate) last: Option<i64>,
+    pub(crate) far_apart: FarApart,
 }
 
 impl Totals {
@@ -197,7 +199,7 @@ impl ItemVisitor for Gather {
             self.slices.briefs(briefs, strings, &mut self.counting);
             self.sift();
         }
-        self.counting.gathered.totals.briefs(briefs);
+        self.counting.gathered.totals.briefs(briefs, strings);
     }
 
     fn item(&mut self, item: &Item<'_>) {
@@ -259,17 +261,25 @@ fn busy_split(slice: &Slice, tid: u64, timeline: &Timeline) -> Split {
 }
 
 impl Totals {
-    fn briefs(&mut self, briefs: &[BriefEvent]) {
+    fn briefs(&mut self, briefs: &[BriefEvent], strings: &Strings) {
         self.events += briefs.len() as u64;
-        let (mut first, mut last) = (self.first.unwrap_or(i64::MAX), self.last.unwrap_or(i64::MIN));
         for brief in briefs {
             self.instants += u64::from(brief.kind == BriefKind::Instant);
             self.counter_values += u64::from(brief.kind == BriefKind::Counter);
-            (first, last) = (first.min(brief.time), last.max(brief.time));
         }
-        if !briefs.is_empty() {
-            (self.first, self.last) = (Some(first), Some(last));
+        if briefs.is_empty() {
+            return;
         }
+        let (mut from, mut to) = (i64::MAX, i64::MIN);
+        briefs.iter().for_each(|brief| (from, to) = (from.min(brief.time), to.max(brief.time)));
+        if !self.far_apart.add_many(from, to, briefs.len() as u64) {
+            let name = |brief: &BriefEvent| brief.event(strings).map(|event| event.name.text.to_owned());
+            for brief in briefs {
+                self.far_apart.add(brief.time, brief.time, || name(brief).unwrap_or_default());
+            }
+        }
+        self.first = Some(self.first.map_or(from, |first| first.min(from)));
+        self.last = self.last.max(Some(to));
     }
 
     #[inline]
@@ -288,6 +298,7 @@ impl Totals {
             EventKind::Complete { duration } => end = end.saturating_add(duration.max(0)),
             _ => {}
         }
+        self.far_apart.add(event.time, end, || event.name.text.to_owned());
         self.first = Some(self.first.map_or(event.time, |first| first.min(event.time)));
         self.last = self.last.max(Some(end));
     }

@@ -1,6 +1,7 @@
 //! `hairline stats`
 
 mod export;
+mod far_apart;
 mod gather;
 mod groups;
 mod histogram;
@@ -65,7 +66,6 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         Ok(all) => all,
         Err(e) => return failed(e),
     };
-    let report = &summary.report;
     let bytes = arguments.trace.file_len().unwrap_or(summary.bytes);
     let stats = Stats {
         name: &summary.name,
@@ -73,7 +73,8 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         gathered: &gathered,
         keys: &keys,
         track_names: &track_names,
-        report,
+        report: &summary.report,
+        unread: &summary.unread,
     };
     let shown = if arguments.json {
         for_programs(export::json(&stats, &arguments.choice))
@@ -82,7 +83,8 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     } else {
         show::text(&stats, &arguments.choice)
     };
-    written(put(&shown), "stdout").max(summary.outcome())
+    // Text and JSON have what was passed over.
+    written(put(&shown), "stdout").max(if arguments.csv { summary.outcome() } else { summary.end() })
 }
 
 /// Counts all, in order of time. A trace with scheduling is read a second time, when it is known what each

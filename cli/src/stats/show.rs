@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use crate::stats::tables::{By, Line, SEVERAL, SEVERAL_SAID, Stats, TableArguments};
 use crate::table::{Table, in_colour};
-use crate::text::{described, duration, grouped, grouped_count, one_line, size};
+use crate::text::{described, duration, grouped, grouped_count, ids, one_line, size};
 
 /// The default number of rows.
 const ROWS: usize = 25;
@@ -47,6 +47,9 @@ fn totals(stats: &Stats<'_>) -> String {
         .map(|(n, what)| grouped_count(n, what))
         .collect();
     let _ = writeln!(out, "{}", parts.join(", "));
+    for line in t.far_apart.lines() {
+        let _ = writeln!(out, "{}", one_line(&line));
+    }
     if t.open_slices > 0 {
         let _ = writeln!(out, "{} without an end", grouped_count(t.open_slices, "slice"));
     }
@@ -64,7 +67,10 @@ fn totals(stats: &Stats<'_>) -> String {
         let _ = writeln!(out, "{lost} lost, at {}", grouped_count(t.losses, "place"));
     }
     for (what, n) in stats.report.iter() {
-        let _ = writeln!(out, "{} {}", grouped(n), described(n, what));
+        let _ = writeln!(out, "{} {}{}", grouped(n), described(n, what), ids(stats.report, what));
+    }
+    for (what, n) in stats.unread.iter() {
+        let _ = writeln!(out, "not shown: {} {}", grouped(n), described(n, what));
     }
     out
 }

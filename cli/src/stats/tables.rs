@@ -97,6 +97,8 @@ pub(crate) struct Stats<'a> {
     pub(crate) keys: &'a Keys,
     pub(crate) track_names: &'a TrackNames,
     pub(crate) report: &'a Report,
+    /// The records whose content is not shown.
+    pub(crate) unread: &'a Report,
 }
 
 /// A row with its texts and percentiles.

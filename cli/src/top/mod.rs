@@ -18,6 +18,7 @@ use crate::region::find;
 use crate::stats::Sort;
 use crate::text::{complain, failed, put, who};
 use crate::top::follow::Follow;
+use crate::top::rates::screen;
 use crate::top::recorder::Recorder;
 use crate::top::source::SliceSource;
 
@@ -62,40 +63,57 @@ fn seconds(text: &str) -> Result<Duration, String> {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
-    let region = match find(&arguments.region) {
-        Ok(region) => region,
+    let regions = match find(&arguments.region) {
+        Ok(regions) => regions,
         Err(outcome) => return outcome,
     };
-    let shown = source(&region).and_then(|mut source| show(arguments, &region, &mut *source));
-    match shown {
+    let watched = regions.into_iter().map(Watched::new).collect::<Result<Vec<_>, _>>();
+    match watched.and_then(|mut watched| show(arguments, &mut watched)) {
         Ok(()) => Outcome::Done,
         Err(e) => failed(e),
     }
 }
 
-/// Reads the trace from the output file if there is one, otherwise from the ring.
-fn source(region: &FoundRegion) -> Result<Box<dyn SliceSource>, String> {
-    Ok(match &region.output {
-        Some(output) if !region.overwrites && output.is_file() => Box::new(Follow::start(output)?),
-        _ => Box::new(Recorder::start(&region.path)?),
-    })
+/// A region that is shown: one of a process, which has one for each copy of Hairline in it.
+struct Watched {
+    region: FoundRegion,
+    source: Box<dyn SliceSource>,
 }
 
-fn show(arguments: &Arguments, region: &FoundRegion, source: &mut dyn SliceSource) -> Result<(), String> {
+impl Watched {
+    /// Reads the trace from the output file if there is one, otherwise from the ring.
+    fn new(region: FoundRegion) -> Result<Self, String> {
+        let source: Box<dyn SliceSource> = match &region.output {
+            Some(output) if !region.overwrites && output.is_file() => Box::new(Follow::start(output)?),
+            _ => Box::new(Recorder::start(&region.path)?),
+        };
+        Ok(Self { region, source })
+    }
+}
+
+fn show(arguments: &Arguments, watched: &mut [Watched]) -> Result<(), String> {
     let is_over = platform::ending().map_err(|e| e.to_string())?;
-    source.take(&is_over)?;
+    for of in &mut *watched {
+        of.source.take(&is_over)?;
+    }
+    let Some(pid) = watched.first().map(|of| of.region.pid) else { return Ok(()) };
     let mut began = Instant::now();
     loop {
-        let lives = wait(began + arguments.interval, &region.path, &is_over);
+        let lives = watched.iter().any(|of| wait(began + arguments.interval, &of.region.path, &is_over));
         let now = Instant::now();
-        let rates = match source.take(&is_over) {
-            Ok(rates) => rates,
-            // The trace is gone because the process has ended.
-            Err(_) if !lives => break,
-            Err(e) => return Err(e),
-        };
-        let name = who(region.pid, &region.process_name);
-        match put(rates.table(&name, now - began, arguments.sort, arguments.top)) {
+        let mut tables = screen();
+        for Watched { region, source } in &mut *watched {
+            match source.take(&is_over) {
+                Ok(rates) => {
+                    let name = who(region.pid, &region.process_name);
+                    tables += &rates.table(&name, now - began, arguments.sort, arguments.top);
+                }
+                // The trace is gone because the process has ended.
+                Err(_) if !lives => {}
+                Err(e) => return Err(e),
+            }
+        }
+        match put(tables) {
             // The pipe was closed.
             Err(e) if e.kind() == io::ErrorKind::BrokenPipe => return Ok(()),
             put => put.map_err(|e| format!("stdout: {e}"))?,
@@ -106,7 +124,7 @@ fn show(arguments: &Arguments, region: &FoundRegion, source: &mut dyn SliceSourc
         }
     }
     if !arguments.once && !is_over.load(Ordering::Relaxed) {
-        complain(format_args!("process {} has ended, or its session has", region.pid));
+        complain(format_args!("process {pid} has ended, or its session has"));
     }
     Ok(())
 }

@@ -28,6 +28,11 @@ const MUCH: u64 = 64 << 20;
 /// Moves to the upper left corner of a terminal, and clears it.
 const CLEAR: &str = "\u{1b}[H\u{1b}[2J";
 
+/// Clears a terminal.
+pub(super) fn screen() -> String {
+    if std::io::stdout().is_terminal() { CLEAR.to_owned() } else { String::new() }
+}
+
 impl Rates {
     pub(super) fn table(&self, name: &str, elapsed: Duration, sort: Sort, top: usize) -> String {
         let (report, track_names) = (Report::default(), TrackNames::default());
@@ -38,6 +43,7 @@ impl Rates {
             keys: &self.keys,
             track_names: &track_names,
             report: &report,
+            unread: &report,
         };
         let mut lines = stats.lines(By::Name, sort);
         lines.extend(stats.lines(By::Interval, sort));
@@ -63,8 +69,7 @@ impl Rates {
         }
         let mut table = Table::new(2, &titles);
         lines[..rows].iter().for_each(|line| table.add(cells(line, seconds, has_states)));
-        let screen = if std::io::stdout().is_terminal() { CLEAR } else { "" };
-        format!("{screen}{title}\n{}\n", table.lines(in_colour()))
+        format!("{title}\n{}\n", table.lines(in_colour()))
     }
 }
 

@@ -17,7 +17,7 @@ use crate::incomplete::Removal;
 use crate::input::open_file;
 use crate::outcome::Outcome;
 use crate::platform::{self, Trusted};
-use crate::text::{complain, failed, say};
+use crate::text::{complain, failed, say, size};
 use crate::view::content::{Content, UI};
 use crate::view::launch::Launch;
 use crate::view::server::Server;
@@ -51,6 +51,9 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "PORT", default_value_t = UI_PORT)]
     port: u16,
 }
+
+/// Browsers give a page some 4 GiB of memory, and the UI needs several times the size of a trace.
+const MOST_BYTES: u64 = 1 << 30;
 
 /// The only local port that the UI's security policy allows.
 const UI_PORT: u16 = 9001;
@@ -112,6 +115,14 @@ fn trace(path: &Path) -> Result<(PathBuf, String, Option<Spooled>), String> {
     })?;
     if len == 0 {
         return Err(format!("{}: is empty", path.display()));
+    }
+    if len > MOST_BYTES {
+        complain(format_args!(
+            "{}: {} may be more than a browser can hold: `hairline convert --after 10s --before 12s` writes a \
+             part of it, `hairline stats` shows where the time went",
+            path.display(),
+            size(len)
+        ));
     }
     let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
     Ok((path.to_owned(), name, None))

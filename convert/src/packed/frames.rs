@@ -8,7 +8,7 @@ use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 use crate::packed::refused::too_large;
 
 /// The content of all frames.
-pub(super) struct Frames<R> {
+pub(crate) struct Frames<R> {
     input: R,
     /// The decoder of the current frame.
     decoder: FrameDecoder,
@@ -16,7 +16,7 @@ pub(super) struct Frames<R> {
 
 impl<R: Read> Frames<R> {
     /// Frames with a window of more than `most_memory` bytes are refused.
-    pub(super) fn new(input: R, most_memory: u64) -> Self {
+    pub(crate) fn new(input: R, most_memory: u64) -> Self {
         let mut decoder = FrameDecoder::new();
         decoder.set_max_window_size(most_memory);
         Self { input, decoder }

@@ -11,7 +11,7 @@ use std::rc::Rc;
 
 use lzma_rust2::XzReader;
 
-use crate::packed::frames::Frames;
+pub(crate) use crate::packed::frames::Frames;
 use crate::packed::refused::{MOST_MEMORY, refused, too_large};
 
 /// The number of bytes that decide about the compression.

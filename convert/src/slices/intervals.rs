@@ -6,84 +6,16 @@
 //! oldest intervals are emitted first. A stretch of time remains in their place, and an enclosing interval
 //! that comes later subtracts it from its own time.
 
-use std::collections::VecDeque;
-use std::ops::Range;
-
 use crate::slices::entry::Entry;
-use crate::slices::keys::Key;
-use crate::slices::slice::{Frame, Point, Slice, SliceSink, TrackSink};
+use crate::slices::nodes::{Node, NodeId, Nodes, Row};
+use crate::slices::slice::{Defect, Frame, Point, Slice, SliceSink, TrackSink};
 
-/// The limit for the intervals around a new one, and for the depth of those inside it. The tree is at most
-/// twice as deep.
-const MAX_DEPTH: usize = 512;
-
-/// Intervals side by side, in order of their start. Intervals in ascending order are appended, those in
-/// descending order are prepended.
-type Nodes = VecDeque<Node>;
-
-#[derive(Debug)]
-struct Node {
-    start: i64,
-    end: i64,
-    name: Key,
-    category: Key,
-    tag: u32,
-    is_point: bool,
-    /// Whether this is the remaining stretch of emitted slices. Only its time is known.
-    is_emitted: bool,
-    /// Whether these slices were emitted for want of memory.
-    is_shrunk: bool,
-    /// The time of emitted slices directly below. For an emitted stretch, its whole time.
-    emitted: i64,
-    /// The part of `emitted` that was counted as busy time.
-    emitted_busy: i64,
-    /// The height of the tree below, plus 1.
-    height: usize,
-    below: Nodes,
-}
-
-impl Node {
-    fn new(start: i64, end: i64, name: Key, category: Key) -> Self {
-        Self {
-            start,
-            end,
-            name,
-            category,
-            tag: 0,
-            is_point: false,
-            is_emitted: false,
-            is_shrunk: false,
-            emitted: 0,
-            emitted_busy: 0,
-            height: 1,
-            below: Nodes::new(),
-        }
-    }
-
-    /// The remaining stretch of emitted slices. `busy` is the part counted as busy time.
-    fn emitted(start: i64, end: i64, emitted: i64, emitted_busy: i64) -> Self {
-        Self { is_emitted: true, emitted, emitted_busy, ..Self::new(start, end, Key::NONE, Key::NONE) }
-    }
-
-    /// The time to subtract from the parent's own time.
-    fn total(&self) -> i64 {
-        if self.is_emitted { self.emitted } else { self.end.saturating_sub(self.start) }
-    }
-
-    fn is_around(&self, start: i64, end: i64) -> bool {
-        !self.is_point
-            && self.start <= start
-            && end <= self.end
-            && (start < self.end || start == end && self.start == start)
-    }
-
-    /// Whether this interval, which is stored, is around a new one. Of two with the same times, the one that
-    /// began first in the file is the outer one.
-    fn is_around_new(&self, new: &Self) -> bool {
-        let is_inside = (self.start, self.end) == (new.start, new.end) && self.tag > new.tag;
-        !self.is_emitted && self.is_around(new.start, new.end) && !is_inside
-    }
-}
+/// The depth that an interval may have in any case.
+const SURE_DEPTH: u32 = 512;
+/// The steps up and down in the trees that are made for deeper intervals, and further ones for each interval.
+/// Neighbours in a file are near each other in the tree, so only a file made to be slow exceeds them.
+const MOST_STEPS: u64 = 1 << 28;
+const STEPS_EACH: u64 = 64;
 
 /// Why an interval is not in its regular place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,8 +31,11 @@ pub(super) enum Misplaced {
 /// The intervals of one track.
 #[derive(Debug, Default)]
 pub(super) struct Intervals {
-    roots: Nodes,
-    held: usize,
+    roots: Row,
+    /// The interval that was inserted last, while it is stored. The next one is usually near it.
+    latest: Option<NodeId>,
+    /// Whether intervals overlap others. Then the place of a new one is found from the roots.
+    has_overlaps: bool,
     covered: Covered,
 }
 
@@ -129,81 +64,132 @@ impl Covered {
 }
 
 impl Intervals {
-    /// The number of stored intervals.
-    pub(super) fn held(&self) -> usize {
-        self.held
+    /// Whether no interval is stored.
+    pub(super) fn is_empty(&self) -> bool {
+        self.roots.is_empty()
     }
 
     /// Inserts an interval. `ends_now`: it had a begin, and what began after that, up to now, is inside it.
-    pub(super) fn add(&mut self, entry: &Entry, end: i64, ends_now: bool) -> Result<(), Misplaced> {
+    pub(super) fn add(
+        &mut self,
+        entry: &Entry,
+        end: i64,
+        ends_now: bool,
+        nodes: &mut Nodes,
+    ) -> Result<(), Misplaced> {
         let Entry { time, name, category, tag, .. } = *entry;
-        self.put(Node { tag, ..Node::new(time, end, name, category) }, ends_now)
+        self.put(Node { tag, ..Node::new(time, end, name, category) }, ends_now, nodes)
     }
 
     /// Inserts a point. Returns whether there was room for it.
-    pub(super) fn add_point(&mut self, entry: &Entry) -> bool {
+    pub(super) fn add_point(&mut self, entry: &Entry, nodes: &mut Nodes) -> bool {
         let Entry { time, name, category, tag, .. } = *entry;
         let point = Node { tag, is_point: true, ..Node::new(time, time, name, category) };
-        self.put(point, false) != Err(Misplaced::TooDeep)
+        self.put(point, false, nodes) != Err(Misplaced::TooDeep)
     }
 
     /// Inserts the time of a slice that was emitted already. `busy` is the part counted as busy time.
-    pub(super) fn add_emitted(&mut self, start: i64, end: i64, busy: i64) {
+    pub(super) fn add_emitted(&mut self, start: i64, end: i64, busy: i64, nodes: &mut Nodes) {
         // A slice that overlaps others has no parent.
-        let _ = self.put(Node::emitted(start, end, end.saturating_sub(start), busy), false);
+        let _ = self.put(Node::emitted(start, end, end.saturating_sub(start), busy), false, nodes);
     }
 
-    fn put(&mut self, mut node: Node, ends_now: bool) -> Result<(), Misplaced> {
-        let mut depth = 1;
-        let mut nodes = &mut self.roots;
-        loop {
-            // The last interval that starts at or before this one may enclose it.
-            let after = nodes.partition_point(|n| n.start <= node.start);
-            let is_in = after.checked_sub(1).filter(|&n| nodes[n].is_around_new(&node));
-            let Some(outer) = is_in else { break };
+    fn put(&mut self, mut node: Node, ends_now: bool, nodes: &mut Nodes) -> Result<(), Misplaced> {
+        let outer = self.outer_of(&node, nodes)?;
+        if let Some(outer) = outer
+            && node.is_emitted
+        {
             let outer = &mut nodes[outer];
-            if node.is_emitted {
-                outer.emitted = outer.emitted.saturating_add(node.emitted);
-                outer.emitted_busy = outer.emitted_busy.saturating_add(node.emitted_busy);
-                return Ok(());
-            }
+            outer.emitted = outer.emitted.saturating_add(node.emitted);
+            outer.emitted_busy = outer.emitted_busy.saturating_add(node.emitted_busy);
+            return Ok(());
+        }
+        node.above = outer;
+        // Taken out, because the nodes in the row are in the same list as the one that has it.
+        let mut row = std::mem::take(self.row(outer, nodes));
+        let put = self.put_in_row(node, &mut row, ends_now, nodes);
+        *self.row(outer, nodes) = row;
+        put
+    }
+
+    fn row<'r>(&'r mut self, of: Option<NodeId>, nodes: &'r mut Nodes) -> &'r mut Row {
+        match of {
+            Some(outer) => &mut nodes[outer].below,
+            None => &mut self.roots,
+        }
+    }
+
+    /// The innermost interval around a new one.
+    fn outer_of(&mut self, node: &Node, nodes: &mut Nodes) -> Result<Option<NodeId>, Misplaced> {
+        nodes.steps = nodes.steps.saturating_sub(STEPS_EACH);
+        let mut outer = self.latest.filter(|_| !self.has_overlaps);
+        while let Some(place) = outer.filter(|place| !nodes[*place].is_around_new(node)) {
+            outer = nodes[place].above;
+            nodes.steps += 1;
+        }
+        let mut depth = 1;
+        loop {
+            let row = outer.map_or(&self.roots, |outer| &nodes[outer].below);
+            // The last interval that starts at or before this one may enclose it.
+            let after = row.partition_point(|id| nodes[*id].start <= node.start);
+            let inner = after.checked_sub(1).map(|place| row[place]);
+            let Some(inner) = inner.filter(|inner| nodes[*inner].is_around_new(node)) else {
+                return Ok(outer);
+            };
+            outer = Some(inner);
+            nodes.steps += 1;
             depth += 1;
-            if depth > MAX_DEPTH {
+            if depth > SURE_DEPTH && nodes.steps > MOST_STEPS {
+                let outer = &mut nodes[inner];
                 outer.emitted = outer.emitted.saturating_add(node.total());
                 return Err(Misplaced::TooDeep);
             }
-            nodes = &mut outer.below;
         }
+    }
+
+    fn put_in_row(
+        &mut self,
+        mut node: Node,
+        row: &mut Row,
+        ends_now: bool,
+        nodes: &mut Nodes,
+    ) -> Result<(), Misplaced> {
         if node.is_point {
             // Not around others of its time.
-            nodes.insert(nodes.partition_point(|n| n.start <= node.start), node);
-            self.held += 1;
+            let place = row.partition_point(|id| nodes[*id].start <= node.start);
+            row.insert(place, nodes.add(node));
             return Ok(());
         }
-        let from = nodes.partition_point(|n| n.start < node.start);
-        let to = partition_point(nodes, from..nodes.len(), |n| {
+        let from = row.partition_point(|id| nodes[*id].start < node.start);
+        let is_inside = |n: &Node| {
             let is_before_end = n.start < node.end.max(node.start.saturating_add(1));
             n.end <= node.end && (is_before_end || ends_now && n.start == node.end && n.tag > node.tag)
-        });
-        if nodes.range(from..to).any(|inner| inner.height >= MAX_DEPTH) {
-            return Err(Misplaced::TooDeep);
-        }
-        let overlaps = from > 0 && nodes[from - 1].end > node.start && !nodes[from - 1].is_emitted
-            || nodes.get(to).is_some_and(|n| n.start < node.end);
+        };
+        let to = from + partition_point(row.len() - from, |place| is_inside(&nodes[row[from + place]]));
+        let overlaps = from
+            .checked_sub(1)
+            .map(|before| &nodes[row[before]])
+            .is_some_and(|before| before.end > node.start && !before.is_emitted)
+            || row.get(to).is_some_and(|id| nodes[*id].start < node.end);
         let mut is_after_inner = false;
-        for inner in nodes.drain(from..to) {
-            is_after_inner |= inner.is_shrunk;
-            if inner.is_emitted {
+        // The node needs its id for those inside it.
+        let (above, is_emitted) = (node.above, node.is_emitted);
+        let id = nodes.add(Node::new(node.start, node.end, node.name, node.category));
+        for inner in row.drain(from..to) {
+            is_after_inner |= nodes[inner].is_shrunk;
+            if nodes[inner].is_emitted {
+                let inner = nodes.remove(inner);
                 node.emitted = node.emitted.saturating_add(inner.emitted);
                 node.emitted_busy = node.emitted_busy.saturating_add(inner.emitted_busy);
-                self.held -= 1;
             } else {
-                node.height = node.height.max(inner.height + 1);
+                nodes[inner].above = Some(id);
                 node.below.push_back(inner);
             }
         }
-        nodes.insert(from, node);
-        self.held += 1;
+        nodes[id] = node;
+        row.insert(from, id);
+        self.latest = if is_emitted { above } else { Some(id) };
+        self.has_overlaps |= overlaps;
         match (overlaps, is_after_inner) {
             (true, _) => Err(Misplaced::Overlaps),
             (false, true) => Err(Misplaced::AfterInner),
@@ -211,12 +197,48 @@ impl Intervals {
         }
     }
 
-    /// Returns the part of a top-level slice's time that the intervals before it do not cover. The slice had a
-    /// begin and an end, and those inside it are emitted.
-    pub(super) fn uncovered(&mut self, start: i64, end: i64) -> i64 {
+    /// Returns the part of a top-level slice's time that the intervals before it do not cover. The slice had
+    /// a begin and an end, and those inside it are emitted.
+    pub(super) fn uncovered(&mut self, start: i64, end: i64, nodes: &Nodes) -> i64 {
         // The one before it, if it has not ended yet, is emitted later.
-        let before = self.roots.back().filter(|node| !node.is_emitted).map_or(start, |node| node.end);
+        let back = self.roots.back().map(|id| &nodes[*id]);
+        let back = back.filter(|node| !node.is_emitted && node.start <= start);
+        let before = back.map_or(start, |node| node.end);
         self.covered.add(before.clamp(start, end.max(start)), end)
+    }
+
+    /// Emits all intervals from `start` on, as slices below `above`, up to those that last beyond `end`: they
+    /// are not inside it. Returns the time of those that are, and the overlap with the others.
+    pub(super) fn emit_between(
+        &mut self,
+        start: i64,
+        end: i64,
+        above: &mut Vec<Frame>,
+        sink: &mut TrackSink<'_, impl SliceSink>,
+    ) -> (i64, i64) {
+        let lasts = |node: &Node| node.start < end && end < node.end && !node.is_emitted;
+        let from = self.roots.partition_point(|id| sink.nodes[*id].start < start);
+        if !self.roots.range(from..).any(|id| lasts(&sink.nodes[*id])) {
+            return (self.emit_from(start, above, sink), 0);
+        }
+        self.latest = None;
+        let (mut total, mut overlap) = (0_i64, 0_i64);
+        for id in self.roots.split_off(from) {
+            let node = &sink.nodes[id];
+            let (begin, name, time) = (node.start, node.name, node.total());
+            if lasts(node) {
+                // With the same begin, it is around the other one.
+                if begin > start {
+                    sink.defect(Defect::Overlaps, begin, name);
+                    overlap = overlap.saturating_add(end.saturating_sub(begin));
+                }
+                self.roots.push_back(id);
+            } else {
+                total = total.saturating_add(time);
+                emit_tree(id, above, &mut self.covered, sink);
+            }
+        }
+        (total, overlap)
     }
 
     /// Emits all intervals from `start` on, as slices below `above`. Returns their time.
@@ -226,12 +248,13 @@ impl Intervals {
         above: &mut Vec<Frame>,
         sink: &mut TrackSink<'_, impl SliceSink>,
     ) -> i64 {
-        let from = self.roots.partition_point(|node| node.start < start);
+        let from = self.roots.partition_point(|id| sink.nodes[*id].start < start);
         let mut total = 0_i64;
-        for node in self.roots.drain(from..) {
-            total = total.saturating_add(node.total());
-            self.held -= emit_tree(node, above, &mut self.covered, sink).count;
+        for id in self.roots.drain(from..) {
+            total = total.saturating_add(sink.nodes[id].total());
+            emit_tree(id, above, &mut self.covered, sink);
         }
+        self.latest = None;
         total
     }
 
@@ -239,52 +262,56 @@ impl Intervals {
     pub(super) fn shrink(&mut self, above: &mut Vec<Frame>, sink: &mut TrackSink<'_, impl SliceSink>) {
         let mut later = Later::all_of(above);
         let mut rests: Vec<Node> = Vec::new();
-        for node in self.roots.drain(..self.roots.len() / 2) {
+        self.latest = None;
+        for id in self.roots.drain(..self.roots.len() / 2) {
+            let node = &sink.nodes[id];
             let (start, end, total) = (node.start, node.end, node.total());
             // A stretch for each frame, which subtracts its own part.
             if later.show_until(start, above) || rests.is_empty() {
                 rests.push(Node { is_shrunk: true, ..Node::emitted(start, end, 0, 0) });
             }
-            let EmittedTree { count, busy } = emit_tree(node, above, &mut self.covered, sink);
-            self.held -= count;
+            let busy = emit_tree(id, above, &mut self.covered, sink);
             if let Some(rest) = rests.last_mut() {
                 rest.end = rest.end.max(end);
                 rest.emitted = rest.emitted.saturating_add(total);
                 rest.emitted_busy = rest.emitted_busy.saturating_add(busy);
             }
         }
-        self.held += rests.len();
-        rests.into_iter().rev().for_each(|rest| self.roots.push_front(rest));
-        if let Some(last) = self.roots.back_mut() {
-            later.show_until(last.start, above);
-            self.held -= shrink_below(last, above, &mut self.covered, sink);
+        for rest in rests.into_iter().rev() {
+            self.roots.push_front(sink.nodes.add(rest));
+        }
+        if let Some(last) = self.roots.back() {
+            later.show_until(sink.nodes[*last].start, above);
+            shrink_below(*last, above, &mut self.covered, sink);
         }
         later.show_until(i64::MAX, above);
     }
 }
 
-/// Emits the older half of the slices below one that may still grow, on each level. Returns their number.
+/// Emits the older half of the slices below one that may still grow, on each level.
 fn shrink_below(
-    last: &mut Node,
+    last: NodeId,
     above: &mut Vec<Frame>,
     covered: &mut Covered,
     sink: &mut TrackSink<'_, impl SliceSink>,
-) -> usize {
+) {
     let depth = above.len();
-    let (mut last, mut emitted) = (Some(last), 0);
-    while let Some(node) = last {
+    let mut last = Some(last);
+    while let Some(id) = last {
+        let node = &mut sink.nodes[id];
         let half = node.below.len() / 2;
+        let older: Vec<_> = node.below.drain(..half).collect();
+        last = node.below.back().copied();
         above.push(Frame::new(node.name, node.category, node.start, node.tag));
-        for inner in node.below.drain(..half) {
-            node.emitted = node.emitted.saturating_add(inner.total());
-            let EmittedTree { count, busy } = emit_tree(inner, above, covered, sink);
-            emitted += count;
+        for inner in older {
+            let total = sink.nodes[inner].total();
+            let busy = emit_tree(inner, above, covered, sink);
+            let node = &mut sink.nodes[id];
+            node.emitted = node.emitted.saturating_add(total);
             node.emitted_busy = node.emitted_busy.saturating_add(busy);
         }
-        last = node.below.back_mut();
     }
     above.truncate(depth);
-    emitted
 }
 
 /// Open slices that began after what is emitted, the earliest last.
@@ -307,51 +334,84 @@ impl Later {
     }
 }
 
-/// The first index in the range for which `is_before` is false.
-fn partition_point(nodes: &Nodes, range: Range<usize>, is_before: impl Fn(&Node) -> bool) -> usize {
-    let Range { mut start, mut end } = range;
+/// The first of `count` places for which `is_before` is false.
+fn partition_point(count: usize, is_before: impl Fn(usize) -> bool) -> usize {
+    let (mut start, mut end) = (0, count);
     while start < end {
         let middle = start + (end - start) / 2;
-        if is_before(&nodes[middle]) { start = middle + 1 } else { end = middle }
+        if is_before(middle) { start = middle + 1 } else { end = middle }
     }
     start
 }
 
-/// The result of emitting a tree.
-struct EmittedTree {
-    count: usize,
-    /// The part of its time that is counted as busy time.
+/// An interval that is being emitted: those inside it come first.
+struct Emitting {
+    node: Node,
+    /// The time of those inside it.
+    inner: i64,
+    /// The part of that time that was counted as busy time.
     busy: i64,
 }
 
+impl Emitting {
+    fn begin(node: Node, above: &mut Vec<Frame>) -> Self {
+        above.push(Frame::new(node.name, node.category, node.start, node.tag));
+        Self { inner: node.emitted, busy: node.emitted_busy, node }
+    }
+}
+
+/// Emits an interval and all inside it. Returns the part of its time that is counted as busy time.
 fn emit_tree(
-    node: Node,
+    root: NodeId,
     above: &mut Vec<Frame>,
     covered: &mut Covered,
     sink: &mut TrackSink<'_, impl SliceSink>,
-) -> EmittedTree {
-    if node.is_emitted {
-        return EmittedTree { count: 1, busy: node.emitted_busy };
+) -> i64 {
+    let (mut open, mut next): (Vec<Emitting>, _) = (Vec::new(), Some(root));
+    loop {
+        let busy = match next.map(|id| sink.nodes.remove(id)) {
+            Some(node) if node.is_emitted => node.emitted_busy,
+            Some(Node { is_point: true, name, category, start: time, tag, .. }) => {
+                sink.sink.point(&Point { track: sink.track, name, category, time, tag }, above);
+                0
+            }
+            Some(node) => {
+                open.push(Emitting::begin(node, above));
+                next = inner_of(&mut open, sink.nodes);
+                if next.is_some() {
+                    continue;
+                }
+                emit(&mut open, above, covered, sink)
+            }
+            None => emit(&mut open, above, covered, sink),
+        };
+        let Some(outer) = open.last_mut() else { return busy };
+        outer.busy = outer.busy.saturating_add(busy);
+        next = inner_of(&mut open, sink.nodes);
     }
-    if node.is_point {
-        let Node { name, category, start: time, tag, .. } = node;
-        sink.sink.point(&Point { track: sink.track, name, category, time, tag }, above);
-        return EmittedTree { count: 1, busy: 0 };
-    }
-    let duration = node.end.saturating_sub(node.start);
-    let (mut inner, mut all) = (node.emitted, EmittedTree { count: 1, busy: node.emitted_busy });
-    above.push(Frame::new(node.name, node.category, node.start, node.tag));
-    for below in node.below {
-        inner = inner.saturating_add(below.total());
-        let EmittedTree { count, busy } = emit_tree(below, above, covered, sink);
-        all.count += count;
-        all.busy = all.busy.saturating_add(busy);
-    }
+}
+
+/// Removes the next interval inside the innermost of those that are being emitted.
+fn inner_of(open: &mut [Emitting], nodes: &Nodes) -> Option<NodeId> {
+    let outer = open.last_mut()?;
+    let inner = outer.node.below.pop_front()?;
+    outer.inner = outer.inner.saturating_add(nodes[inner].total());
+    Some(inner)
+}
+
+/// Emits the innermost interval. Returns the part of its time that is counted as busy time.
+fn emit(
+    open: &mut Vec<Emitting>,
+    above: &mut Vec<Frame>,
+    covered: &mut Covered,
+    sink: &mut TrackSink<'_, impl SliceSink>,
+) -> i64 {
+    let Some(Emitting { node, inner, busy: busy_inside }) = open.pop() else { return 0 };
     above.pop();
+    let duration = node.end.saturating_sub(node.start);
     // Slices inside it may have been emitted before, as if nothing were around them.
     let is_top = above.is_empty();
-    let busy = if is_top { covered.add(node.start, node.end).saturating_sub(all.busy).max(0) } else { 0 };
-    all.busy = all.busy.saturating_add(busy);
+    let busy = if is_top { covered.add(node.start, node.end).saturating_sub(busy_inside).max(0) } else { 0 };
     let slice = Slice {
         track: sink.track,
         name: node.name,
@@ -363,5 +423,5 @@ fn emit_tree(
         tag: node.tag,
     };
     sink.sink.slice(&slice, above);
-    all
+    busy_inside.saturating_add(busy)
 }

@@ -12,11 +12,12 @@
 //! * [`Slices::in_order`] sorts all events first, for traces with such events.
 //! * Slices nest as in Perfetto's trace_processor: an end closes the innermost open slice of its name, and
 //!   all slices inside it (at most 16,384). An end without a begin has no effect.
-//! * Memory is bounded for any input: 524,288 open slices, 65,536 stored intervals, 8 MiB of texts.
+//! * Memory is bounded for any input: 524,288 open slices, 262,144 stored intervals, 8 MiB of texts.
 
 mod entry;
 mod intervals;
 mod keys;
+mod nodes;
 mod order;
 mod slice;
 #[cfg(test)]
@@ -30,6 +31,7 @@ use std::fs::File;
 use std::io;
 
 use crate::slices::entry::{Change, Entry};
+use crate::slices::nodes::Nodes;
 use crate::slices::order::Order;
 use crate::slices::slice::TrackSink;
 use crate::slices::track::TrackSlices;
@@ -37,7 +39,7 @@ use crate::window::{LONGEST, Window};
 use crate::{BriefEvent, BriefKind, Event, EventKind, Item, Strings, TrackId, TrackKind};
 
 /// The limit for stored intervals on all tracks together.
-const MOST_HELD: usize = 1 << 16;
+const MOST_HELD: usize = 1 << 18;
 
 /// Builds slices from events.
 ///
@@ -76,8 +78,10 @@ pub struct Slices {
     window: Window<Entry>,
     /// The number of open slices.
     open: usize,
-    /// The number of stored intervals.
-    held: usize,
+    /// The stored intervals.
+    nodes: Nodes,
+    /// The tracks that store intervals.
+    holding: Vec<TrackId>,
     last: Option<i64>,
     /// All events, if they are sorted first.
     order: Option<Box<Order>>,
@@ -224,7 +228,12 @@ impl Slices {
         if self.order.is_some() || !slices.is_plain() {
             return 0;
         }
-        let taken = slices.take_plain(briefs, &self.keys, &mut self.open, &mut TrackSink { track, sink });
+        let taken = slices.take_plain(
+            briefs,
+            &self.keys,
+            &mut self.open,
+            &mut TrackSink { track, sink, nodes: &mut self.nodes },
+        );
         if taken > 0 {
             self.last = self.last.max(slices.last).max(briefs.get(taken - 1).map(|brief| brief.time));
         }
@@ -262,8 +271,8 @@ impl Slices {
             if is_complete || track.last.is_none_or(|last| last <= entry.time) {
                 return self.take(&entry, sink);
             }
-            TrackSink { track: entry.track, sink: &mut *sink }.defect(Defect::OutOfOrder, entry.time, name);
-            track.is_windowed = true;
+            sink.defect(Defect::OutOfOrder, entry.track, entry.time, name);
+            self.track(entry.track).is_windowed = true;
         }
         self.window.push(entry);
         if self.window.len() > LONGEST
@@ -281,7 +290,7 @@ impl Slices {
         };
         self.last = self.last.max(Some(end));
         let track = &mut self.tracks[entry.track.0 as usize];
-        let mut track_sink = TrackSink { track: entry.track, sink };
+        let mut track_sink = TrackSink { track: entry.track, sink, nodes: &mut self.nodes };
         let is_complete = matches!(entry.change, Change::Complete { .. });
         if !is_complete {
             if track.is_windowed && track.last.is_some_and(|last| entry.time < last) {
@@ -292,10 +301,15 @@ impl Slices {
         if !is_complete && !track.has_intervals() {
             return track.take(entry, &mut self.open, &mut track_sink);
         }
-        let before = track.held();
+        let held = track.holds();
         track.take(entry, &mut self.open, &mut track_sink);
-        self.held = self.held + track.held() - before;
-        if self.held > MOST_HELD {
+        if !held && track.holds() {
+            self.holding.push(entry.track);
+            if self.holding.len() > 2 * self.tracks.len() {
+                self.tidy_holding();
+            }
+        }
+        if self.nodes.count() > MOST_HELD {
             self.shrink(sink);
         }
     }
@@ -314,17 +328,27 @@ impl Slices {
         self.tracks.resize_with(index + 1, TrackSlices::default);
     }
 
+    /// Emits intervals until a quarter of the room is free. Looks only at the tracks that store some.
     #[cold]
     fn shrink(&mut self, sink: &mut impl SliceSink) {
         for all in [false, true] {
-            for (id, track) in (0..).map(TrackId).zip(&mut self.tracks) {
-                track.shrink(all, &mut TrackSink { track: id, sink });
+            self.tidy_holding();
+            for id in &self.holding {
+                let track = &mut self.tracks[id.0 as usize];
+                track.shrink(all, &mut TrackSink { track: *id, sink, nodes: &mut self.nodes });
             }
-            self.held = self.tracks.iter().map(TrackSlices::held).sum();
-            if self.held <= MOST_HELD / 4 * 3 {
+            if self.nodes.count() <= MOST_HELD / 4 * 3 {
                 break;
             }
         }
+    }
+
+    /// Keeps each track that stores intervals once.
+    #[cold]
+    fn tidy_holding(&mut self) {
+        self.holding.sort_unstable();
+        self.holding.dedup();
+        self.holding.retain(|id| self.tracks[id.0 as usize].holds());
     }
 
     /// Ends the trace: emits all remaining slices.
@@ -344,9 +368,9 @@ impl Slices {
         }
         let last = self.last.unwrap_or_default();
         for (id, track) in (0..).map(TrackId).zip(&mut self.tracks) {
-            track.finish(last, &mut TrackSink { track: id, sink });
+            track.finish(last, &mut TrackSink { track: id, sink, nodes: &mut self.nodes });
         }
-        (self.open, self.held) = (0, 0);
+        self.open = 0;
         Ok(())
     }
 }

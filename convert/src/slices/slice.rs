@@ -2,6 +2,7 @@
 
 use crate::TrackId;
 use crate::slices::keys::Key;
+use crate::slices::nodes::Nodes;
 
 /// A completed slice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,7 +109,8 @@ pub enum Defect {
     AfterInner,
     /// A thread's begin or end that is earlier than the one before it.
     OutOfOrder,
-    /// A slice with more than 512 levels around it or inside it. It is emitted without them.
+    /// A complete slice with more than 512 levels around it, in a trace whose order makes deep places too
+    /// slow to find. It is emitted without them.
     TooDeep,
     /// A slice that begins while 524,288 are open. It is omitted.
     TooManyOpen,
@@ -146,6 +148,8 @@ pub trait SliceSink {
 pub(super) struct TrackSink<'s, S> {
     pub(super) track: TrackId,
     pub(super) sink: &'s mut S,
+    /// The intervals of all tracks.
+    pub(super) nodes: &'s mut Nodes,
 }
 
 impl<S: SliceSink> TrackSink<'_, S> {

@@ -276,13 +276,30 @@ fn memory_is_bounded_and_no_depth_is_too_much() {
     let emitted = slices_of(THREAD, &vec![(0, BEGIN, "a"); begins]);
     let too_many = emitted.wrong.iter().filter(|wrong| **wrong == Defect::TooManyOpen).count();
     assert_eq!((emitted.open.len(), too_many), (begins / 2, begins / 2));
+    /// The number of slices around the innermost one, and all self times.
+    #[derive(Default)]
+    struct Deep(usize, Vec<i64>);
+    impl SliceSink for Deep {
+        fn slice(&mut self, slice: &Slice, above: &mut [Frame]) {
+            self.0 = self.0.max(above.len());
+            self.1.push(slice.self_time);
+        }
+
+        fn defect(&mut self, what: Defect, _: TrackId, time: i64, _: Key) {
+            panic!("{what:?} at {time}");
+        }
+    }
     let depth = 100_000;
     for inwards in [true, false] {
-        let nested =
-            |n| if inwards { (n, complete(2 * (depth - n)), "a") } else { (depth - n, complete(2 * n), "a") };
-        let emitted = slices_of(THREAD, &(0..depth).map(nested).collect::<Vec<_>>());
-        assert_eq!(emitted.slices.len() as i64, depth);
-        assert!(emitted.wrong.contains(&Defect::TooDeep));
+        let (mut slices, mut deep) = (Slices::new(), Deep::default());
+        slices.item(&Item::Track(Track::new(TrackId(0), THREAD)), &mut deep);
+        for n in 0..depth {
+            let (time, half) = if inwards { (n, depth - n) } else { (depth - n, n) };
+            slices.item(&Item::Event(Event::new(time, TrackId(0), complete(2 * half))), &mut deep);
+        }
+        slices.finish(&mut deep).expect("no file");
+        assert_eq!((deep.0 as i64, deep.1.len() as i64), (depth - 1, depth));
+        assert!(deep.1[1..].iter().all(|time| *time == 2), "{inwards}");
     }
 }
 
@@ -340,4 +357,17 @@ proptest! {
             prop_assert_eq!((&emitted.slices, emitted.busy, emitted.wrong.len()), (&expected.slices, expected.busy, 0));
         }
     }
+}
+
+/// The complete slice is not inside the other one, whose own time is what the two do not share.
+#[test]
+fn a_complete_slice_that_outlasts_the_begin_and_end_around_it_overlaps_it() {
+    let events = [(0, BEGIN, "a"), (10, complete(100), "b"), (50, END, "")];
+    let emitted = slices_of(THREAD, &events);
+    assert_eq!(rows(&emitted), [(0, 50, 10, ">2"), (10, 100, 100, ">3")]);
+    assert_eq!((emitted.busy, emitted.wrong), (110, vec![Defect::Overlaps]));
+    let around = [(-5, BEGIN, "c"), events[0], events[1], events[2], (120, END, "c")];
+    let emitted = slices_of(THREAD, &around);
+    assert_eq!(rows(&emitted), [(-5, 125, 15, ">4"), (0, 50, 10, "4>2"), (10, 100, 100, "4>3")]);
+    assert_eq!((emitted.busy, emitted.wrong), (125, vec![Defect::Overlaps]));
 }

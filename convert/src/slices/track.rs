@@ -44,9 +44,9 @@ impl TrackSlices {
         self.intervals.is_some()
     }
 
-    /// The number of stored intervals.
-    pub(super) fn held(&self) -> usize {
-        self.intervals.as_ref().map_or(0, |intervals| intervals.held())
+    /// Whether intervals are stored.
+    pub(super) fn holds(&self) -> bool {
+        self.intervals.as_ref().is_some_and(|intervals| !intervals.is_empty())
     }
 
     /// Whether [`take_plain`](Self::take_plain) may be called.
@@ -201,7 +201,7 @@ impl TrackSlices {
         }
         sink.sink.slice(&slice, &mut self.stack);
         if let Some(intervals) = &mut self.intervals {
-            intervals.add_emitted(start, start + duration, slice.busy);
+            intervals.add_emitted(start, start + duration, slice.busy, sink.nodes);
         } else {
             self.add_closed(start, duration);
         }
@@ -220,15 +220,21 @@ impl TrackSlices {
     #[inline]
     fn pop(&mut self, time: i64, sink: &mut TrackSink<'_, impl SliceSink>) -> Option<Slice> {
         let &Frame { name, category, start, tag, mut inner, .. } = self.stack.last()?;
+        let mut overlap = 0;
         if let Some(intervals) = &mut self.intervals {
-            inner = inner.saturating_add(intervals.emit_from(start, &mut self.stack, sink));
+            let of_intervals;
+            (of_intervals, overlap) = intervals.emit_between(start, time, &mut self.stack, sink);
+            inner = inner.saturating_add(of_intervals).saturating_add(overlap);
         }
         self.stack.pop();
+        if let Some(outer) = self.stack.last_mut() {
+            outer.inner = outer.inner.saturating_sub(overlap); // once in this slice, once in the other
+        }
         let duration = time.saturating_sub(start).max(0);
         let self_time = duration.saturating_sub(inner).max(0);
         let busy = match &mut self.intervals {
             _ if !self.stack.is_empty() => 0,
-            Some(intervals) => intervals.uncovered(start, start.saturating_add(duration)),
+            Some(intervals) => intervals.uncovered(start, start.saturating_add(duration), sink.nodes),
             None => duration,
         };
         Some(Slice { track: sink.track, name, category, start, duration, self_time, busy, tag })
@@ -238,7 +244,7 @@ impl TrackSlices {
     #[inline(never)]
     fn point(&mut self, entry: &Entry, sink: &mut TrackSink<'_, impl SliceSink>) {
         let Entry { time, name, category, tag, track, .. } = *entry;
-        let is_put = self.intervals.as_mut().is_some_and(|intervals| intervals.add_point(entry));
+        let is_put = self.intervals.as_mut().is_some_and(|intervals| intervals.add_point(entry, sink.nodes));
         if !is_put {
             sink.sink.point(&Point { track, name, category, time, tag }, &mut self.stack);
         }
@@ -262,7 +268,7 @@ impl TrackSlices {
         let intervals = self.intervals.get_or_insert_with(|| {
             let mut intervals = Box::new(Intervals::default());
             if let Some((start, end, emitted)) = self.before {
-                intervals.add_emitted(start, end, emitted);
+                intervals.add_emitted(start, end, emitted, sink.nodes);
             }
             intervals
         });
@@ -270,7 +276,7 @@ impl TrackSlices {
             sink.defect(Defect::EndsBeforeBegin, time, name);
         }
         let duration = duration.max(0);
-        match intervals.add(entry, time.saturating_add(duration), ends_now) {
+        match intervals.add(entry, time.saturating_add(duration), ends_now, sink.nodes) {
             Ok(()) => {}
             Err(Misplaced::Overlaps) => sink.defect(Defect::Overlaps, time, name),
             Err(Misplaced::AfterInner) => sink.defect(Defect::AfterInner, time, name),

@@ -130,7 +130,9 @@ impl Parts {
             Record::Blob { name, kind: BLOB_PERFETTO, bytes } => {
                 self.packed.clear();
                 self.packets.put_embedded(&mut self.packed, bytes, self.count, salt, totals);
-                blob(&mut self.out, *name, BLOB_PERFETTO, &self.packed);
+                if !self.packed.is_empty() {
+                    blob(&mut self.out, *name, BLOB_PERFETTO, &self.packed);
+                }
                 return Change::Done;
             }
             Record::TooLarge { .. } => {

@@ -111,11 +111,13 @@ impl Parts {
 
     /// Writes the spliced packet to `self.out`.
     fn put(&mut self, packet: &Packet<'_>, part: &mut Part, totals: &mut Totals) -> Result<(), DecodeError> {
-        let Some(PacketData::Compressed { bytes, .. }) = packet.data else {
+        let Some(PacketData::Compressed { by, bytes, .. }) = packet.data else {
             return self.put_plain(packet, part, totals);
         };
         let whole = std::mem::take(&mut self.out);
-        let mut reader = PacketReader::new(Inflated::new(bytes));
+        let inflated = Inflated::new(by, bytes);
+        totals.damaged += u64::from(!inflated.is_read());
+        let mut reader = PacketReader::new(inflated);
         let mut end = Ok(());
         loop {
             match reader.next() {
@@ -160,6 +162,7 @@ impl Parts {
                 totals.lost = totals.lost.saturating_sub(before).saturating_add(stats.events_lost);
                 return Ok(()); // importers read the last statistics only
             }
+            Some(PacketData::SessionEnd) => return Ok(()), // more follows, of the other parts
             Some(PacketData::Track(track)) => {
                 let pid = |pid: Option<i32>| pid.map(|pid| u64::from(pid.cast_unsigned()));
                 totals.pids.extend(track.process.as_ref().and_then(|process| pid(process.pid)));
@@ -173,8 +176,8 @@ impl Parts {
         self.renumber.put(&mut self.out, packet.bytes(), part.salt, |old| sequences.of(old))
     }
 
-    /// Splices packets of the part `number` that are embedded in another format. Bytes that are no packets are
-    /// copied.
+    /// Splices packets of the part `number` that are embedded in another format. Bytes that are no packets
+    /// are copied.
     pub(super) fn put_embedded(
         &mut self,
         out: &mut Vec<u8>,

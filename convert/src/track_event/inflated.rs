@@ -1,25 +1,70 @@
 //! The content of compressed packets.
 //!
 //! A writer collects some 256 KiB of packets before it compresses them. Zlib makes them a thousand times
-//! smaller at most, so without a limit a packet of 1 MB could have 1 GB of content.
+//! smaller at most, so without a limit a packet of 1 MB could have 1 GB of content; zstd has no such factor.
 
 use std::io::{self, ErrorKind, Read};
 
 use flate2::read::ZlibDecoder;
-use hairline_formats::track_event::MAX_PACKET;
+use hairline_formats::track_event::{Compression, MAX_PACKET};
 use hairline_formats::{DecodeError, DecodeErrorKind};
+
+#[cfg(feature = "unpack")]
+use crate::packed::Frames;
 
 /// The content of a compressed packet, up to [`MAX_PACKET`].
 #[derive(Debug)]
 pub(crate) struct Inflated<R> {
-    decoder: ZlibDecoder<R>,
+    decoder: Decoder<R>,
     /// The bytes that may still follow.
     left: usize,
 }
 
+enum Decoder<R> {
+    Zlib(ZlibDecoder<R>),
+    #[cfg(feature = "unpack")]
+    Zstd(Box<Frames<R>>),
+    /// Reads nothing.
+    #[cfg(not(feature = "unpack"))]
+    None,
+}
+
+/// Counted where this crate is built without zstd.
+pub(crate) const NOT_UNPACKED: &str = "packets compressed with zstd, left out (feature `unpack`)";
+
 impl<R: Read> Inflated<R> {
-    pub(crate) fn new(compressed: R) -> Self {
-        Self { decoder: ZlibDecoder::new(compressed), left: MAX_PACKET }
+    pub(crate) fn new(by: Compression, compressed: R) -> Self {
+        let decoder = match by {
+            Compression::Zlib => Decoder::Zlib(ZlibDecoder::new(compressed)),
+            #[cfg(feature = "unpack")]
+            Compression::Zstd => Decoder::Zstd(Box::new(Frames::new(compressed, MAX_PACKET as u64))),
+            #[cfg(not(feature = "unpack"))]
+            Compression::Zstd => Decoder::None,
+        };
+        Self { decoder, left: MAX_PACKET }
+    }
+
+    /// Whether the content is read.
+    pub(crate) fn is_read(&self) -> bool {
+        matches!(self.decoder, Decoder::Zlib(_)) || cfg!(feature = "unpack")
+    }
+}
+
+impl<R> std::fmt::Debug for Decoder<R> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Decoder")
+    }
+}
+
+impl<R: Read> Read for Decoder<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::Zlib(decoder) => decoder.read(buffer),
+            #[cfg(feature = "unpack")]
+            Self::Zstd(frames) => frames.read(buffer),
+            #[cfg(not(feature = "unpack"))]
+            Self::None => Ok(0),
+        }
     }
 }
 
@@ -47,17 +92,17 @@ pub(crate) fn is_too_large(e: &DecodeError) -> bool {
 mod tests {
     use std::io::Write;
 
-    use flate2::Compression;
+    use flate2::Compression as Level;
     use flate2::write::ZlibEncoder;
 
     use super::*;
 
     fn inflated(len: usize) -> Result<usize, ErrorKind> {
-        let mut encoder = ZlibEncoder::new(Vec::new(), Compression::fast());
+        let mut encoder = ZlibEncoder::new(Vec::new(), Level::fast());
         encoder.write_all(&vec![0; len]).unwrap();
         let compressed = encoder.finish().unwrap();
         let mut content = Vec::new();
-        Inflated::new(&compressed[..]).read_to_end(&mut content).map_err(|e| e.kind())
+        Inflated::new(Compression::Zlib, &compressed[..]).read_to_end(&mut content).map_err(|e| e.kind())
     }
 
     #[test]

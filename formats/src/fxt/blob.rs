@@ -1,9 +1,10 @@
 //! Writes BLOB records: bulk data in pieces.
 
 use crate::fxt::header::header;
-use crate::fxt::layout::{MAX_RECORD_WORDS, RecordType, blob as fields, words};
+use crate::fxt::layout::{BLOB_PERFETTO, MAX_RECORD_WORDS, RecordType, blob as fields, words};
 use crate::fxt::put::PutWords;
 use crate::fxt::refs::StringRef;
+use crate::track_event::{self, SessionEnd};
 
 /// Returns the header of a BLOB record without a name. `words` is the record's size, `length` its number of
 /// bytes.
@@ -47,4 +48,19 @@ pub fn blob(out: &mut impl PutWords, name: StringRef<'_>, kind: u8, bytes: &[u8]
         put(&[]);
     }
     bytes.chunks((MAX_RECORD_WORDS - fixed) * 8).for_each(put);
+}
+
+/// Writes the record that ends a session's trace: the packet [`session_end`], in a blob of Perfetto.
+///
+/// ```
+/// use hairline_formats::{fxt, track_event::SessionEnd};
+///
+/// let (mut out, end) = (Vec::new(), SessionEnd { pid: 4711, timestamp_ns: 1_000 });
+/// fxt::session_end(&mut out, end);
+/// assert_eq!(SessionEnd::at_end_of(&out), Some(end));
+/// ```
+pub fn session_end(out: &mut Vec<u8>, end: SessionEnd) {
+    let mut packet = Vec::with_capacity(SessionEnd::LEN);
+    track_event::session_end(&mut packet, 1, end);
+    blob(out, StringRef::Inline("session end"), BLOB_PERFETTO, &packet);
 }

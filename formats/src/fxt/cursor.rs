@@ -23,6 +23,12 @@ impl<'a> Cursor<'a> {
         self.rest.is_empty()
     }
 
+    /// The bytes from here on.
+    #[cfg_attr(not(feature = "read"), allow(dead_code))]
+    pub(super) fn rest(&self) -> &'a [u8] {
+        self.rest
+    }
+
     /// The bytes from here up to `end`, a later position in the same record.
     #[inline]
     pub(super) fn until(self, end: &Self) -> Self {

@@ -230,6 +230,16 @@ pub(super) fn parse_event_only(bytes: &[u8], offset: u64) -> Result<Option<Event
     if record::TYPE.get(header) == RecordType::Event as u64 { parse(header, &mut cursor) } else { Ok(None) }
 }
 
+/// Whether a whole record is an event and has no words that belong to no part of it.
+#[cfg(feature = "read")]
+pub(super) fn is_exact_event(bytes: &[u8]) -> bool {
+    let mut cursor = Cursor::new(bytes, 0);
+    let Ok(header) = cursor.word("a record's header") else { return false };
+    record::TYPE.get(header) == RecordType::Event as u64
+        && matches!(parse(header, &mut cursor), Ok(Some(_)))
+        && cursor.is_at_end()
+}
+
 /// Reads the rest of an event record. Returns `None` for a kind that the document does not define.
 #[inline]
 pub(super) fn parse<'a>(

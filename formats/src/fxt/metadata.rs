@@ -1,7 +1,7 @@
 //! Writes the records about the trace and its providers.
 
-use crate::fxt::header::header;
-use crate::fxt::layout::{MAGIC, MAX_PROVIDER_NAME, MetadataKind, RecordType, metadata, words};
+use crate::fxt::header::{header, records};
+use crate::fxt::layout::{MAGIC, MAX_PROVIDER_NAME, MetadataKind, RecordType, metadata, record, words};
 use crate::fxt::put::PutWords;
 use crate::truncate_utf8;
 
@@ -119,4 +119,15 @@ pub fn provider_section(out: &mut impl PutWords, id: u32) {
 /// ```
 pub fn provider_event(out: &mut impl PutWords, id: u32, event: u8) {
     out.word(about_provider(MetadataKind::ProviderEvent, 1, id) | metadata::EVENT.set(u64::from(event)));
+}
+
+/// Whether a trace begins with the magic number, a provider and the section of a provider, as one of a
+/// session does.
+pub(crate) fn begins_with_section(bytes: &[u8]) -> bool {
+    let is_section = |header| {
+        record::TYPE.get(header) == RecordType::Metadata as u64
+            && metadata::KIND.get(header) == MetadataKind::ProviderSection as u64
+    };
+    bytes.starts_with(&MAGIC.to_le_bytes())
+        && records(bytes).nth(2).is_some_and(|record| is_section(record.header))
 }

@@ -42,12 +42,14 @@ mod record;
 mod refs;
 mod scheduling;
 mod tables;
+#[cfg(feature = "read")]
+mod texts;
 
 pub use argument::{
     ArgumentSlice, ArgumentValue, Arguments, IndexedName, argument_words, put_argument, put_number,
     put_with_name,
 };
-pub use blob::{blob, blob_header};
+pub use blob::{blob, blob_header, session_end};
 pub use carry::{Carry, Patch};
 pub use event::{Event, EventRecord, event, event_header, event_record, event_words};
 pub use flows::FlowStarts;
@@ -59,6 +61,7 @@ pub use layout::{
     SchedulingKind, ThreadState,
 };
 pub use log::log;
+pub(crate) use metadata::begins_with_section;
 pub use metadata::{initialization, magic, provider_event, provider_info, provider_section};
 pub use object::{kernel_object, userspace_object};
 #[cfg(feature = "read")]

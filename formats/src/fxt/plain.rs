@@ -4,7 +4,9 @@
 //! [`EventRecord`](crate::fxt::EventRecord) reads all events and reports malformed ones. Here, a malformed
 //! event is just not plain.
 
-use crate::fxt::layout::{EventKind, RecordType, argument, event as fields, record, string_ref};
+use crate::fxt::layout::{
+    ArgumentType, EventKind, RecordType, argument, event as fields, record, string_ref,
+};
 
 /// An event of a thread that has an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,17 +49,34 @@ impl PlainEvent {
         if args > 0 {
             fit(&bytes[16..size], args)?;
         }
+        if bytes[size - 8..size] == [0; 8] && !is_followed(&bytes[size..]) {
+            return None; // perhaps a hole of zeros begins in it
+        }
         let (category, name) = (fields::CATEGORY.get(header) as u16, fields::NAME.get(header) as u16);
         Some((Self { kind, timestamp, thread, category, name, has_args: args > 0 }, size))
     }
 }
 
-/// Returns `None` if so many arguments do not fit into the rest of a record.
+/// Whether a record follows, and not zeros or what is not in memory.
+#[inline]
+fn is_followed(bytes: &[u8]) -> bool {
+    word(bytes).is_some_and(|(header, _)| header != 0)
+}
+
+/// Returns `None` if so many arguments do not fit into the rest of a record, or if their texts are not ASCII.
 #[inline]
 fn fit(mut values: &[u8], args: u64) -> Option<()> {
     for _ in 0..args {
-        let (header, _) = word(values)?;
+        let (header, rest) = word(values)?;
         let words = argument::SIZE.get(header) as usize;
+        let name = argument::NAME.get(header);
+        if string_ref::INLINE.get(name) != 0 {
+            let text = rest.get(..string_ref::LENGTH.get(name) as usize)?;
+            text.is_ascii().then_some(())?; // others may be no UTF-8
+        }
+        if argument::TYPE.get(header) == ArgumentType::String as u64 {
+            values.get(..words * 8)?[8..].is_ascii().then_some(())?;
+        }
         values = values.get(words * 8..).filter(|_| words > 0)?;
     }
     Some(())

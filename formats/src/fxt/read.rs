@@ -3,11 +3,14 @@
 use std::io::Read;
 
 use crate::DecodeError;
-use crate::fxt::event::{EventRecord, parse_event_only};
+use crate::fxt::event::{EventRecord, is_exact_event, parse_event_only};
 use crate::fxt::header::{is_large, record_words};
+use crate::fxt::layout::record;
 use crate::fxt::plain::PlainEvent;
 use crate::fxt::record::{Record, parse};
+use crate::fxt::texts::valid_texts;
 use crate::input::Input;
+use crate::zeros::{Begin, Zeros};
 
 /// The default of [`RecordReader::large_limit`], in bytes.
 pub const LARGE_LIMIT: usize = 1 << 20;
@@ -37,13 +40,26 @@ pub struct RecordReader<R> {
     /// Words of the current record if it was too large, else 0.
     too_large: u64,
     large_limit: usize,
+    zeros: Zeros,
+    /// The current record, if the input has it with texts that are not UTF-8; else empty.
+    valid: Vec<u8>,
+    wrong_texts: u64,
     ended: bool,
 }
 
 impl<R: Read> RecordReader<R> {
     /// Creates a reader of `reader`, which needs no buffer of its own.
     pub fn new(reader: R) -> Self {
-        Self { input: Input::new(reader), current: 0, too_large: 0, large_limit: LARGE_LIMIT, ended: false }
+        Self {
+            input: Input::new(reader),
+            current: 0,
+            too_large: 0,
+            large_limit: LARGE_LIMIT,
+            zeros: Zeros::default(),
+            valid: Vec::new(),
+            wrong_texts: 0,
+            ended: false,
+        }
     }
 
     /// Limits the large records that are returned to `bytes`. The default is [`LARGE_LIMIT`].
@@ -110,8 +126,52 @@ impl<R: Read> RecordReader<R> {
             return Ok(None);
         }
         self.ended = true; // until a whole record is found
+        let found = self.find()?;
+        self.ended = found.is_none();
+        Ok(found)
+    }
+
+    fn find(&mut self) -> Result<Option<u64>, DecodeError> {
+        loop {
+            self.valid.clear();
+            let Some(offset) = self.find_record()? else {
+                return Ok(None);
+            };
+            let is_cut = self.bytes().ends_with(&[0; 8]) && self.is_cut_by_zeros()?;
+            if !is_cut {
+                self.set_valid();
+                return Ok(Some(offset));
+            }
+            self.zeros.cut += 1;
+            self.input.consume(std::mem::take(&mut self.current));
+        }
+    }
+
+    fn set_valid(&mut self) {
+        // A malformed record stays as it is: the place of its error is one of the input.
+        if let Some((valid, wrong)) = valid_texts(self.bytes())
+            && is_well_formed(self.bytes())
+        {
+            self.valid = valid;
+            self.wrong_texts += wrong;
+        }
+    }
+
+    #[cold]
+    fn is_cut_by_zeros(&mut self) -> Result<bool, DecodeError> {
+        let (offset, size) = (self.input.offset(), self.current);
+        let bytes = self.input.fill(size as u64 + 8)?;
+        Ok(offset > 0 && bytes[size..].starts_with(&[0; 8]) && ends_in_hole(&bytes[..size], offset))
+    }
+
+    fn find_record(&mut self) -> Result<Option<u64>, DecodeError> {
+        let mut header = self.header()?;
+        if header == Some(0) && self.input.offset() > 0 {
+            self.zeros.pass(&mut self.input, 8, begin)?;
+            header = self.header()?;
+        }
         let offset = self.input.offset();
-        let Some(header) = self.header()? else {
+        let Some(header) = header else {
             return Ok(None);
         };
         let words = record_words(header);
@@ -125,13 +185,13 @@ impl<R: Read> RecordReader<R> {
             if !self.input.skip(words * 8)? {
                 return Err(truncated());
             }
-            (self.ended, self.too_large) = (false, words);
+            self.too_large = words;
             return Ok(Some(offset));
         };
         if self.input.fill(size as u64)?.len() < size {
             return Err(truncated());
         }
-        (self.ended, self.current) = (false, size);
+        self.current = size;
         Ok(Some(offset))
     }
 
@@ -163,8 +223,23 @@ impl<R: Read> RecordReader<R> {
             return None;
         }
         let (event, size) = PlainEvent::decode(self.input.available())?;
+        self.valid.clear();
         self.current = size;
         Some((self.input.offset(), event))
+    }
+
+    /// Returns the stretches of zeros that were passed over so far, and the records that end in them and were
+    /// left out. The zeros of a trace are not its first
+    /// bytes.
+    #[must_use]
+    pub fn zeros(&self) -> Zeros {
+        self.zeros
+    }
+
+    /// Returns the number of inline texts of events that were not UTF-8 so far.
+    #[must_use]
+    pub fn wrong_texts(&self) -> u64 {
+        self.wrong_texts
     }
 
     /// The offset of the next record, and the bytes in memory from there on. They remain the next ones until
@@ -178,6 +253,7 @@ impl<R: Read> RecordReader<R> {
     /// Passes over whole records that [`buffered`](Self::buffered) returned, of this size in all.
     #[inline]
     pub fn pass(&mut self, size: usize) {
+        self.valid.clear();
         self.current = size.min(self.input.available().len());
     }
 
@@ -202,10 +278,14 @@ impl<R: Read> RecordReader<R> {
         parse_event_only(self.bytes(), self.input.offset())
     }
 
-    /// Returns the current record's bytes; none if it is too large.
+    /// Returns the current record's bytes; none if it is too large. Inline texts of an event that are not UTF-8
+    /// have U+FFFD in the place of what is wrong.
     #[inline]
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
+        if !self.valid.is_empty() {
+            return &self.valid;
+        }
         self.input.available().get(..self.current).unwrap_or_default()
     }
 
@@ -218,4 +298,57 @@ impl<R: Read> RecordReader<R> {
             None => Err(DecodeError::truncated(offset, "a record's header")),
         }
     }
+}
+
+/// Whether a record is an event of which all parts can be read.
+fn is_well_formed(bytes: &[u8]) -> bool {
+    let event = parse_event_only(bytes, 0).ok().flatten();
+    event.is_some_and(|event| event.args().all(|argument| argument.is_ok()))
+}
+
+/// Whether bytes begin with an event, and another record, more zeros or the end of the input follows.
+/// Arguments have the size where records have it, so other records are too much like them.
+fn begin(bytes: &[u8], is_end: bool) -> Begin {
+    let event = match whole_record(bytes) {
+        Ok(record) if is_exact_event(record) => record,
+        Ok(_) => return Begin::Other,
+        Err(begin) => return begin,
+    };
+    match bytes.get(event.len()..).unwrap_or_default() {
+        [] if is_end => Begin::Record,
+        [] => Begin::Needs(event.len() + 8),
+        next if next.starts_with(&[0; 8]) => Begin::Record,
+        next => match whole_record(next) {
+            Ok(record) if !matches!(parse(record, 0), Err(_) | Ok(Record::Unknown { .. })) => Begin::Record,
+            Ok(_) => Begin::Other,
+            Err(Begin::Needs(len)) => Begin::Needs(event.len() + len),
+            Err(begin) => begin,
+        },
+    }
+}
+
+/// The record that bytes begin with. It is no large one, whose size would be any number.
+fn whole_record(bytes: &[u8]) -> Result<&[u8], Begin> {
+    let Some(header) = bytes.first_chunk().map(|word| u64::from_le_bytes(*word)) else {
+        return Err(Begin::Needs(8));
+    };
+    let size = record::SIZE.get(header) as usize * 8;
+    if is_large(header) || size == 0 {
+        return Err(Begin::Other);
+    }
+    bytes.get(..size).ok_or(Begin::Needs(size))
+}
+
+/// A hole begins where a block of a disk does.
+const BLOCK: u64 = 512;
+/// So many zeros at the end of a record can be its content: the value of an argument, and a counter's id.
+const CONTENT: usize = 16;
+
+/// Whether a record that zeros follow ends in a hole: from a block's begin on, without any content, or with
+/// more zeros than a record has at its end.
+fn ends_in_hole(record: &[u8], offset: u64) -> bool {
+    let zeros = record.iter().rev().take_while(|byte| **byte == 0).count() / 8 * 8;
+    let end = offset + record.len() as u64;
+    let has_block = (end - 1) / BLOCK * BLOCK >= end - zeros as u64;
+    zeros > 0 && (has_block || zeros > CONTENT || zeros >= record.len() - 8)
 }

@@ -19,7 +19,7 @@ use crate::text::valid_prefix;
 /// A record that was read.
 ///
 /// An index refers to the last String or Thread record with that index, of the same provider. A name that is
-/// not UTF-8 ends at its first wrong byte.
+/// not UTF-8 ends at its first wrong byte; those of an event have U+FFFD in the place of what is wrong.
 ///
 /// ```
 /// # #[cfg(feature = "read")] {

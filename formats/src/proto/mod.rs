@@ -24,7 +24,7 @@ pub use read::{Field, FieldValue, Fields};
 pub(crate) use read::{Varint, split_tag, varint};
 pub use wire::{MAX_FIELD, MAX_VARINT, WireType, tag, varint_len};
 pub use write::{
-    PutBytes, PutMessages, put_bytes, put_double, put_field, put_fixed64, put_message, put_sint64, put_str,
-    put_uint, put_varint, varint_in_8, varint_of_8, varint_up_to_8,
+    Growing, PutBytes, PutMessages, put_bytes, put_double, put_field, put_fixed64, put_message, put_sint64,
+    put_str, put_uint, put_varint, varint_in_8, varint_of_8, varint_up_to_8,
 };
 pub(crate) use write::{put_nonempty, put_nonzero, put_some};

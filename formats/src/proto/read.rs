@@ -135,8 +135,9 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// The bytes that are not read yet.
-    pub(crate) fn rest(&self) -> &'a [u8] {
+    /// Returns the bytes that are not read yet.
+    #[must_use]
+    pub fn rest(&self) -> &'a [u8] {
         self.rest
     }
 

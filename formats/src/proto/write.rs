@@ -1,5 +1,7 @@
 //! Writes fields: a tag and a value each.
 
+use std::ops::DerefMut;
+
 use crate::proto::read::{Field, FieldValue};
 use crate::proto::wire::{MAX_VARINT, WireType, tag, varint_len};
 
@@ -56,6 +58,20 @@ pub trait PutBytes {
 pub trait PutMessages: PutBytes + Sized {
     /// Appends a nested message. `write` appends its fields.
     fn message(&mut self, field: u32, write: impl FnOnce(&mut Self));
+}
+
+/// An output that holds its bytes, and grows.
+///
+/// `Vec<u8>` implements it. A caller with memory of its own implements it for that, and writes packets there.
+pub trait Growing: PutMessages + DerefMut<Target = [u8]> {
+    /// Removes all bytes behind the first `len`.
+    fn cut(&mut self, len: usize);
+}
+
+impl Growing for Vec<u8> {
+    fn cut(&mut self, len: usize) {
+        self.truncate(len);
+    }
 }
 
 impl PutMessages for Vec<u8> {
@@ -303,11 +319,11 @@ pub fn put_field(out: &mut impl PutBytes, field: &Field<'_>) {
 /// assert_eq!(out, [0x5a, 2, 0x48, 2]); // tag, length, and the nested message
 /// ```
 #[inline]
-pub fn put_message(out: &mut Vec<u8>, field: u32, write: impl FnOnce(&mut Vec<u8>)) {
+pub fn put_message<O: Growing>(out: &mut O, field: u32, write: impl FnOnce(&mut O)) {
     put_tag(out, field, WireType::Bytes);
     // The length is known only afterwards. One byte is reserved for it, which is nearly always enough.
     let at = out.len();
-    out.push(0);
+    out.bytes(&[0]);
     write(out);
     let len = out.len() - at - 1;
     if len < 0x80 {
@@ -319,7 +335,7 @@ pub fn put_message(out: &mut Vec<u8>, field: u32, write: impl FnOnce(&mut Vec<u8
 
 /// Replaces the one byte at `at` with a length of several bytes.
 #[cold]
-fn put_long_length(out: &mut Vec<u8>, at: usize, len: usize) {
+fn put_long_length(out: &mut impl Growing, at: usize, len: usize) {
     let more = varint_len(len as u64) - 1;
     let end = out.len();
     out.varint(len as u64); // encoded at the end, then moved
@@ -328,7 +344,7 @@ fn put_long_length(out: &mut Vec<u8>, at: usize, len: usize) {
         bytes[..=more].copy_from_slice(&out[end..]);
         bytes
     };
-    out.truncate(end + more);
+    out.cut(end + more);
     out.copy_within(at + 1..end, at + 1 + more);
     out[at..=at + more].copy_from_slice(&length[..=more]);
 }

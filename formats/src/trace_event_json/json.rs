@@ -218,6 +218,30 @@ pub(super) fn check(text: &str) -> Result<(), serde_json::Error> {
     serde_json::from_str::<IgnoredAny>(text).map(drop)
 }
 
+/// What bytes are, as the begin of a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Checked {
+    /// A value that ends here. Its strings may not be UTF-8.
+    End(usize),
+    /// Perhaps the begin of a value.
+    Cut,
+    /// No JSON, whatever follows.
+    Wrong,
+}
+
+/// Checks the object or array that begins at the first of `bytes`.
+pub(super) fn first(bytes: &[u8]) -> Checked {
+    // The parser takes a number that is cut for a wrong one.
+    let is_of_number = |byte: &u8| byte.is_ascii_digit() || b"+-.eE".contains(byte);
+    let len = bytes.iter().rposition(|byte| !is_of_number(byte)).map_or(0, |last| last + 1);
+    let mut values = serde_json::Deserializer::from_slice(&bytes[..len]).into_iter::<IgnoredAny>();
+    match values.next() {
+        Some(Ok(_)) => Checked::End(values.byte_offset()),
+        Some(Err(e)) if !e.is_eof() => Checked::Wrong,
+        _ => Checked::Cut,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -252,6 +276,18 @@ mod tests {
     fn a_text_that_is_no_single_value_is_none() {
         for text in ["", "{", "[1,]", "{} {}", "01", "NaN", "'a'", "\"\u{1}\"", "\"\\x\"", "nul"] {
             assert_eq!(Json::new(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn an_object_that_is_cut_is_not_wrong() {
+        let object = r#"{"a":[-1.5e+7,true,{"\u00e9\\":""}],"b":null,"c":{}}"#;
+        for cut in 0..object.len() {
+            assert_eq!(first(&object.as_bytes()[..cut]), Checked::Cut, "{cut}");
+        }
+        assert_eq!(first(format!("{object},").as_bytes()), Checked::End(object.len()));
+        for wrong in ["{\"a\":NaN", "{\"a\":01,", "{\"a\" 1,", "{\"a\":\"\n", "{\"a\":1}}"] {
+            assert_eq!(first(wrong.as_bytes()) == Checked::Wrong, !wrong.ends_with("}}"), "{wrong}");
         }
     }
 

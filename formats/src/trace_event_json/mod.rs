@@ -24,20 +24,26 @@
 //!
 //! **Tolerated faults.** A byte order mark, extra or missing commas, an input that ends between two values,
 //! unknown members and elements, two members with one name (the last counts), bytes that are not UTF-8, and
-//! numbers written as text. Comments, `NaN` and control characters in strings are not JSON: an object that
-//! has them is an error, and the reader continues with the next object.
+//! numbers written as text. An event that is not JSON is read as what it means: `NaN` and other words,
+//! backslashes that begin no escape, control characters and quotes in strings, and more (`tolerant.rs`). Text
+//! between events is passed over. A file may have events without an array around them, and several traces.
 
+mod ahead;
 mod encode;
 mod event;
 mod json;
 mod number;
+mod object;
 mod parse;
 mod phase;
 mod plain;
 mod put;
 mod read;
 mod scan;
+mod sections;
+mod text;
 mod tokens;
+mod tolerant;
 mod walk;
 mod window;
 mod write;

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use crate::DecodeErrorKind;
 use crate::trace_event_json::event::{Args, Event, Id, Id2, Sample, StackFrame};
 use crate::trace_event_json::json::{Json, members, unquoted};
 use crate::trace_event_json::number;
@@ -17,10 +18,38 @@ pub(super) enum Fault {
     Time { field: &'static str, at: usize },
 }
 
+impl Fault {
+    /// Returns the position and kind of the fault of an object with this `text`, which begins at `start`.
+    pub(super) fn at(self, text: &str, start: usize) -> (usize, DecodeErrorKind) {
+        match self {
+            Self::Time { field, at } => (start + at, DecodeErrorKind::Time { field }),
+            Self::Json(e) => (start + position(text, &e), DecodeErrorKind::Json(why(&e))),
+        }
+    }
+}
+
+/// Returns the parser's position in `text`.
+fn position(text: &str, e: &serde_json::Error) -> usize {
+    let before: usize = text.split_inclusive('\n').take(e.line().saturating_sub(1)).map(str::len).sum();
+    (before + e.column().saturating_sub(1)).min(text.len())
+}
+
+/// Returns the parser's message without line and column.
+fn why(e: &serde_json::Error) -> String {
+    let text = e.to_string();
+    text.split(" at line ").next().unwrap_or_default().to_owned()
+}
+
 impl From<serde_json::Error> for Fault {
     fn from(e: serde_json::Error) -> Self {
         Self::Json(e)
     }
+}
+
+/// Whether the object that is split into `members` has a phase, as events have.
+#[inline]
+pub(super) fn has_phase(members: &[Member]) -> bool {
+    members.iter().any(|member| member.key == keys::PH)
 }
 
 /// Sets the fields of an event from an object that is split into `members` already. The event is large, so it
@@ -51,11 +80,11 @@ fn set<'a>(event: &mut Event<'a>, times: &mut Times<'_>, key: Key, raw: &'a str)
     match key {
         keys::NAME => event.name = text(raw),
         keys::CAT => event.cat = text(raw),
-        keys::PH => event.ph = letter(raw).map(Phase::from_letter),
+        keys::PH => event.ph = phase(raw).map(Phase::from_letter),
         keys::TS => event.ts = times.nanoseconds("ts", raw),
         keys::DUR => event.dur = times.nanoseconds("dur", raw),
-        keys::TTS => event.tts = times.nanoseconds("tts", raw),
-        keys::TDUR => event.tdur = times.nanoseconds("tdur", raw),
+        keys::TTS => event.tts = cpu_time(event, raw),
+        keys::TDUR => event.tdur = cpu_time(event, raw),
         keys::PID => event.pid = id(raw),
         keys::TID => event.tid = id(raw),
         keys::ID => event.id = id(raw),
@@ -80,29 +109,43 @@ fn set<'a>(event: &mut Event<'a>, times: &mut Times<'_>, key: Key, raw: &'a str)
 mod keys {
     use crate::trace_event_json::tokens::Key;
 
-    pub(super) const NAME: Key = Key::of("name");
-    pub(super) const CAT: Key = Key::of("cat");
-    pub(super) const PH: Key = Key::of("ph");
-    pub(super) const TS: Key = Key::of("ts");
-    pub(super) const DUR: Key = Key::of("dur");
-    pub(super) const TTS: Key = Key::of("tts");
-    pub(super) const TDUR: Key = Key::of("tdur");
-    pub(super) const PID: Key = Key::of("pid");
-    pub(super) const TID: Key = Key::of("tid");
-    pub(super) const ID: Key = Key::of("id");
-    pub(super) const ID2: Key = Key::of("id2");
-    pub(super) const SCOPE: Key = Key::of("scope");
-    pub(super) const ARGS: Key = Key::of("args");
-    pub(super) const BP: Key = Key::of("bp");
-    pub(super) const S: Key = Key::of("s");
-    pub(super) const SF: Key = Key::of("sf");
-    pub(super) const STACK: Key = Key::of("stack");
-    pub(super) const ESF: Key = Key::of("esf");
-    pub(super) const ESTACK: Key = Key::of("estack");
-    pub(super) const CNAME: Key = Key::of("cname");
-    pub(super) const BIND_ID: Key = Key::of("bind_id");
-    pub(super) const FLOW_IN: Key = Key::of("flow_in");
-    pub(super) const FLOW_OUT: Key = Key::of("flow_out");
+    macro_rules! keys {
+        ($($key:ident $name:literal)*) => {
+            $(pub(super) const $key: Key = Key::of($name);)*
+            pub(super) const ALL: &[Key] = &[$($key),*];
+        };
+    }
+
+    keys! {
+        NAME "name"
+        CAT "cat"
+        PH "ph"
+        TS "ts"
+        DUR "dur"
+        TTS "tts"
+        TDUR "tdur"
+        PID "pid"
+        TID "tid"
+        ID "id"
+        ID2 "id2"
+        SCOPE "scope"
+        ARGS "args"
+        BP "bp"
+        S "s"
+        SF "sf"
+        STACK "stack"
+        ESF "esf"
+        ESTACK "estack"
+        CNAME "cname"
+        BIND_ID "bind_id"
+        FLOW_IN "flow_in"
+        FLOW_OUT "flow_out"
+    }
+}
+
+/// Whether this is the name of a member of an event.
+pub(super) fn is_known(name: &[u8]) -> bool {
+    std::str::from_utf8(name).is_ok_and(|name| keys::ALL.contains(&Key::of(name)))
 }
 
 pub(super) fn sample(object: &str) -> Result<Sample<'_>, Fault> {
@@ -147,10 +190,7 @@ impl<'a> Times<'a> {
         if raw == "null" {
             return None;
         }
-        let time = match quoted(raw) {
-            Some(text) => number::nanoseconds(&text),
-            None => number::nanoseconds(raw),
-        };
+        let time = nanoseconds(raw);
         if time.is_none() && self.fault.is_none() {
             // `raw` is a part of `object`, so the difference of their addresses is its position.
             let at = raw.as_ptr().addr().saturating_sub(self.object.as_ptr().addr());
@@ -158,6 +198,22 @@ impl<'a> Times<'a> {
         }
         time
     }
+}
+
+fn nanoseconds(raw: &str) -> Option<i64> {
+    match quoted(raw) {
+        Some(text) => number::nanoseconds(&text),
+        None => number::nanoseconds(raw),
+    }
+}
+
+/// A time without which the event is still one.
+fn cpu_time(event: &mut Event<'_>, raw: &str) -> Option<i64> {
+    let time = nanoseconds(raw);
+    if time.is_none() && raw != "null" {
+        event.skipped = event.skipped.saturating_add(1);
+    }
+    time
 }
 
 fn quoted(raw: &str) -> Option<Cow<'_, str>> {
@@ -183,6 +239,11 @@ fn letter(raw: &str) -> Option<char> {
     let text = quoted(raw)?;
     let mut letters = text.chars();
     letters.next().filter(|_| letters.next().is_none())
+}
+
+/// The letter of a phase: the first one, as importers have it.
+fn phase(raw: &str) -> Option<char> {
+    letter(raw).or_else(|| quoted(raw)?.chars().next())
 }
 
 fn id(raw: &str) -> Option<Id<'_>> {

@@ -1,15 +1,15 @@
-//! Streams the items of a trace. Memory: a buffer of 64 KiB, or the largest object that is returned.
+//! Streams the items of a trace. Memory: a buffer of 64 KiB, or the largest object that is returned. An
+//! object that is not JSON is written anew as JSON.
 
 use std::borrow::Cow;
 use std::io::Read;
-use std::ops::Range;
 
-use crate::input::Input;
 use crate::trace_event_json::event::{Event, Sample, StackFrame};
 use crate::trace_event_json::json::{self, Json, unquoted};
 use crate::trace_event_json::parse::{self, Fault};
-use crate::trace_event_json::tokens::{self, Member, Split};
-use crate::trace_event_json::window::{End, is_space};
+use crate::trace_event_json::sections::{Found, Section, Sections};
+use crate::trace_event_json::text::repair;
+use crate::trace_event_json::tokens::Member;
 use crate::{DecodeError, DecodeErrorKind};
 
 /// The default of [`JsonReader::limit`], in bytes.
@@ -33,15 +33,13 @@ pub const LIMIT: usize = 8 << 20;
 /// ```
 #[derive(Debug)]
 pub struct JsonReader<R> {
-    input: Input<R>,
+    sections: Sections<R>,
     /// The size of the item that was returned last, in bytes.
     current: usize,
-    limit: usize,
-    section: Section,
-    skipped: u64,
     /// The text of the item that was returned last, if it was not UTF-8.
     repaired: String,
     repairs: u64,
+    mends: u64,
     /// The members of the object that is read.
     members: Vec<Member>,
 }
@@ -79,44 +77,15 @@ pub enum Item<'a> {
     },
 }
 
-/// The section of the trace in which the next byte is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Section {
-    Start,
-    /// In the array form.
-    Array,
-    /// In the object form: between its members.
-    Object,
-    /// In its `traceEvents`.
-    Events,
-    /// In its `stackFrames`.
-    Frames,
-    /// In its `samples`.
-    Samples,
-    /// After the last bracket.
-    After,
-    Ended,
-}
-
-/// An object or a member that is complete in memory.
-struct Found {
-    section: Section,
-    /// The member's name; empty for an element of an array.
-    key: Range<usize>,
-    value: Range<usize>,
-}
-
 impl<R: Read> JsonReader<R> {
     /// Creates a reader of `reader`, which needs no buffer of its own.
     pub fn new(reader: R) -> Self {
         Self {
-            input: Input::new(reader),
+            sections: Sections::new(reader, LIMIT),
             current: 0,
-            limit: LIMIT,
-            section: Section::Start,
-            skipped: 0,
             repaired: String::new(),
             repairs: 0,
+            mends: 0,
             members: Vec::new(),
         }
     }
@@ -124,7 +93,8 @@ impl<R: Read> JsonReader<R> {
     /// Limits the objects that are returned to `bytes`. The default is [`LIMIT`].
     ///
     /// The reader's buffer grows to at most twice the size of the largest object that it returns. An object
-    /// that is not UTF-8 takes up to three times its size in addition.
+    /// that is not UTF-8 takes up to three times its size in addition, one that is not JSON up to twelve
+    /// times.
     ///
     /// ```
     /// use hairline_formats::DecodeErrorKind;
@@ -140,12 +110,13 @@ impl<R: Read> JsonReader<R> {
     /// ```
     #[must_use]
     pub fn limit(mut self, bytes: usize) -> Self {
-        self.limit = bytes;
+        self.sections.limit = bytes;
         self
     }
 
     /// Returns the number of values that were passed over so far: elements of the arrays of events and
-    /// samples that are no objects, and members of the object form above the limit.
+    /// samples that are no objects, text between events or after the end of the trace, and members of the
+    /// object form above the limit.
     ///
     /// ```
     /// let trace = br#"[{"name": "read"}, "no object"]"#;
@@ -156,7 +127,7 @@ impl<R: Read> JsonReader<R> {
     /// ```
     #[must_use]
     pub fn skipped(&self) -> u64 {
-        self.skipped
+        self.sections.skipped
     }
 
     /// Returns the number of objects that were not UTF-8 so far. U+FFFD replaces their wrong bytes.
@@ -176,20 +147,55 @@ impl<R: Read> JsonReader<R> {
         self.repairs
     }
 
-    /// Returns the next item and the offset of its first byte; `None` at the end of the trace or of the
-    /// input.
+    /// Returns the number of events so far that were not JSON. They were read as what they mean.
+    ///
+    /// ```
+    /// use hairline_formats::trace_event_json::{Item, JsonReader};
+    ///
+    /// let trace = br#"[{"name": "C:\Users\me", "args": {"load": NaN}}]"#;
+    /// # let trace = std::str::from_utf8(trace).unwrap().replace("\\\\", "\\");
+    /// let mut reader = JsonReader::new(trace.as_bytes());
+    /// let Some((_, Item::Event(event))) = reader.next()? else { panic!() };
+    /// assert_eq!(event.name, r"C:\Users\me");
+    /// assert_eq!(reader.mends(), 1);
+    /// # Ok::<(), hairline_formats::DecodeError>(())
+    /// ```
+    #[must_use]
+    pub fn mends(&self) -> u64 {
+        self.mends
+    }
+
+    /// Returns the number of traces that followed the end of another one so far, as in a file to which a
+    /// second run appended.
+    ///
+    /// ```
+    /// let trace = br#"[{"name": "run 1", "ph": "i"}] [{"name": "run 2", "ph": "i"}]"#;
+    /// let mut reader = hairline_formats::trace_event_json::JsonReader::new(&trace[..]);
+    /// let mut count = 0;
+    /// while reader.next()?.is_some() {
+    ///     count += 1;
+    /// }
+    /// assert_eq!((count, reader.restarts()), (2, 1));
+    /// # Ok::<(), hairline_formats::DecodeError>(())
+    /// ```
+    #[must_use]
+    pub fn restarts(&self) -> u64 {
+        self.sections.restarts
+    }
+
+    /// Returns the next item and the offset of its first byte; `None` at the end of the input.
     ///
     /// # Errors
-    /// * An object is not JSON, has a time that is no number, or exceeds the limit. The next call returns the
-    ///   item after it.
+    /// * A member is not JSON, an event has a time that is no number, or an object exceeds the limit. The next
+    ///   call returns the item after it.
     /// * The input ends inside a value ([`DecodeError::is_truncated`]), is no trace, or cannot be read. The
     ///   next call returns `None`.
     #[allow(clippy::should_implement_trait)] // an Iterator's item cannot borrow from the reader
     pub fn next(&mut self) -> Result<Option<(u64, Item<'_>)>, DecodeError> {
-        self.input.consume(std::mem::take(&mut self.current));
-        if let Some(end) = self.plain_event() {
+        self.sections.input.consume(std::mem::take(&mut self.current));
+        if let Some(end) = self.sections.plain_event(&mut self.members) {
             self.current = end;
-            let (offset, bytes) = (self.input.offset(), &self.input.available()[..end]);
+            let (offset, bytes) = (self.sections.input.offset(), &self.sections.input.available()[..end]);
             // `plain_event` has checked the text.
             let text = std::str::from_utf8(bytes).unwrap_or_default();
             let mut event = Event::default();
@@ -199,188 +205,40 @@ impl<R: Read> JsonReader<R> {
             }
             return Ok(Some((offset, Item::Event(event))));
         }
-        let found = match self.find() {
-            Ok(Some(found)) => found,
-            Ok(None) => return Ok(None),
+        match self.sections.find() {
+            Ok(Some(found)) => self.item(found).map(Some),
+            Ok(None) => Ok(None),
             Err(e) => {
                 if !matches!(e.kind, DecodeErrorKind::TooLarge { .. }) {
-                    self.section = Section::Ended;
+                    self.sections.end();
                 }
-                return Err(e);
+                Err(e)
             }
-        };
-        self.current = found.value.end;
-        let offset = self.input.offset();
-        let window = &self.input.available()[..found.value.end];
-        let (text, found) = match std::str::from_utf8(window) {
-            Ok(text) => (text, found),
+        }
+    }
+
+    /// Reads what was found.
+    fn item(&mut self, found: Found) -> Result<(u64, Item<'_>), DecodeError> {
+        let (end, is_json) = (found.end, found.is_json);
+        self.current = end;
+        let offset = self.sections.input.offset();
+        let bytes = &self.sections.input.available()[..end];
+        let bytes = if is_json { bytes } else { &self.sections.json };
+        let (text, found, is_text) = match std::str::from_utf8(bytes) {
+            Ok(text) => (text, found, true),
             Err(_) => {
-                self.repairs += 1;
-                let found = found.repaired(window, &mut self.repaired);
-                (self.repaired.as_str(), found)
+                let found = found.repaired(bytes, &mut self.repaired);
+                (self.repaired.as_str(), found, false)
             }
         };
-        match found.item(text) {
-            Ok(item) => Ok(Some((offset, item))),
-            Err((at, kind)) => Err(DecodeError::new(offset + at.min(self.current) as u64, kind)),
-        }
-    }
-
-    /// Splits the next object into its members if it is an event that is in memory. Returns its end, or
-    /// `None` for everything else. May pass over white space and a comma.
-    #[inline]
-    fn plain_event(&mut self) -> Option<usize> {
-        if !matches!(self.section, Section::Array | Section::Events) {
-            return None;
-        }
-        let available = self.input.available();
-        let passed = available.iter().position(|byte| !is_space(*byte) && *byte != b',')?;
-        self.input.consume(passed);
-        let available = self.input.available();
-        if available[0] != b'{' {
-            return None;
-        }
-        let Split { end, is_ascii } = tokens::object(available, &mut self.members)?;
-        let is_text = is_ascii || std::str::from_utf8(&available[..end]).is_ok();
-        (end <= self.limit && is_text).then_some(end)
-    }
-
-    /// Reads the next object or member into memory. Returns `None` at the end.
-    fn find(&mut self) -> Result<Option<Found>, DecodeError> {
-        loop {
-            let Some(byte) = self.peek()? else {
-                self.section = Section::Ended;
-                return Ok(None);
-            };
-            let section = self.section;
-            match (section, byte) {
-                (Section::Start, b'[') => self.enter(1, Section::Array),
-                (Section::Start, b'{') => self.enter(1, Section::Object),
-                (Section::Array, b']') | (Section::Object, b'}') => self.enter(1, Section::After),
-                (Section::Events | Section::Samples, b']') | (Section::Frames, b'}') => {
-                    self.enter(1, Section::Object);
-                }
-                (Section::Array | Section::Events | Section::Samples, b'{') => {
-                    let value = 0..self.object()?;
-                    return Ok(Some(Found { section, key: 0..0, value }));
-                }
-                (
-                    Section::Array | Section::Events | Section::Samples,
-                    b'-' | b'0'..=b'9' | b't' | b'f' | b'n' | b'"' | b'[',
-                ) => self.pass()?,
-                (Section::Object | Section::Frames, b'"') => {
-                    if let Some(found) = self.member()? {
-                        return Ok(Some(found));
-                    }
-                }
-                _ => return Err(self.unexpected(0)),
-            }
-        }
-    }
-
-    /// Passes over white space and commas. Returns the next byte, which is not consumed.
-    fn peek(&mut self) -> Result<Option<u8>, DecodeError> {
-        if self.section == Section::Start && self.input.fill(3)?.starts_with("\u{feff}".as_bytes()) {
-            self.input.consume(3);
-        }
-        // Extra and missing commas are tolerated.
-        let comma = if matches!(self.section, Section::Start | Section::After) { b' ' } else { b',' };
-        loop {
-            let available = match self.input.available() {
-                [] => self.input.fill(1)?,
-                available => available,
-            };
-            if available.is_empty() || self.section == Section::Ended {
-                return Ok(None);
-            }
-            let next = available.iter().position(|byte| !is_space(*byte) && *byte != comma);
-            let (passed, byte) = (next.unwrap_or(available.len()), next.map(|at| available[at]));
-            self.input.consume(passed);
-            if byte.is_some() {
-                return Ok(byte);
-            }
-        }
-    }
-
-    fn enter(&mut self, len: usize, section: Section) {
-        self.input.consume(len);
-        self.section = section;
-    }
-
-    /// Returns the length of the object that begins here.
-    fn object(&mut self) -> Result<usize, DecodeError> {
-        let offset = self.input.offset();
-        match self.input.value_end(0, self.limit)? {
-            End::At(end) => Ok(end),
-            End::TooLarge => {
-                let what = "an object";
-                Err(DecodeError::new(offset, DecodeErrorKind::TooLarge { what, limit: self.limit }))
-            }
-            End::Cut => Err(DecodeError::truncated(offset, "an object")),
-        }
-    }
-
-    /// Passes over a value that is no object.
-    fn pass(&mut self) -> Result<(), DecodeError> {
-        let offset = self.input.offset();
-        match self.input.value_end(0, self.limit)? {
-            End::At(end) => self.input.consume(end),
-            End::TooLarge => {}
-            End::Cut => return Err(DecodeError::truncated(offset, "a value")),
-        }
-        self.skipped += 1;
-        Ok(())
-    }
-
-    /// Returns the member that begins here. Returns `None` if it is passed over, or is a section that is
-    /// entered.
-    fn member(&mut self) -> Result<Option<Found>, DecodeError> {
-        let (section, offset) = (self.section, self.input.offset());
-        let truncated = || DecodeError::truncated(offset, "a member of an object");
-        let key = match self.input.value_end(0, self.limit)? {
-            End::At(end) => end,
-            // Without the name, the end of the value cannot be found.
-            End::TooLarge => {
-                return Err(DecodeError::new(offset, DecodeErrorKind::Unexpected("a shorter name")));
-            }
-            End::Cut => return Err(truncated()),
-        };
-        let (colon, byte) = self.input.beyond_space(key, self.limit)?.ok_or_else(truncated)?;
-        if byte != b':' {
-            return Err(DecodeError::new(offset + colon as u64, DecodeErrorKind::Unexpected("a colon")));
-        }
-        let (value, byte) = self.input.beyond_space(colon + 1, self.limit)?.ok_or_else(truncated)?;
-        let inside = match (section, &self.input.available()[..key], byte) {
-            (Section::Object, b"\"traceEvents\"", b'[') => Some(Section::Events),
-            (Section::Object, b"\"stackFrames\"", b'{') => Some(Section::Frames),
-            (Section::Object, b"\"samples\"", b'[') => Some(Section::Samples),
-            _ => None,
-        };
-        if let Some(inside) = inside {
-            self.enter(value + 1, inside);
-            return Ok(None);
-        }
-        match self.input.value_end(value, self.limit)? {
-            End::At(end) if end == value => Err(self.unexpected(value)),
-            End::At(end) => Ok(Some(Found { section, key: 0..key, value: value..end })),
-            End::TooLarge => {
-                self.skipped += 1;
-                Ok(None)
-            }
-            End::Cut => Err(truncated()),
-        }
-    }
-
-    /// The error of a byte, `ahead` bytes from here, that cannot follow.
-    fn unexpected(&self, ahead: usize) -> DecodeError {
-        let expected = match self.section {
-            Section::Start => "[ or {, with which a trace begins,",
-            Section::Array | Section::Events | Section::Samples => "an object or ]",
-            Section::Object | Section::Frames if ahead > 0 => "a value",
-            Section::Object | Section::Frames => "a name or }",
-            Section::After | Section::Ended => "the end of the trace",
-        };
-        DecodeError::new(self.input.offset() + ahead as u64, DecodeErrorKind::Unexpected(expected))
+        let item = found.item(text).map_err(|(at, kind)| {
+            // The place of a fault in what was written anew is none in the input.
+            let at = if is_json { at.min(end) } else { 0 };
+            DecodeError::new(offset + at as u64, kind)
+        })?;
+        self.repairs += u64::from(!is_text);
+        self.mends += u64::from(!is_json);
+        Ok((offset, item))
     }
 }
 
@@ -406,41 +264,6 @@ impl Found {
         repair(&window[self.key], into);
         let start = into.len();
         repair(&window[self.value], into);
-        Self { section: self.section, key: 0..start, value: start..into.len() }
+        Self { key: 0..start, value: start..into.len(), ..self }
     }
-}
-
-impl Fault {
-    /// Returns the position and kind of the fault of an object with this `text`, which begins at `start`.
-    fn at(self, text: &str, start: usize) -> (usize, DecodeErrorKind) {
-        match self {
-            Self::Time { field, at } => (start + at, DecodeErrorKind::Time { field }),
-            Self::Json(e) => (start + position(text, &e), DecodeErrorKind::Json(why(&e))),
-        }
-    }
-}
-
-/// Appends `bytes` as text. Reserves exactly its length, which can be three times that of the bytes.
-fn repair(bytes: &[u8], into: &mut String) {
-    let replacement =
-        |chunk: &std::str::Utf8Chunk<'_>| if chunk.invalid().is_empty() { "" } else { "\u{fffd}" };
-    into.reserve_exact(
-        bytes.utf8_chunks().map(|chunk| chunk.valid().len() + replacement(&chunk).len()).sum(),
-    );
-    for chunk in bytes.utf8_chunks() {
-        into.push_str(chunk.valid());
-        into.push_str(replacement(&chunk));
-    }
-}
-
-/// Returns the parser's position in `text`.
-fn position(text: &str, e: &serde_json::Error) -> usize {
-    let before: usize = text.split_inclusive('\n').take(e.line().saturating_sub(1)).map(str::len).sum();
-    (before + e.column().saturating_sub(1)).min(text.len())
-}
-
-/// Returns the parser's message without line and column.
-fn why(e: &serde_json::Error) -> String {
-    let text = e.to_string();
-    text.split(" at line ").next().unwrap_or_default().to_owned()
 }

@@ -12,9 +12,15 @@ pub(super) struct Scan {
     escaped: bool,
     /// A number or a word has begun.
     in_word: bool,
+    /// A word ends before white space, a comma or a closing bracket only, and not before a quote.
+    has_long_words: bool,
 }
 
 impl Scan {
+    pub(super) fn with_long_words() -> Self {
+        Self { has_long_words: true, ..Self::default() }
+    }
+
     /// Scans the next bytes. Returns the end of the value if it is among them. If no value can begin, it ends
     /// at once.
     pub(super) fn feed(&mut self, bytes: &[u8]) -> Option<usize> {
@@ -28,7 +34,11 @@ impl Scan {
                 continue;
             }
             match byte {
-                b'"' | b'{' | b'[' if self.in_word => return Some(at),
+                b'"' | b'{' | b'[' if self.in_word => {
+                    if !self.has_long_words {
+                        return Some(at);
+                    }
+                }
                 b'"' => self.in_string = true,
                 b'{' | b'[' => self.depth += 1,
                 b'}' | b']' if self.depth > 1 => self.depth -= 1,
@@ -41,11 +51,6 @@ impl Scan {
             at += 1;
         }
         None
-    }
-
-    /// Whether the value is a number or a word.
-    pub(super) fn in_word(&self) -> bool {
-        self.in_word
     }
 
     /// Scans a string to its end, or to the end of the bytes.

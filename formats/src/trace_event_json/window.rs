@@ -24,6 +24,16 @@ impl<R: Read> Input<R> {
         start: usize,
         limit: usize,
     ) -> Result<Option<(usize, u8)>, DecodeError> {
+        self.beyond(start, limit, is_space)
+    }
+
+    /// As [`beyond_space`](Self::beyond_space), for other bytes that are passed over.
+    pub(super) fn beyond(
+        &mut self,
+        start: usize,
+        limit: usize,
+        is_passed: impl Fn(u8) -> bool,
+    ) -> Result<Option<(usize, u8)>, DecodeError> {
         let mut at = start;
         loop {
             let wanted = wanted(at);
@@ -34,8 +44,8 @@ impl<R: Read> Input<R> {
             if rest.is_empty() {
                 return Ok(None);
             }
-            let next = rest.iter().position(|byte| !is_space(*byte));
-            let found = next.map(|space| (at + space, rest[space]));
+            let next = rest.iter().position(|byte| !is_passed(*byte));
+            let found = next.map(|place| (at + place, rest[place]));
             at += next.unwrap_or(rest.len());
             if at > limit {
                 let at = self.offset() + start as u64;
@@ -49,16 +59,21 @@ impl<R: Read> Input<R> {
 
     /// Finds the end of the value that begins `from` bytes ahead, and reads the value into memory.
     pub(super) fn value_end(&mut self, from: usize, limit: usize) -> Result<End, DecodeError> {
-        let (mut scan, mut seen) = (Scan::default(), from);
+        self.end_of(Scan::default(), from, limit)
+    }
+
+    /// As [`value_end`](Self::value_end), for the value of a member: where the input ends right after a word,
+    /// nobody can tell whether that was all of it. So a word that a quote follows is no word either.
+    pub(super) fn member_end(&mut self, from: usize, limit: usize) -> Result<End, DecodeError> {
+        self.end_of(Scan::with_long_words(), from, limit)
+    }
+
+    fn end_of(&mut self, mut scan: Scan, from: usize, limit: usize) -> Result<End, DecodeError> {
+        let mut seen = from;
         loop {
             let available = self.available();
             let end = scan.feed(available.get(seen..).unwrap_or_default()).map(|end| seen + end);
             match end {
-                // A bracket or quote right after a word does not end it.
-                Some(end) if matches!(available.get(end), Some(b'"' | b'{' | b'[')) && scan.in_word() => {
-                    let at = self.offset() + end as u64;
-                    return Err(DecodeError::new(at, DecodeErrorKind::Unexpected("a comma")));
-                }
                 Some(end) if end <= limit => return Ok(End::At(end)),
                 Some(end) => {
                     self.consume(end);
@@ -95,11 +110,20 @@ impl<R: Read> Input<R> {
 
 /// Returns the number of bytes to read for a value of more than `seen` bytes: above the first buffer, twice
 /// as many.
-fn wanted(seen: usize) -> u64 {
+pub(super) fn wanted(seen: usize) -> u64 {
     let more = if seen < 64 * 1024 { 1 } else { seen };
     (seen as u64).saturating_add(more as u64)
 }
 
 pub(super) fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\n' | b'\r' | b'\t')
+}
+
+/// Whether bytes begin no string, array or object, and no number or other word of JSON.
+pub(super) fn is_no_word(bytes: &[u8]) -> bool {
+    let is_of_number = |byte: &u8| byte.is_ascii_digit() || b"+-.eE".contains(byte);
+    let is_begun = |word: &&str| word.as_bytes().starts_with(bytes);
+    !matches!(bytes.first(), None | Some(b'"' | b'[' | b'{'))
+        && !bytes.iter().all(is_of_number)
+        && !["true", "false", "null"].iter().any(is_begun)
 }

@@ -2,7 +2,7 @@
 
 use crate::Value;
 use crate::proto::{
-    put_double, put_fixed64, put_message, put_nonzero, put_sint64, put_some, put_str, put_uint,
+    Growing, put_double, put_fixed64, put_message, put_nonzero, put_sint64, put_some, put_str, put_uint,
 };
 use crate::track_event::annotation::put_named;
 use crate::track_event::fields::{
@@ -208,7 +208,7 @@ impl<'a> Event<'a> {
 /// event(&mut out, &begin);
 /// assert_eq!(out, [0x0a, 12, 0x50, 1, 0x68, 2, 0x5a, 4, 0x48, 1, 0x50, 3, 0x40, 5]);
 /// ```
-pub fn event(out: &mut Vec<u8>, event: &Event<'_>) {
+pub fn event(out: &mut impl Growing, event: &Event<'_>) {
     event_with(out, event, |_| {});
 }
 
@@ -225,7 +225,7 @@ pub fn event(out: &mut Vec<u8>, event: &Event<'_>) {
 /// event_with(&mut named, &instant, |out| put_str(out, track_event::NAME, "retry"));
 /// assert_eq!(named.len(), bare.len() + 8); // two bytes of tag, one of length, five of text
 /// ```
-pub fn event_with(out: &mut Vec<u8>, event: &Event<'_>, more: impl FnOnce(&mut Vec<u8>)) {
+pub fn event_with<O: Growing>(out: &mut O, event: &Event<'_>, more: impl FnOnce(&mut O)) {
     packet(out, event.sequence, |p| {
         if event.needs_state {
             put_uint(p, packet_fields::SEQUENCE_FLAGS, u64::from(sequence_flags::NEEDS));
@@ -240,7 +240,7 @@ pub fn event_with(out: &mut Vec<u8>, event: &Event<'_>, more: impl FnOnce(&mut V
 }
 
 #[inline]
-fn put_event_fields(out: &mut Vec<u8>, event: &Event<'_>) {
+fn put_event_fields(out: &mut impl Growing, event: &Event<'_>) {
     put_uint(out, event_fields::TYPE, event.kind as u64);
     for category in event.categories {
         put_name(out, event_fields::CATEGORY_IIDS, event_fields::CATEGORIES, *category);
@@ -288,7 +288,7 @@ fn put_event_fields(out: &mut Vec<u8>, event: &Event<'_>) {
 }
 
 #[inline]
-fn put_name(out: &mut Vec<u8>, iid_field: u32, text_field: u32, name: Name<'_>) {
+fn put_name(out: &mut impl Growing, iid_field: u32, text_field: u32, name: Name<'_>) {
     match name {
         Name::Iid(iid) => put_uint(out, iid_field, iid),
         Name::Text(text) => put_str(out, text_field, text),

@@ -36,13 +36,24 @@ messages! {
         SYSTEM_INFO = 45, "`SystemInfo`.";
         COMPRESSED_PACKETS = 50, "`bytes`: packets, compressed with zlib.";
         TIMESTAMP_CLOCK_ID = 58, "`uint32`: a number of [`clock`](super::clock).";
+        PROCESS_DESCRIPTOR = 43, "`ProcessDescriptor`: the older form of a process's track.";
+        THREAD_DESCRIPTOR = 44, "`ThreadDescriptor`: the thread of the sequence, of older writers.";
         MODULE_SYMBOLS = 61, "`ModuleSymbols`.";
         PERF_SAMPLE = 66, "`PerfSample`.";
+        SERVICE_EVENT = 69, "`TracingServiceEvent`.";
         TRACE_PACKET_DEFAULTS = 59, "`TracePacketDefaults`.";
         TRACK_DESCRIPTOR = 60, "`TrackDescriptor`.";
+        TRUSTED_PID = 79, "`int32`: the process that wrote the packet.";
         FIRST_PACKET_ON_SEQUENCE = 87, "`bool`.";
         TRACE_UUID = 89, "`TraceUuid`.";
+        TRACE_ATTRIBUTES = 126, "`TraceAttributes`.";
+        ZSTD_COMPRESSED_PACKETS = 133, "`bytes`: packets, compressed with zstd.";
         GENERIC_KERNEL_TASK_STATE_EVENT = 117, "`GenericKernelTaskStateEvent`.";
+    }
+
+    /// `TracingServiceEvent`.
+    tracing_service_event {
+        TRACING_DISABLED = 5, "`bool`: the session has ended, and all of its packets precede this one.";
     }
 
     /// `TracePacketDefaults`: defaults for the following packets of the sequence.
@@ -77,11 +88,16 @@ messages! {
         DOUBLE_COUNTER_VALUE = 44, "`double`.";
         EXTRA_DOUBLE_COUNTER_TRACK_UUIDS = 45, "`uint64`, repeated: the tracks of the next field.";
         EXTRA_DOUBLE_COUNTER_VALUES = 46, "`double`, repeated.";
+        FLOW_IDS_OLD = 36, "`uint64`, repeated: the older form of the flows.";
+        TERMINATING_FLOW_IDS_OLD = 42, "`uint64`, repeated: the older form of the flows that end here.";
         FLOW_IDS = 47, "`fixed64`, repeated.";
         TERMINATING_FLOW_IDS = 48, "`fixed64`, repeated.";
         CORRELATION_ID = 52, "`uint64`: the same for events that belong together.";
         CORRELATION_ID_STR = 53, "`string`.";
         CORRELATION_ID_STR_IID = 54, "`uint64`: an interned correlation id.";
+        CALLSTACK = 55, "`InlineCallstack`.";
+        CALLSTACK_IID = 56, "`uint64`: an interned call stack.";
+        CALLSTACK_WEIGHT = 57, "`double`.";
     }
 
     /// `TrackEvent.LegacyEvent`.
@@ -95,6 +111,7 @@ messages! {
         LOCAL_ID = 10, "`uint64`.";
         GLOBAL_ID = 11, "`uint64`.";
         BIND_TO_ENCLOSING = 12, "`bool`.";
+        INSTANT_EVENT_SCOPE = 14, "`InstantEventScope`: 1 for the trace, 2 for the process, 3 for the thread.";
         FLOW_DIRECTION = 13, "`FlowDirection`: 1 for a flow into the slice, 2 out of it, 3 for both.";
     }
 
@@ -211,13 +228,17 @@ messages! {
         PROCESS = 3, "`ProcessDescriptor`.";
         THREAD = 4, "`ThreadDescriptor`.";
         PARENT_UUID = 5, "`uint64`.";
+        CHROME_PROCESS = 6, "`ChromeProcessDescriptor`: the type of a process of Chrome.";
+        CHROME_THREAD = 7, "`ChromeThreadDescriptor`: the type of a thread of Chrome.";
         COUNTER = 8, "`CounterDescriptor`.";
         STATIC_NAME = 10, "`string`: a name known at compile time.";
+        ATRACE_NAME = 13, "`string`: a name as atrace has it.";
         CHILD_ORDERING = 11, "[`ChildOrdering`](super::ChildOrdering) of the child tracks.";
         SIBLING_ORDER_RANK = 12, "`int32`.";
         DESCRIPTION = 14, "`string`.";
         SIBLING_MERGE_BEHAVIOR = 15, "[`SiblingMerge`](super::SiblingMerge).";
         SIBLING_MERGE_KEY = 16, "`string`.";
+        STATE = 18, "`StateDescriptor`, which has no fields: the events of the track are states.";
     }
 
     /// `ProcessDescriptor`.
@@ -405,6 +426,7 @@ numbered! {
         SliceEnd = 2, "The end of the innermost open slice on its track.";
         Instant = 3, "A moment.";
         Counter = 4, "A sample of a counter.";
+        State = 5, "The name is the state of its track from now on; without a name, no state is.";
     }
 
     /// The fields of `InternedData` that are repeated messages with the fields of [`interned_string`].

@@ -44,6 +44,8 @@ pub struct LegacyEvent<'a> {
     pub bind: Option<(u64, FlowDirection)>,
     /// Whether a flow ends at the enclosing slice instead of the next one.
     pub bind_to_enclosing: bool,
+    /// The scope of an instant: 1 is the trace, 2 the process, and 3 the thread. 0 is unspecified.
+    pub instant_scope: u8,
 }
 
 /// The id of a legacy event.
@@ -85,6 +87,7 @@ impl<'a> LegacyEvent<'a> {
                     direction = FlowDirection { comes: v & 1 != 0, goes: v & 2 != 0 };
                 }
                 (fields::BIND_TO_ENCLOSING, Varint(v)) => event.bind_to_enclosing = v != 0,
+                (fields::INSTANT_EVENT_SCOPE, Varint(v @ 0..=3)) => event.instant_scope = v as u8,
                 _ => *skipped += 1,
             }
         }
@@ -111,6 +114,7 @@ impl<'a> LegacyEvent<'a> {
             put_uint(out, fields::FLOW_DIRECTION, u64::from(comes) | u64::from(goes) << 1);
         }
         put_nonzero(out, fields::BIND_TO_ENCLOSING, u64::from(self.bind_to_enclosing));
+        put_nonzero(out, fields::INSTANT_EVENT_SCOPE, u64::from(self.instant_scope));
     }
 }
 
@@ -133,6 +137,7 @@ mod tests {
                 phase: b'b',
                 id: Some(LegacyId::Local(u64::MAX)),
                 id_scope: Some("scope"),
+                instant_scope: 2,
                 bind: Some((5, FlowDirection { comes: true, goes: false })),
                 ..LegacyEvent::default()
             },

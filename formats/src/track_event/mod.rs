@@ -53,10 +53,11 @@ pub use ids::{SequenceId, TrackUuid};
 pub use legacy::{FlowDirection, LegacyEvent, LegacyId};
 #[cfg(feature = "read")]
 pub use read::{
-    Annotation, AnnotationValue, Annotations, ClockReading, ClockReadings, CounterDescriptor, Integers,
-    InternedEvent, InternedStacks, InternedStrings, MAX_PACKET, ModuleSymbols, Numbers, Packet, PacketData,
-    PacketDefaults, PacketReader, PlainEvent, ProcessDescriptor, Processes, ShortRow, ShortRowEvent, Texts,
-    ThreadDescriptor, Threads, TrackDescriptor, TrackEvent, TrackUuids, TreeProcess,
+    Annotation, AnnotationValue, Annotations, ClockReading, ClockReadings, Compression, CounterDescriptor,
+    Integers, InternedEvent, InternedStacks, InternedStrings, MAX_PACKET, ModuleSymbols, Numbers, Packet,
+    PacketData, PacketDefaults, PacketReader, PlainEvent, ProcessDescriptor, Processes, ShortRow,
+    ShortRowEvent, Texts, ThreadDescriptor, Threads, TrackDescriptor, TrackEvent, TrackUuids, TreeProcess,
+    valid_texts,
 };
 pub use samples::{
     AddressSymbols, Frame, InternedStack, Line, Mapping, PerfSample, interned_stacks, module_symbols,
@@ -65,9 +66,9 @@ pub use samples::{
 pub use sequence::{Interned, Name, SequenceStart, SourceLocation, clock_snapshot, interned, sequence_start};
 pub use short::ShortEvent;
 pub use stream::{
-    MAX_COMPRESSED, Process, SYNCHRONIZATION_MARKER, SystemInfo, Thread, TraceStats, compressed_packets,
-    process_threads, process_tree, synchronization_marker, system_info, trace_stats, trace_stats_of_all,
-    trace_uuid,
+    MAX_COMPRESSED, Process, SYNCHRONIZATION_MARKER, SessionEnd, SystemInfo, Thread, TraceStats,
+    compressed_packets, process_threads, process_tree, session_end, synchronization_marker, system_info,
+    trace_stats, trace_stats_of_all, trace_uuid,
 };
 pub use task_state::{TaskStateEvent, task_state};
 pub use tracks::{

@@ -3,7 +3,7 @@
 //!
 //! Each function writes one packet.
 
-use crate::proto::{put_message, put_nonempty, put_nonzero, put_str, put_uint};
+use crate::proto::{Growing, put_message, put_nonempty, put_nonzero, put_str, put_uint};
 use crate::track_event::fields::{
     InternedKind, SEQUENCE_CLOCK, clock, clock_reading, clock_snapshot as snapshot_fields, interned_data,
     interned_string, sequence_flags, source_location as location_fields, trace,
@@ -22,7 +22,7 @@ pub enum Name<'a> {
 }
 
 /// Writes a packet of `sequence`. `write` appends its fields.
-pub(super) fn packet(out: &mut Vec<u8>, sequence: SequenceId, write: impl FnOnce(&mut Vec<u8>)) {
+pub(super) fn packet<O: Growing>(out: &mut O, sequence: SequenceId, write: impl FnOnce(&mut O)) {
     put_message(out, trace::PACKET, |p| {
         put_uint(p, packet_fields::TRUSTED_PACKET_SEQUENCE_ID, u64::from(sequence.0));
         write(p);
@@ -69,7 +69,7 @@ pub struct SequenceStart<'a> {
 /// # }
 /// # Ok::<(), hairline_formats::DecodeError>(())
 /// ```
-pub fn sequence_start(out: &mut Vec<u8>, start: &SequenceStart<'_>) {
+pub fn sequence_start(out: &mut impl Growing, start: &SequenceStart<'_>) {
     packet(out, start.sequence, |p| {
         put_uint(
             p,
@@ -94,7 +94,7 @@ pub fn sequence_start(out: &mut Vec<u8>, start: &SequenceStart<'_>) {
     });
 }
 
-fn put_reading(snapshot: &mut Vec<u8>, clock_id: u32, ns: u64, incremental: bool) {
+fn put_reading(snapshot: &mut impl Growing, clock_id: u32, ns: u64, incremental: bool) {
     put_message(snapshot, snapshot_fields::CLOCKS, |c| {
         put_uint(c, clock_reading::CLOCK_ID, u64::from(clock_id));
         put_uint(c, clock_reading::TIMESTAMP, ns);
@@ -119,7 +119,7 @@ fn put_reading(snapshot: &mut Vec<u8>, clock_id: u32, ns: u64, incremental: bool
 /// # }
 /// # Ok::<(), hairline_formats::DecodeError>(())
 /// ```
-pub fn clock_snapshot(out: &mut Vec<u8>, sequence: SequenceId, clocks: &[(u32, u64)]) {
+pub fn clock_snapshot(out: &mut impl Growing, sequence: SequenceId, clocks: &[(u32, u64)]) {
     packet(out, sequence, |p| {
         put_message(p, packet_fields::CLOCK_SNAPSHOT, |s| {
             for &(clock_id, ns) in clocks {
@@ -164,7 +164,7 @@ pub struct SourceLocation<'a> {
 
 impl SourceLocation<'_> {
     /// Appends the fields of the message, without the interned id.
-    pub fn put(&self, out: &mut Vec<u8>) {
+    pub fn put(&self, out: &mut impl Growing) {
         put_str(out, location_fields::FILE_NAME, self.file);
         put_nonempty(out, location_fields::FUNCTION_NAME, self.function);
         put_nonzero(out, location_fields::LINE_NUMBER, u64::from(self.line));
@@ -192,7 +192,7 @@ impl SourceLocation<'_> {
 /// # }
 /// # Ok::<(), hairline_formats::DecodeError>(())
 /// ```
-pub fn interned(out: &mut Vec<u8>, sequence: SequenceId, strings: &[Interned<'_>]) {
+pub fn interned(out: &mut impl Growing, sequence: SequenceId, strings: &[Interned<'_>]) {
     packet(out, sequence, |p| {
         put_uint(p, packet_fields::SEQUENCE_FLAGS, u64::from(sequence_flags::NEEDS));
         put_message(p, packet_fields::INTERNED_DATA, |data| {

@@ -1,10 +1,12 @@
 //! Writes packets about the trace as a whole: the machine, the processes, and the losses.
 
-use crate::proto::{put_bytes, put_message, put_nonempty, put_nonzero, put_sint64, put_str, put_uint};
+use crate::proto::{
+    WireType, put_bytes, put_message, put_nonempty, put_nonzero, put_sint64, put_str, put_uint, tag,
+};
 use crate::track_event::fields::{
     buffer_stats, clock, process_tree as tree, process_tree_process as process,
     process_tree_thread as thread, system_info as system, trace, trace_packet, trace_stats as stats,
-    trace_uuid as uuid_fields, utsname,
+    trace_uuid as uuid_fields, tracing_service_event as service, utsname,
 };
 use crate::track_event::ids::SequenceId;
 use crate::track_event::sequence::packet;
@@ -303,4 +305,87 @@ pub fn trace_stats_of_all(out: &mut Vec<u8>, sequence: SequenceId, all: &[TraceS
             put_uint(s, stats::FLUSHES_SUCCEEDED, sum(|of| of.flushes_succeeded));
         });
     });
+}
+
+/// The end of a session: `TracingServiceEvent` with `tracing_disabled`.
+///
+/// The packet has the same size for all values, so the last bytes of a file show whether its session has
+/// ended: [`SessionEnd::at_end_of`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SessionEnd {
+    /// The process that recorded the trace.
+    pub pid: i32,
+    /// The time of the end on `CLOCK_BOOTTIME`, in ns.
+    pub timestamp_ns: u64,
+}
+
+impl SessionEnd {
+    /// The size of the packet, with its tag and length.
+    pub const LEN: usize = 30;
+
+    /// The fields before the timestamp, with the packet's tag and length.
+    const BEFORE_TIMESTAMP: [u8; 3] = [
+        tag(trace::PACKET, WireType::Bytes) as u8,
+        Self::LEN as u8 - 2,
+        tag(trace_packet::TIMESTAMP, WireType::Varint) as u8,
+    ];
+    const TIMESTAMP: usize = 10;
+    const PID: usize = 5;
+
+    fn packet(self, sequence: u8) -> Vec<u8> {
+        let mut out = Vec::with_capacity(Self::LEN);
+        out.extend(Self::BEFORE_TIMESTAMP);
+        put_padded(&mut out, self.timestamp_ns, Self::TIMESTAMP);
+        put_uint(&mut out, trace_packet::TIMESTAMP_CLOCK_ID, u64::from(clock::BOOTTIME));
+        put_uint(&mut out, trace_packet::TRUSTED_PACKET_SEQUENCE_ID, u64::from(sequence));
+        out.extend(PID_TAG);
+        put_padded(&mut out, u64::from(self.pid.cast_unsigned() & i32::MAX as u32), Self::PID);
+        put_message(&mut out, trace_packet::SERVICE_EVENT, |e| put_uint(e, service::TRACING_DISABLED, 1));
+        out
+    }
+
+    /// Returns the end of the session whose trace ends in `bytes`: the last bytes of the file, at least
+    /// [`LEN`](Self::LEN) + 7. `None` if the trace does not end with such a packet. Up to seven zeros may follow
+    /// the packet: in FXT it is in a record of whole words.
+    ///
+    /// ```
+    /// use hairline_formats::track_event::{SequenceId, SessionEnd, session_end};
+    ///
+    /// let (mut trace, end) = (vec![0x0a, 0], SessionEnd { pid: 4711, timestamp_ns: 1_000 });
+    /// session_end(&mut trace, 1, end);
+    /// assert_eq!(SessionEnd::at_end_of(&trace), Some(end));
+    /// trace.pop();
+    /// assert_eq!(SessionEnd::at_end_of(&trace), None);
+    /// ```
+    #[must_use]
+    pub fn at_end_of(bytes: &[u8]) -> Option<Self> {
+        let padding = bytes.iter().rev().take_while(|byte| **byte == 0).count();
+        let packet = bytes[..bytes.len() - padding].last_chunk::<{ Self::LEN }>().filter(|_| padding < 8)?;
+        let (timestamp, rest) = packet[Self::BEFORE_TIMESTAMP.len()..].split_at(Self::TIMESTAMP);
+        let (timestamp_ns, sequence) = (padded(timestamp), rest[4]);
+        let pid = padded(&rest[5 + PID_TAG.len()..][..Self::PID]) as i32;
+        let end = Self { pid, timestamp_ns };
+        (end.packet(sequence) == packet).then_some(end)
+    }
+}
+
+const PID_TAG: [u8; 2] = {
+    let tag = tag(trace_packet::TRUSTED_PID, WireType::Varint);
+    [tag as u8 & 0x7f | 0x80, (tag >> 7) as u8]
+};
+
+/// Writes a varint of `size` bytes.
+fn put_padded(out: &mut Vec<u8>, value: u64, size: usize) {
+    out.extend((0..size).map(|n| (value >> (7 * n)) as u8 & 0x7f | if n + 1 < size { 0x80 } else { 0 }));
+}
+
+/// Reads the varint that takes all of `bytes`.
+fn padded(bytes: &[u8]) -> u64 {
+    bytes.iter().rev().fold(0, |value, byte| value << 7 | u64::from(byte & 0x7f))
+}
+
+/// Writes the packet that ends a session's trace. `sequence`: at most 127.
+pub fn session_end(out: &mut Vec<u8>, sequence: u8, end: SessionEnd) {
+    debug_assert!(sequence < 0x80);
+    out.extend(end.packet(sequence));
 }

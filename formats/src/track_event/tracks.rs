@@ -7,7 +7,9 @@
 //!  `- custom 73 "requests"         <- without a parent: the root of another tree
 //! ```
 
-use crate::proto::{put_message, put_nonempty, put_nonzero, put_sint64, put_some, put_str, put_uint};
+use crate::proto::{
+    Growing, put_message, put_nonempty, put_nonzero, put_sint64, put_some, put_str, put_uint,
+};
 use crate::track_event::fields::{
     ChildOrdering, CounterType, SiblingMerge, Unit, counter_descriptor as counter_fields,
     process_descriptor as process_fields, thread_descriptor as thread_fields, trace_packet as packet_fields,
@@ -134,7 +136,7 @@ pub struct CustomTrack<'a> {
 /// # }
 /// # Ok::<(), hairline_formats::DecodeError>(())
 /// ```
-pub fn process_descriptor(out: &mut Vec<u8>, sequence: SequenceId, track: &ProcessTrack<'_>) {
+pub fn process_descriptor(out: &mut impl Growing, sequence: SequenceId, track: &ProcessTrack<'_>) {
     descriptor(out, sequence, track.uuid, |d| {
         put_message(d, track_fields::PROCESS, |p| {
             put_sint64(p, process_fields::PID, i64::from(track.pid));
@@ -168,7 +170,7 @@ pub fn process_descriptor(out: &mut Vec<u8>, sequence: SequenceId, track: &Proce
 /// # }
 /// # Ok::<(), hairline_formats::DecodeError>(())
 /// ```
-pub fn thread_descriptor(out: &mut Vec<u8>, sequence: SequenceId, track: &ThreadTrack<'_>) {
+pub fn thread_descriptor(out: &mut impl Growing, sequence: SequenceId, track: &ThreadTrack<'_>) {
     descriptor(out, sequence, track.uuid, |d| {
         put_uint(d, track_fields::PARENT_UUID, track.parent_uuid.0);
         put_message(d, track_fields::THREAD, |t| {
@@ -203,7 +205,7 @@ pub fn thread_descriptor(out: &mut Vec<u8>, sequence: SequenceId, track: &Thread
 /// # }
 /// # Ok::<(), hairline_formats::DecodeError>(())
 /// ```
-pub fn counter_descriptor(out: &mut Vec<u8>, sequence: SequenceId, track: &CounterTrack<'_>) {
+pub fn counter_descriptor(out: &mut impl Growing, sequence: SequenceId, track: &CounterTrack<'_>) {
     descriptor(out, sequence, track.uuid, |d| {
         put_uint(d, track_fields::PARENT_UUID, track.parent_uuid.0);
         put_nonempty(d, track_fields::NAME, track.name);
@@ -254,7 +256,7 @@ pub fn counter_descriptor(out: &mut Vec<u8>, sequence: SequenceId, track: &Count
 /// # }
 /// # Ok::<(), hairline_formats::DecodeError>(())
 /// ```
-pub fn custom_descriptor(out: &mut Vec<u8>, sequence: SequenceId, track: &CustomTrack<'_>) {
+pub fn custom_descriptor(out: &mut impl Growing, sequence: SequenceId, track: &CustomTrack<'_>) {
     descriptor(out, sequence, track.uuid, |d| {
         put_some(d, track_fields::PARENT_UUID, track.parent_uuid.map(|uuid| uuid.0));
         put_nonempty(d, track_fields::NAME, track.name);
@@ -266,7 +268,7 @@ pub fn custom_descriptor(out: &mut Vec<u8>, sequence: SequenceId, track: &Custom
     });
 }
 
-fn descriptor(out: &mut Vec<u8>, sequence: SequenceId, uuid: TrackUuid, write: impl FnOnce(&mut Vec<u8>)) {
+fn descriptor<O: Growing>(out: &mut O, sequence: SequenceId, uuid: TrackUuid, write: impl FnOnce(&mut O)) {
     packet(out, sequence, |p| {
         put_message(p, packet_fields::TRACK_DESCRIPTOR, |d| {
             put_uint(d, track_fields::UUID, uuid.0);

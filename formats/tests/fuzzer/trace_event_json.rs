@@ -49,8 +49,10 @@ const TIME: &[u8] = b"\"ts\":";
 impl Format for TraceEventJson {
     const NAME: &'static str = "trace-event-json";
     const MIN_ITEM: usize = 1;
-    /// Twice as much for a string with escapes: the decoded string grows twofold too, and is copied once.
-    const MEMORY_PER_BYTE: usize = 8;
+    const READS_AHEAD: bool = true;
+    /// Twice as much for a string with escapes: the decoded string grows twofold too, and is copied once. An
+    /// object that is not JSON is written anew, with six bytes for a control character.
+    const MEMORY_PER_BYTE: usize = 20;
     const UNITS: &'static [fn(Units<'_>)] = &[events, values, foreign];
 
     fn frame(row: Vec<u8>, random: &mut Random) -> Vec<u8> {
@@ -100,7 +102,7 @@ impl Format for TraceEventJson {
     }
 
     fn walk(reader: impl Read, walk: &mut Walk) -> Result<(), String> {
-        let mut reader = JsonReader::new(reader);
+        let (mut reader, mut faults) = (JsonReader::new(reader), 0);
         loop {
             match reader.next() {
                 Ok(Some((offset, item))) => {
@@ -108,10 +110,13 @@ impl Format for TraceEventJson {
                     parts(&item, walk)?;
                 }
                 Ok(None) => break,
-                Err(e) => walk.failed(&e)?,
+                Err(e) => {
+                    faults += u64::from(!e.is_truncated());
+                    walk.failed(&e)?;
+                }
             }
         }
-        walk.skipped(reader.skipped())?;
+        walk.skipped(reader.skipped() + reader.mends() + faults)?;
         match reader.next() {
             Ok(None) => Ok(()),
             other => Err(format!("after the end: {other:?}")),

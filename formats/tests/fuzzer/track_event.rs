@@ -116,7 +116,7 @@ struct Brief<'a>(Annotation<'a>);
 
 impl fmt::Debug for Brief<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self(Annotation { name_iid, name, value }) = self;
+        let Self(Annotation { name_iid, name, value, .. }) = self;
         match value {
             AnnotationValue::Dict(_) => write!(f, "{name_iid:?} {name:?} dict"),
             AnnotationValue::Array(_) => write!(f, "{name_iid:?} {name:?} array"),

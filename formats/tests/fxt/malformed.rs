@@ -31,7 +31,7 @@ fn one_argument(words: u64, kind: EventKind) -> u64 {
 
 #[test]
 fn a_record_of_size_zero_ends_the_trace() {
-    let all = read(&trace(&[fxt::MAGIC, 0, fxt::MAGIC])[..]);
+    let all = read(&trace(&[fxt::MAGIC, 1 << 40, fxt::MAGIC])[..]);
     assert!(
         matches!(&all[..], [Ok(_), Err(DecodeError { offset: 8, kind: DecodeErrorKind::ZeroSize { .. } })]),
         "{all:?}"
@@ -182,9 +182,22 @@ fn text_that_is_not_utf8_is_no_error() {
     fxt::event(&mut out, &Event { name: StringRef::Inline("name.."), ..instant(&args) });
     out.iter_mut().filter(|b| **b == b'.').for_each(|b| *b = 0xff);
     with_event(&out, |event, args| {
-        assert_eq!(event.name, StringRef::Inline("name"));
-        assert_eq!(args, [(StringRef::Inline("key"), ArgumentValue::Value(Value::Blob(b"value\xff\xff")))]);
+        assert_eq!(event.name, StringRef::Inline("name\u{fffd}\u{fffd}"));
+        let value = ArgumentValue::Value(Value::Str("value\u{fffd}\u{fffd}"));
+        assert_eq!(args, [(StringRef::Inline("key\u{fffd}\u{fffd}"), value)]);
     });
+    let begin = Event { thread: ThreadRef::Index(1), kind: EventKind::DurationBegin, ..instant(&args) };
+    fxt::event(&mut out, &Event { name: StringRef::Index(1), category: StringRef::Index(2), ..begin });
+    let at = out.windows(5).rposition(|bytes| bytes == b"key..").unwrap();
+    out[at + 4] = 0xe9; // of a plain event too
+    let mut reader = RecordReader::new(&out[..]);
+    assert!(reader.next().unwrap().is_some() && reader.advance_plain().is_none());
+    let (_, Record::Event(event)) = reader.next().unwrap().unwrap() else { panic!() };
+    let (name, value) = event.args().next().unwrap().unwrap();
+    assert_eq!(name, StringRef::Inline("key.\u{fffd}"));
+    assert_eq!(value, ArgumentValue::Value(Value::Str("value..")));
+    assert!(reader.next().unwrap().is_none());
+    assert_eq!(reader.wrong_texts(), 4);
 }
 
 /// Reads each record of `bytes` with each smaller size: its last field is missing, and the next record is

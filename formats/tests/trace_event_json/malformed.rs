@@ -109,6 +109,110 @@ fn nesting_of_any_depth_is_read() {
     assert_eq!(lines("[".repeat(DEPTH).as_bytes()), ["byte 1: the input ends inside a value"]);
 }
 
+/// The names of the events, the number of faults, and the reader at the end.
+fn names(trace: &[u8], limit: usize) -> (Vec<String>, usize, JsonReader<&[u8]>) {
+    let mut reader = JsonReader::new(trace).limit(limit);
+    let (mut names, mut faults) = (Vec::new(), 0);
+    loop {
+        match reader.next() {
+            Ok(Some((_, Item::Event(event)))) => names.push(event.name.clone().into_owned()),
+            Ok(Some(_)) => {}
+            Ok(None) => return (names, faults, reader),
+            Err(_) => faults += 1,
+        }
+    }
+}
+
+#[test]
+fn an_object_whose_strings_have_no_end_is_passed_over() {
+    for rest in ["y", " ", "\n", "}", "\\"] {
+        let trace = format!("[{{\"a\":\"b\"x}}{}\n{{\"name\":\"a\",\"ph\":\"i\"}}", rest.repeat(9000));
+        let (names, faults, _) = names(trace.as_bytes(), 1000);
+        assert_eq!((names, faults), (vec!["a".to_owned()], 1), "{rest:?}");
+    }
+}
+
+#[test]
+fn a_second_run_is_read_where_the_first_one_did_not_close_its_brackets() {
+    let event = |name| format!(r#"{{"name":"{name}","ph":"i"}}"#);
+    let (a, b, c) = (event("a"), event("b"), event("c"));
+    for trace in [
+        format!("[\n{a},\n{b},\n[\n{c}\n]"),
+        format!("[{a},{b}\n[{c},"),
+        format!("[{a},{b},\n  {{\"traceEvents\":[{c}]}}"),
+        format!("{{\"traceEvents\":[\n{a},\n{b},\n{{\"otherData\":{{}},\"traceEvents\":[\n{c}\n]}}\n"),
+        format!("{{\"traceEvents\":[{a},{b}]\n{{\"traceEvents\":[{c}]}}"),
+        format!("[{{\"traceEvents\":[{a}, {b}]}}, {{\"traceEvents\":[{c}]}}]"),
+        format!("[[\n{a},\n{b}],\n[\n{c}\n]]"),
+        format!("[{a}, [{b}], {c}]"),
+        format!("[{a},\n[,{b},{c}"),
+        format!("{{\"traceEvents\":[\n{a},\n{b},\n[\n{c}\n]"),
+        format!("[{a},{{\"name\":\"b\",\"ph\":\"i\",\"args\":{{\"x\":\"cut\n[{c}]"),
+        format!("[{a},{{\"name\":\"b\",\"ph\":\"i\",\"args\":{{\"x\":1,\n{{\"traceEvents\":[{c}]}}"),
+    ] {
+        let (names, faults, reader) = names(trace.as_bytes(), 1000);
+        assert_eq!((names.concat(), faults), ("abc".to_owned(), 0), "{trace}");
+        assert!(reader.restarts() > 0, "{trace}");
+    }
+    let trace = format!("[{a}, [1, {b}], {c}]");
+    let (names, _, reader) = names(trace.as_bytes(), 1000);
+    assert_eq!((names.concat(), reader.skipped(), reader.restarts()), ("ac".to_owned(), 1, 0));
+}
+
+#[test]
+fn a_bracket_or_quote_too_many_costs_no_other_event_on_its_line() {
+    let event = |name| format!(r#"{{"name":"{name}","ph":"i","args":{{"x":[1,"y"]}}}}"#);
+    let (a, b, c) = (event("a"), event("b"), event("c"));
+    for wrong in ["[", "{", "'", "{\"k\":[", "\n[", "],[,"] {
+        for at in [r#"1,"y""#, r#""x""#, r#","ph""#] {
+            let b = b.replace(at, &format!("{wrong}{at}"));
+            for trace in
+                [format!("[{a},{b},{c}]"), format!("{{\"traceEvents\": [{a}, {b}, {c}], \"d\": {{}}}}")]
+            {
+                let (names, _, _) = names(trace.as_bytes(), 1000);
+                assert!(names.first().is_some_and(|name| name == "a"), "{trace}");
+                assert!(names.last().is_some_and(|name| name == "c"), "{trace}");
+            }
+        }
+    }
+}
+
+#[test]
+fn an_event_that_is_json_is_whole_however_large_it_is() {
+    let inner = "{\n\"name\": \"inner\",\n\"ph\": \"X\"\n},\n".repeat(5_000);
+    let trace = format!("[{{\"name\":\"a\",\"args\":{{\"all\":[\n{inner}{{}}\n]}},\"ph\":\"i\"}}]");
+    let (names, faults, reader) = names(trace.as_bytes(), 1 << 20);
+    assert_eq!((names.concat(), faults, reader.mends()), ("a".to_owned(), 0, 0));
+}
+
+#[test]
+fn events_that_are_not_read_are_neither_repaired_nor_mended() {
+    let (names, faults, reader) = names(b"[{\"ts\":\"x\",\"args\":NaN,\"name\":\"\xe9\"}]", 1000);
+    assert_eq!((names.len(), faults, reader.mends(), reader.repairs()), (0, 1, 0, 0));
+}
+
+/// Each of these took hours at this size while the time grew with its square.
+#[test]
+fn the_time_grows_no_faster_than_the_trace() {
+    for piece in [
+        "\n",
+        "{",
+        "\n{",
+        "{\"a\":\"b\"x},",
+        "{\"ph\":\"X\",\"args\":[\n",
+        "]\n",
+        "{\"",
+        "{\"a\":\"\n{\",",
+        "\",\"",
+        "[{",
+    ] {
+        for begin in ["[", "[{\"a\":\"", "[{\"a\":["] {
+            let trace = format!("{begin}{}", piece.repeat((2 << 20) / piece.len()));
+            names(trace.as_bytes(), 8 << 20);
+        }
+    }
+}
+
 #[test]
 fn a_failing_input_is_an_error() {
     let mut reader = JsonReader::new(std::io::Read::chain(&b"[{\"ph\":"[..], Broken));

@@ -1,7 +1,7 @@
 //! Packets about the trace as a whole are read back.
 
 use super::*;
-use te::{Process, SystemInfo, TaskState, TaskStateEvent, TraceStats};
+use te::{Compression, Process, SessionEnd, SystemInfo, TaskState, TaskStateEvent, TraceStats};
 
 proptest! {
     #[test]
@@ -51,6 +51,29 @@ proptest! {
         with_packet(&out, |packet| {
             assert!(matches!(packet.data, Some(PacketData::TraceUuid(read)) if read == uuid), "{packet:?}");
         });
+    }
+
+    #[test]
+    fn the_end_of_a_session_is_found_at_the_end_of_its_trace(
+        (pid, timestamp_ns) in (0..=i32::MAX, unsigned()),
+        before in prop::collection::vec(any::<u8>(), 0..40),
+        padding in 0_usize..10,
+        sequence in 1_u8..0x80,
+    ) {
+        let (mut out, end) = (before.clone(), SessionEnd { pid, timestamp_ns });
+        te::session_end(&mut out, sequence, end);
+        prop_assert_eq!(out.len(), before.len() + SessionEnd::LEN);
+        with_packet(&out[before.len()..], |packet| {
+            assert!(matches!(packet.data, Some(PacketData::SessionEnd)) && packet.skipped == 0, "{packet:?}");
+            assert_eq!(packet.sequence, SequenceId(u32::from(sequence)));
+            assert_eq!(packet.timestamp, Some(timestamp_ns));
+        });
+        let whole = out.clone();
+        out.resize(out.len() + padding, 0);
+        assert_eq!(SessionEnd::at_end_of(&out), (padding < 8).then_some(end));
+        for cut in 1..SessionEnd::LEN {
+            assert_eq!(SessionEnd::at_end_of(&whole[..whole.len() - cut]), None);
+        }
     }
 
     #[test]
@@ -144,7 +167,7 @@ proptest! {
         let mut out = Vec::new();
         te::compressed_packets(&mut out, &deflated);
         with_packet(&out, |packet| match packet.data {
-            Some(PacketData::Compressed { bytes, offset }) => {
+            Some(PacketData::Compressed { by: Compression::Zlib, bytes, offset }) => {
                 assert_eq!((bytes, &out[offset as usize..]), (&deflated[..], &deflated[..]));
             }
             _ => panic!("{packet:?}"),

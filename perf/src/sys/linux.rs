@@ -2,18 +2,31 @@
 
 #![allow(unsafe_code)] // system calls, and memory that the kernel writes
 
+use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::fs::MetadataExt;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::abi::{EventAttr, FLAG_CLOEXEC, ioctl, page};
 
-/// A file descriptor.
-pub(crate) type Fd = OwnedFd;
+/// What tells an open file from another one with its number: device and inode.
+pub(crate) type Identity = (u64, u64);
+
+/// Returns the identity of an open file.
+pub(crate) fn identity(file: &File) -> Option<Identity> {
+    file.metadata().ok().map(|about| (about.dev(), about.ino()))
+}
+
+/// Returns the calling thread's id.
+pub(crate) fn tid() -> u32 {
+    // SAFETY: the call has no arguments and cannot fail.
+    u32::try_from(unsafe { libc::syscall(libc::SYS_gettid) }).unwrap_or(0)
+}
 
 /// Opens an event of the thread `tid`, on one processor or on all.
-pub(crate) fn open(attr: &EventAttr, tid: u32, cpu: Option<u32>) -> io::Result<Fd> {
+pub(crate) fn open(attr: &EventAttr, tid: u32, cpu: Option<u32>) -> io::Result<File> {
     let tid = libc::pid_t::try_from(tid).map_err(|_| io::ErrorKind::InvalidInput)?;
     let cpu = match cpu.map(libc::c_int::try_from) {
         None => -1,
@@ -27,7 +40,7 @@ pub(crate) fn open(attr: &EventAttr, tid: u32, cpu: Option<u32>) -> io::Result<F
     };
     match RawFd::try_from(fd) {
         // SAFETY: the kernel has just made the descriptor for this call, so nobody else owns it.
-        Ok(fd) if fd >= 0 => above_stderr(unsafe { OwnedFd::from_raw_fd(fd) }),
+        Ok(fd) if fd >= 0 => above_stderr(unsafe { OwnedFd::from_raw_fd(fd) }).map(File::from),
         _ => Err(io::Error::last_os_error()),
     }
 }
@@ -35,38 +48,38 @@ pub(crate) fn open(attr: &EventAttr, tid: u32, cpu: Option<u32>) -> io::Result<F
 /// Returns the event with a descriptor above those of stdin, stdout and stderr. A program may have closed
 /// these. If it opens them again by `dup2`, an event there would be gone, and the close of the event would
 /// close the program's own file.
-fn above_stderr(fd: Fd) -> io::Result<Fd> {
+fn above_stderr(fd: OwnedFd) -> io::Result<OwnedFd> {
     // The standard library copies a descriptor to one above these three.
     if fd.as_raw_fd() > libc::STDERR_FILENO { Ok(fd) } else { fd.try_clone() }
 }
 
 #[allow(clippy::cast_lossless)] // the request is a c_ulong or a c_int, as the C library has it
-fn control(fd: &Fd, request: u32, argument: libc::c_int) -> io::Result<()> {
+fn control(fd: &File, request: u32, argument: libc::c_int) -> io::Result<()> {
     // SAFETY: these requests take a number and touch no memory of this process.
     let result = unsafe { libc::ioctl(fd.as_raw_fd(), request as _, argument) };
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-pub(crate) fn enable(fd: &Fd) -> io::Result<()> {
+pub(crate) fn enable(fd: &File) -> io::Result<()> {
     control(fd, ioctl::ENABLE, 0)
 }
 
-pub(crate) fn disable(fd: &Fd) -> io::Result<()> {
+pub(crate) fn disable(fd: &File) -> io::Result<()> {
     control(fd, ioctl::DISABLE, 0)
 }
 
-pub(crate) fn set_output(fd: &Fd, ring: &Fd) -> io::Result<()> {
+pub(crate) fn set_output(fd: &File, ring: &File) -> io::Result<()> {
     control(fd, ioctl::SET_OUTPUT, ring.as_raw_fd())
 }
 
 /// Reads the values of an event. Returns their number.
-pub(crate) fn read_words(fd: &Fd, words: &mut [u64]) -> io::Result<usize> {
+pub(crate) fn read_words(fd: &File, words: &mut [u64]) -> io::Result<usize> {
     // SAFETY: the kernel writes at most the size of `words`, and any bytes are valid numbers.
     let bytes = unsafe { libc::read(fd.as_raw_fd(), words.as_mut_ptr().cast(), size_of_val(words)) };
     usize::try_from(bytes).map(|bytes| bytes / 8).map_err(|_| io::Error::last_os_error())
 }
 
-pub(crate) fn raw(fd: &Fd) -> i32 {
+pub(crate) fn raw(fd: &File) -> i32 {
     fd.as_raw_fd()
 }
 
@@ -88,7 +101,7 @@ unsafe impl Send for Memory {}
 
 impl Memory {
     /// Maps a ring with `size` bytes of data: a power of two, and at least a page.
-    pub(crate) fn map(fd: &Fd, size: usize) -> io::Result<Self> {
+    pub(crate) fn map(fd: &File, size: usize) -> io::Result<Self> {
         let page = page_size();
         if !size.is_power_of_two() || size < page {
             return Err(io::ErrorKind::InvalidInput.into());
@@ -168,21 +181,41 @@ impl Drop for Memory {
     }
 }
 
-/// Returns `CLOCK_BOOTTIME` - `CLOCK_MONOTONIC` in ns: the time that the machine has been suspended.
+/// Returns `CLOCK_BOOTTIME` - `CLOCK_MONOTONIC` of the kernel in ns: the time that the machine has been
+/// suspended.
 pub(crate) fn suspended() -> u64 {
     /// Two reads of clocks are less apart, unless the thread loses its processor between them.
     const BETWEEN_READS: u64 = 50_000;
     /// It hardly does so each time.
     const ATTEMPTS: usize = 8;
+    let offsets = ["monotonic", "boottime"].map(namespace_offset);
+    let monotonic = || read_clock(libc::CLOCK_MONOTONIC).wrapping_sub(offsets[0]);
+    let boottime = || read_clock(libc::CLOCK_BOOTTIME).wrapping_sub(offsets[1]);
     let mut least = u64::MAX;
     for _ in 0..ATTEMPTS {
-        let before = read_clock(libc::CLOCK_MONOTONIC);
-        least = least.min(read_clock(libc::CLOCK_BOOTTIME).saturating_sub(before));
-        if read_clock(libc::CLOCK_MONOTONIC).saturating_sub(before) < BETWEEN_READS {
+        let before = monotonic();
+        least = least.min(boottime().saturating_sub(before));
+        if monotonic().saturating_sub(before) < BETWEEN_READS {
             break;
         }
     }
     if least < BETWEEN_READS { 0 } else { least }
+}
+
+/// Returns what this process's time namespace adds to the kernel's `boottime` or `monotonic`, in ns;
+/// wrapping.
+pub(crate) fn namespace_offset(clock: &str) -> u64 {
+    // The file has the offsets of the namespace that children get: hardly ever another one.
+    let namespace = |file| std::fs::read_link(file).ok();
+    let own = namespace("/proc/self/ns/time");
+    if own.is_none() || own != namespace("/proc/self/ns/time_for_children") {
+        return 0;
+    }
+    let offsets = std::fs::read_to_string("/proc/self/timens_offsets").unwrap_or_default();
+    let of_clock = offsets.lines().find_map(|line| line.strip_prefix(clock));
+    let mut numbers = of_clock.unwrap_or_default().split_whitespace().filter_map(|n| n.parse::<i64>().ok());
+    let (seconds, nanoseconds) = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
+    seconds.wrapping_mul(1_000_000_000).wrapping_add(nanoseconds).cast_unsigned()
 }
 
 /// Returns the CPU time of this process, in ns.

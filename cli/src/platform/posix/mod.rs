@@ -13,7 +13,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{self, ExitCode};
 
-use rustix::fs::{Mode, OFlags, fcntl_getfl, fcntl_setfl};
+use rustix::fs::{FlockOperation, Mode, OFlags, fcntl_getfl, fcntl_setfl, flock};
 use rustix::io::Errno;
 use rustix::process::umask;
 
@@ -27,6 +27,11 @@ pub(crate) use crate::platform::posix::signals::{before_end, ending};
 /// Returns only if the program cannot be started.
 pub(crate) fn become_command(command: &mut process::Command) -> io::Result<ExitCode> {
     Err(command.exec())
+}
+
+/// Locks a file. Waits until no other process has it locked. The lock ends when the file is closed.
+pub(crate) fn lock(file: &File) -> io::Result<()> {
+    Ok(flock(file, FlockOperation::LockExclusive)?)
 }
 
 /// Returns the identity of an open file.

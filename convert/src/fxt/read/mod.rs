@@ -46,6 +46,7 @@ use crate::fxt::read::rate::Rate;
 use crate::fxt::read::reason::{DAMAGED, Reason, TIME, TOO_MANY_TRACKS, UNKNOWN_STRING};
 use crate::fxt::read::state::Step;
 use crate::fxt::read::tables::Tables;
+use crate::report::NOT_UTF8;
 use crate::{
     BriefEvent, BriefUse, Context, Copied, Detailed, Error, EventDetails, Item, Loss, Report, Sample,
     Scheduling, StateChange, Trace, TraceFormat,
@@ -65,6 +66,16 @@ impl<R: Read> FxtReader<R> {
         };
         self.position = offset;
         Ok(true)
+    }
+
+    /// Adds what is counted elsewhere, after the last record or the error that ends the trace.
+    #[cold]
+    fn end(&mut self) {
+        let records = &self.current.records;
+        self.report.add_zeros(&mut self.zeros, records.zeros());
+        self.report.add_many(NOT_UTF8, records.wrong_texts() - self.wrong_texts);
+        self.wrong_texts = records.wrong_texts();
+        self.blobs.close(&mut self.report);
     }
 
     /// Reads the next record.
@@ -124,6 +135,7 @@ impl<R: Read> FxtReader<R> {
                 None => self.report.add("clocks without a rate left out"),
             },
             Record::String { index, value } => {
+                self.report.add_many(NOT_UTF8, std::str::from_utf8(value).is_err().into());
                 if index != 0 && !tables.set_string(index, value, &mut context.strings) {
                     self.report.add("strings beyond 16 MiB left out");
                 }
@@ -145,6 +157,7 @@ impl<R: Read> FxtReader<R> {
                 self.tracks.set_name(slot.ok_or(TOO_MANY_TRACKS)?, name);
             }
             Record::Log { timestamp, thread, message } => {
+                self.report.add_many(NOT_UTF8, std::str::from_utf8(message).is_err().into());
                 let time = tables.rate().ns(timestamp).ok_or(TIME)?;
                 let slot = prepare::thread_slot(tables, &mut self.tracks, thread, context)?;
                 self.log.set(time, self.tracks.id(slot), message);
@@ -212,7 +225,13 @@ impl<R: Read> crate::stream::TraceReader for FxtReader<R> {
             }
             let step = match self.ready.take() {
                 Some(step) => step,
-                None => self.step(context)?,
+                None => match self.step(context) {
+                    Ok(step) => step,
+                    Err(e) => {
+                        self.end();
+                        return Err(e.into());
+                    }
+                },
             };
             if self.tracks.has_undescribed() {
                 self.ready = Some(step);
@@ -221,7 +240,7 @@ impl<R: Read> crate::stream::TraceReader for FxtReader<R> {
             return Ok(Some(match step {
                 Step::Nothing => continue,
                 Step::End => {
-                    self.blobs.close(&mut self.report);
+                    self.end();
                     return Ok(None);
                 }
                 Step::Event => {

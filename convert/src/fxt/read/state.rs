@@ -2,6 +2,8 @@
 
 use std::io::Read;
 
+use hairline_formats::Zeros;
+
 use crate::fxt::read::blobs::Blobs;
 use crate::fxt::read::current::Current;
 use crate::fxt::read::log::PendingLog;
@@ -62,6 +64,10 @@ pub struct FxtReader<R> {
     pub(super) provider: String,
     pub(super) starts: Starts,
     pub(super) report: Report,
+    /// The zeros that were counted already.
+    pub(super) zeros: Zeros,
+    /// The same for texts that are not UTF-8.
+    pub(super) wrong_texts: u64,
     pub(super) position: u64,
 }
 
@@ -106,6 +112,8 @@ impl<R: Read> FxtReader<R> {
             provider: String::new(),
             starts: Starts::default(),
             report: Report::default(),
+            zeros: Zeros::default(),
+            wrong_texts: 0,
             position: 0,
         }
     }

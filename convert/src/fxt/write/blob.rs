@@ -46,7 +46,7 @@ impl<W: Write> FxtWriter<W> {
     /// the process's name. The path of the program is in the track descriptor.
     pub(super) fn put_command_line(&mut self, track: &Track) {
         let uuids = (uuid(&self.tracks, track.id), None);
-        describe(&mut self.packets, SEQUENCE, track, uuids, &[], self.last_time);
+        describe(&mut self.packets, SEQUENCE, track, uuids, &[], self.last_time.unwrap_or(0));
         self.put_blob();
     }
 
@@ -70,7 +70,7 @@ impl<W: Write> FxtWriter<W> {
         self.describe(event.track, event.categories);
         self.put_event(event, kind, time);
         if let EventKind::Complete { duration } = event.kind {
-            let end = time.saturating_add(duration.max(0).cast_unsigned());
+            let end = self.end_of(time, duration);
             self.put_event(&Event::new(event.time, event.track, EventKind::End), EventType::SliceEnd, end);
         }
         self.put_blob();

@@ -47,7 +47,7 @@ impl<W: Write> FxtWriter<W> {
             // From here on the event is written.
             out.word(fxt::event_header(kind, 2, 0, thread, category_index, name_index));
             out.word(timestamp);
-            (*last_time, written) = (timestamp, written + 1);
+            (*last_time, written) = (Some(timestamp), written + 1);
         }
         written
     }

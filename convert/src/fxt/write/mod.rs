@@ -46,6 +46,9 @@ use crate::{
 
 const NS: u64 = 1_000_000_000;
 
+/// The limit for losses before the first event.
+const MOST_EARLY_LOSSES: usize = 1 << 10;
+
 /// Negative ids, which some tracers make of addresses, are such ids too.
 const CUT_IDS: &str = "process and thread ids beyond 32 bits, which importers cut";
 
@@ -78,6 +81,8 @@ impl<W: Write> FxtWriter<W> {
     }
 
     fn track(&mut self, track: &Track) {
+        let renumbered = self.pids.renumbered(track, &mut self.report);
+        let track = renumbered.as_ref().unwrap_or(track);
         let was_slices =
             self.tracks.get(track.id).is_some_and(|kept| matches!(kept.kind, OutputTrackKind::Slices));
         if was_slices && matches!(track.kind, TrackKind::Thread { .. }) {
@@ -119,7 +124,7 @@ impl<W: Write> FxtWriter<W> {
             self.report.add("times before 0, which became 0");
             0
         });
-        self.last_time = time;
+        self.last_time = Some(time);
         let is_counter = matches!(event.kind, EventKind::Counter(_));
         match self.tracks.get(event.track).map(|track| &track.kind) {
             Some(OutputTrackKind::Thread { .. }) if !is_counter => self.thread_event(event, time),
@@ -139,7 +144,25 @@ impl<W: Write> FxtWriter<W> {
         if *loss == Loss::default() {
             return;
         }
-        let time = loss.time.and_then(|time| u64::try_from(time).ok()).unwrap_or(self.last_time);
+        let own = loss.time.and_then(|time| u64::try_from(time).ok());
+        match own.or(self.last_time) {
+            Some(time) => self.put_loss(loss, time),
+            None if self.early_losses.len() < MOST_EARLY_LOSSES => self.early_losses.push(*loss),
+            None => self.report.add("losses before the first event left out"),
+        }
+    }
+
+    /// Writes the losses before the first event, at its time. Time 0 would make the trace as long as the
+    /// machine has been running.
+    #[cold]
+    fn put_early_losses(&mut self, time: i64) {
+        let time = u64::try_from(time).unwrap_or(0);
+        for loss in std::mem::take(&mut self.early_losses) {
+            self.put_loss(&loss, time);
+        }
+    }
+
+    fn put_loss(&mut self, loss: &Loss, time: u64) {
         let is_thread = |id: &TrackId| {
             matches!(self.tracks.get(*id).map(|t| &t.kind), Some(OutputTrackKind::Thread { .. }))
         };
@@ -169,10 +192,25 @@ impl<W: Write> FxtWriter<W> {
     }
 }
 
+/// The time of an item that has one.
+fn time_of(item: &Item<'_>) -> Option<i64> {
+    match item {
+        Item::Event(event) => Some(event.time),
+        Item::Scheduling(scheduling) => scheduling.changes.first().map(|change| change.time),
+        Item::Sample(sample) => Some(sample.time),
+        _ => None,
+    }
+}
+
 impl<W: Write> crate::stream::TraceWriter for FxtWriter<W> {
     fn write(&mut self, item: &Item<'_>) -> io::Result<()> {
         if self.provider == 0 && !matches!(item, Item::Trace(Trace { writer: Some(_), .. })) {
             self.start("hairline");
+        }
+        if !self.early_losses.is_empty()
+            && let Some(time) = time_of(item)
+        {
+            self.put_early_losses(time);
         }
         match item {
             Item::Trace(trace) => self.trace(trace),
@@ -198,6 +236,11 @@ impl<W: Write> crate::stream::TraceWriter for FxtWriter<W> {
         if self.provider == 0 && !briefs.is_empty() {
             self.start("hairline");
         }
+        if let Some(first) = briefs.first()
+            && !self.early_losses.is_empty()
+        {
+            self.put_early_losses(first.time);
+        }
         for mut of_track in briefs.chunk_by(|one, next| one.track == next.track) {
             while let Some(brief) = of_track.first() {
                 let written = self.short_briefs(of_track, strings);
@@ -216,6 +259,7 @@ impl<W: Write> crate::stream::TraceWriter for FxtWriter<W> {
         if self.provider == 0 {
             self.start("hairline");
         }
+        self.put_early_losses(0); // there is no event
         self.finish_scheduling();
         self.lasting.finish();
         self.write_points(i64::MAX);

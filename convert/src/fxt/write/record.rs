@@ -40,7 +40,7 @@ impl<W: Write> FxtWriter<W> {
                 return self.end(event, time, thread);
             }
             EventKind::Complete { duration } => {
-                let end = time.saturating_add(duration.max(0).cast_unsigned());
+                let end = self.end_of(time, duration);
                 if !self.nesting.add(event.track, event.time, end.cast_signed(), &mut self.report) {
                     return self.put_beside(event, time, end);
                 }
@@ -79,6 +79,13 @@ impl<W: Write> FxtWriter<W> {
         if flows {
             self.put_flows(event, time, thread);
         }
+    }
+
+    /// The end of a complete slice. Importers drop a record with a time beyond 63 bits.
+    pub(super) fn end_of(&mut self, time: u64, duration: i64) -> u64 {
+        let end = time.saturating_add(duration.max(0).cast_unsigned());
+        self.report.add_many(BEYOND, u64::from(end > MOST_TIME));
+        end.min(MOST_TIME)
     }
 
     fn open_slices(&mut self, thread: TrackId) -> Option<&mut OpenSlices> {
@@ -141,7 +148,7 @@ impl<W: Write> FxtWriter<W> {
             EventKind::Complete { duration } => {
                 self.put(fxt::EventKind::AsyncBegin, time, thread, event, id);
                 self.args.clear();
-                let end = time.saturating_add(duration.max(0).cast_unsigned());
+                let end = self.end_of(time, duration);
                 self.put_record(fxt::EventKind::AsyncEnd, end, thread, event, event.name, id);
             }
             EventKind::Instant => self.put(fxt::EventKind::AsyncInstant, time, thread, event, id),
@@ -410,6 +417,11 @@ fn kind_of(step: FlowStep) -> fxt::EventKind {
         FlowStep::End => fxt::EventKind::FlowEnd,
     }
 }
+
+/// The last time that importers read.
+const MOST_TIME: u64 = i64::MAX.cast_unsigned();
+
+const BEYOND: &str = "slices that end beyond 2^63 ns, which end there";
 
 const DOUBTFUL: &str = "ends of slices that may close one of another name";
 

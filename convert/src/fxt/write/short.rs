@@ -38,7 +38,7 @@ impl<W: Write> FxtWriter<W> {
         };
         // From here on the event is written.
         let thread = u64::from(*thread);
-        self.last_time = time;
+        self.last_time = Some(time);
         let (mut count, mut words) = (0, 2);
         if !event.args.is_empty() {
             let Self { args, strings, output, report, .. } = self;

@@ -14,9 +14,10 @@ use crate::fxt::write::strings::Strings;
 use crate::fxt::write::threads::Threads;
 use crate::fxt::write::tracks::{OutputTrackKind, Tracks};
 use crate::nesting::Nesting;
+use crate::pids::Pids;
 use crate::readings::Readings;
 use crate::track_event::stacks::Stacks;
-use crate::{FlowStep, Report, TrackId};
+use crate::{FlowStep, Loss, Report, TrackId};
 
 /// Writes FXT.
 ///
@@ -39,6 +40,9 @@ pub struct FxtWriter<W> {
     pub(super) strings: Strings,
     pub(super) threads: Threads,
     pub(super) tracks: Tracks,
+    pub(super) pids: Pids,
+    /// Losses before the first event, which have its time.
+    pub(super) early_losses: Vec<Loss>,
     pub(super) flows: Flows,
     pub(super) lasting: LastingFlows,
     pub(super) nesting: Nesting,
@@ -54,7 +58,8 @@ pub struct FxtWriter<W> {
     /// The current provider; 0 before the first.
     pub(super) provider: u32,
     pub(super) provider_name: String,
-    pub(super) last_time: u64,
+    /// The time of the latest event; `None` before the first.
+    pub(super) last_time: Option<u64>,
     pub(super) readings: Readings,
     pub(super) scheduled: Scheduled,
     pub(super) stacks: Stacks,
@@ -80,6 +85,8 @@ impl<W: Write> FxtWriter<W> {
             strings: Strings::default(),
             threads: Threads::default(),
             tracks: Tracks::default(),
+            pids: Pids::default(),
+            early_losses: Vec::new(),
             flows: Flows::default(),
             lasting: LastingFlows::default(),
             nesting: Nesting::default(),
@@ -90,7 +97,7 @@ impl<W: Write> FxtWriter<W> {
             branch: Vec::new(),
             provider: 0,
             provider_name: String::new(),
-            last_time: 0,
+            last_time: None,
             readings: Readings::default(),
             scheduled: Scheduled::default(),
             stacks: Stacks::default(),

@@ -22,7 +22,11 @@ impl State {
     /// Queues the items of an event.
     pub(super) fn event(&mut self, event: &Event<'_>, context: &mut Context) -> Result<(), Reason> {
         self.count(event);
-        match event.ph.ok_or("events without a phase")? {
+        let Some(phase) = event.ph else {
+            // JAX writes an empty object after its last comma.
+            return if *event == Event::default() { Ok(()) } else { Err("events without a phase") };
+        };
+        match phase {
             Phase::Begin => self.on_thread(event, EventKind::Begin, context),
             Phase::End => self.on_thread(event, EventKind::End, context),
             Phase::Complete => self.complete(event, context),
@@ -75,7 +79,8 @@ impl State {
         if !is_slice && !self.order.has_ready() {
             return self.pending.push_back(Pending::Event(time, track, kind));
         }
-        let held = Held { content: std::mem::take(&mut self.current), time, track, kind };
+        let position = self.position;
+        let held = Held { content: std::mem::take(&mut self.current), time, track, kind, position };
         if is_slice { self.order.slice(held) } else { self.order.follow(held) }
     }
 

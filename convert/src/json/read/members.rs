@@ -8,7 +8,8 @@ use crate::json::read::state::State;
 impl State {
     pub(super) fn member(&mut self, key: &str, value: Json<'_>) {
         match key {
-            "displayTimeUnit" => {} // affects only how a viewer shows times
+            // They affect only how a viewer shows times, and which version of its tracer wrote the file.
+            "displayTimeUnit" | "schemaVersion" => {}
             "otherData" => {
                 let mut known = false;
                 value.each_member(|key, value| {
@@ -19,6 +20,7 @@ impl State {
                     }
                 });
                 if known {
+                    self.is_trace = true;
                     self.pending.push_back(Pending::Trace);
                 }
             }

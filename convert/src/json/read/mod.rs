@@ -18,6 +18,7 @@ mod members;
 mod numbers;
 mod order;
 mod pending;
+mod rounded;
 mod state;
 mod tracks;
 
@@ -49,12 +50,22 @@ pub struct JsonReader<R> {
     input: json::JsonReader<R>,
     state: State,
     ended: bool,
+    /// The error that ended the trace. The events that waited come before it.
+    failed: Option<Error>,
+    /// What the input is if it has no event. Without it, an empty trace is a trace.
+    otherwise: Option<Error>,
 }
 
 impl<R: Read> JsonReader<R> {
     /// Reads from `input`, which needs no buffer.
     pub fn new(input: R) -> Self {
-        Self { input: json::JsonReader::new(input), state: State::default(), ended: false }
+        let (input, state) = (json::JsonReader::new(input), State::default());
+        Self { input, state, ended: false, failed: None, otherwise: None }
+    }
+
+    /// Makes a file without an event an error. `what` says what it is, if its first bytes show that.
+    pub(crate) fn expecting_events(self, what: Option<&'static str>) -> Self {
+        Self { otherwise: Some(what.map_or(Error::NoEvents, Error::Other)), ..self }
     }
 }
 
@@ -71,19 +82,17 @@ impl<R: Read> crate::stream::TraceReader for JsonReader<R> {
             match found.map(|_| ()) {
                 Ok(()) => {
                     self.ended = true;
-                    state.order.release_all();
-                    state.report.add_defects("values that are no events", self.input.skipped());
-                    state.report.add_many("events that were not UTF-8", self.input.repairs());
-                    let made_ids = state.tracks.made_ids();
-                    state
-                        .report
-                        .add_many("processes and threads with a text as id, which got a number", made_ids);
+                    state.end(&self.input);
+                    if !state.is_trace {
+                        self.failed = self.otherwise.take();
+                    }
                 }
                 Err(e) => match passed_over(&e.kind) {
                     Some(what) => state.report.add_defects(what, 1),
                     None => {
                         self.ended = true;
-                        return Err(e.into());
+                        self.failed = Some(e.into());
+                        state.end(&self.input);
                     }
                 },
             }
@@ -91,7 +100,10 @@ impl<R: Read> crate::stream::TraceReader for JsonReader<R> {
         if state.pending.is_empty() {
             state.next_held(); // released at the end
         }
-        Ok(state.pending.pop_front().map(|pending| state.give(pending, context)))
+        match state.pending.pop_front() {
+            Some(pending) => Ok(Some(state.give(pending, context))),
+            None => self.failed.take().map_or(Ok(None), Err),
+        }
     }
 
     fn report(&self) -> &Report {
@@ -102,6 +114,9 @@ impl<R: Read> crate::stream::TraceReader for JsonReader<R> {
         self.state.position
     }
 }
+
+/// What reports say of events that are not JSON, but can be read.
+const NOT_QUITE_JSON: &str = "events that are not quite JSON, repaired";
 
 /// Describes an error after which the next events can still be read. Returns `None` if the error ends the
 /// trace.
@@ -115,10 +130,22 @@ fn passed_over(kind: &DecodeErrorKind) -> Option<&'static str> {
 }
 
 impl State {
+    /// Releases the events that wait, and counts at the end of the input, wherever that is.
+    fn end<R: Read>(&mut self, input: &json::JsonReader<R>) {
+        self.order.release_all();
+        self.report.add_defects("values that are no events", input.skipped());
+        self.report.add_many("events that were not UTF-8", input.repairs());
+        self.report.add_defects(NOT_QUITE_JSON, input.mends());
+        self.report.add_defects("traces after the end of the first one, read with it", input.restarts());
+        let made_ids = self.tracks.made_ids();
+        self.report.add_many("processes and threads with a text as id, which got a number", made_ids);
+    }
+
     fn look(&mut self, offset: u64, found: &Found<'_>, context: &mut Context) {
         self.position = offset;
         match found {
             Found::Event(event) => {
+                self.is_trace |= event.ph.is_some();
                 if let Err(reason) = self.event(event, context) {
                     self.report.add_defects(reason, 1);
                 }

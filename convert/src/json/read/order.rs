@@ -9,7 +9,8 @@
 //!
 //! Slices with different begins may be in any order: importers sort by time.
 
-use std::collections::{HashMap, VecDeque};
+use std::cmp::Reverse;
+use std::collections::VecDeque;
 
 use crate::json::read::current::Current;
 use crate::{EventKind, TrackId};
@@ -18,19 +19,25 @@ use crate::{EventKind, TrackId};
 const MOST: usize = 1 << 14;
 const MOST_BYTES: usize = 4 << 20;
 
+/// The limit for the list of threads with waiting slices: twice as many as can wait.
+const MOST_LISTED: usize = 2 * MOST;
+
 /// The number of slices after which a thread is taken to be in the order of begins.
 const PROVEN: u32 = 256;
 
 #[derive(Debug, Default)]
 pub(super) struct Order {
-    threads: HashMap<TrackId, Waiting>,
+    /// By the number of the track.
+    threads: Vec<Waiting>,
+    /// The threads with waiting slices, and some whose slices are released already.
+    waiting: Vec<TrackId>,
     count: usize,
     bytes: usize,
     /// Events that need not wait any longer.
     ready: VecDeque<Held>,
 }
 
-/// The waiting slices of a thread: by begin, of equal begins the longest first.
+/// The waiting slices of a thread, by begin.
 #[derive(Debug, Default)]
 struct Waiting {
     slices: Vec<Held>,
@@ -47,9 +54,16 @@ pub(super) struct Held {
     pub(super) time: i64,
     pub(super) track: TrackId,
     pub(super) kind: EventKind,
+    /// The offset of its object in the input.
+    pub(super) position: u64,
 }
 
 impl Held {
+    /// The place in the order: by begin, of equal begins the longest first.
+    fn place(&self) -> (i64, Reverse<i64>) {
+        (self.time, Reverse(self.duration()))
+    }
+
     fn duration(&self) -> i64 {
         if let EventKind::Complete { duration } = self.kind { duration } else { 0 }
     }
@@ -58,23 +72,40 @@ impl Held {
 impl Order {
     /// Adds a complete slice.
     pub(super) fn slice(&mut self, held: Held) {
-        let waiting = self.threads.entry(held.track).or_default();
+        let track = held.track;
+        let index = track.0 as usize;
+        if index >= self.threads.len() {
+            self.threads.resize_with(index + 1, Waiting::default);
+        }
+        let waiting = &mut self.threads[index];
+        if waiting.slices.is_empty() {
+            if waiting.slices.capacity() == 0 {
+                waiting.slices.reserve_exact(1); // there may be millions of threads
+            }
+            self.waiting.push(track);
+            if self.waiting.len() > MOST_LISTED {
+                self.waiting.sort_unstable();
+                self.waiting.dedup();
+                self.waiting.retain(|track| !self.threads[track.0 as usize].slices.is_empty());
+                self.waiting.push(track);
+            }
+        }
+        let waiting = &mut self.threads[index];
         waiting.is_unsorted |= held.time < waiting.latest;
         waiting.latest = held.time;
         waiting.in_order = waiting.in_order.saturating_add(1);
         let is_sorted = !waiting.is_unsorted && waiting.in_order > PROVEN;
         let slices = &mut waiting.slices;
         let later = slices.partition_point(|other| other.time <= held.time);
+        nest(&mut slices[later..]);
         release(slices.drain(later..), (&mut self.count, &mut self.bytes), &mut self.ready);
         self.count += 1;
         self.bytes += held.content.size();
-        let place = slices.partition_point(|o| {
-            o.time < held.time || o.time == held.time && o.duration() >= held.duration()
-        });
         let time = held.time;
-        slices.insert(place, held);
+        slices.push(held);
         if is_sorted || self.count > MOST || self.bytes > MOST_BYTES {
             let earlier = slices.partition_point(|other| other.time < time);
+            nest(&mut slices[..earlier]);
             release(slices.drain(..earlier), (&mut self.count, &mut self.bytes), &mut self.ready);
         }
         if self.count > MOST || self.bytes > MOST_BYTES {
@@ -87,18 +118,20 @@ impl Order {
         if self.count == 0 {
             return;
         }
-        let Some(waiting) = self.threads.get_mut(&track) else { return };
+        let Some(waiting) = self.threads.get_mut(track.0 as usize) else { return };
         if !waiting.is_unsorted || waiting.slices.iter().any(|held| held.time == time) {
+            nest(&mut waiting.slices);
             release(waiting.slices.drain(..), (&mut self.count, &mut self.bytes), &mut self.ready);
         }
     }
 
     pub(super) fn release_all(&mut self) {
-        // In the order of tracks: a hash map has another order each time.
-        let mut threads: Vec<_> = self.threads.iter_mut().collect();
-        threads.sort_unstable_by_key(|(track, _)| **track);
-        for (_, waiting) in threads {
-            release(waiting.slices.drain(..), (&mut self.count, &mut self.bytes), &mut self.ready);
+        self.waiting.sort_unstable();
+        for track in self.waiting.drain(..) {
+            // The room goes too.
+            let mut slices = std::mem::take(&mut self.threads[track.0 as usize].slices);
+            nest(&mut slices);
+            release(slices.into_iter(), (&mut self.count, &mut self.bytes), &mut self.ready);
         }
     }
 
@@ -114,6 +147,14 @@ impl Order {
 
     pub(super) fn next(&mut self) -> Option<Held> {
         self.ready.pop_front()
+    }
+}
+
+/// Brings slices in the order of their begins into that in which they nest. Once for many, because to keep
+/// each in its place would take the square of the time.
+fn nest(slices: &mut [Held]) {
+    if !slices.is_sorted_by_key(Held::place) {
+        slices.sort_by_cached_key(Held::place);
     }
 }
 
@@ -137,7 +178,7 @@ mod tests {
         let mut order = Order::default();
         for (time, duration) in slices {
             let (content, kind) = (Current::default(), EventKind::Complete { duration: *duration });
-            order.slice(Held { content, time: *time, track: TrackId(0), kind });
+            order.slice(Held { content, time: *time, track: TrackId(0), kind, position: 0 });
         }
         order.release_all();
         assert_eq!((order.count, order.bytes), (0, 0));
@@ -162,7 +203,7 @@ mod tests {
         let mut order = Order::default();
         for time in 0..3 * MOST as i64 {
             let (content, kind) = (Current::default(), EventKind::Complete { duration: 1 });
-            order.slice(Held { content, time, track: TrackId(time as u32), kind });
+            order.slice(Held { content, time, track: TrackId(time as u32), kind, position: 0 });
             while order.next().is_some() {}
             assert!(order.count <= MOST);
         }

@@ -7,10 +7,14 @@ use crate::json::facts::Facts;
 use crate::json::read::current::Current;
 use crate::json::read::order::{Held, Order};
 use crate::json::read::pending::Pending;
+use crate::json::read::rounded::Rounded;
 use crate::json::read::tracks::Tracks;
 use crate::starts::{LATE, Starts};
 use crate::ties::Ties;
 use crate::{Context, Detailed, Event, EventKind, Item, NoArguments, Report, TraceFormat};
+
+/// What reports say of slices that [`Rounded`] moves.
+const ROUNDED: &str = "slices moved by the rounding of their clock, to end with or begin after another";
 
 /// The state of a JSON reader, without its input.
 #[derive(Debug, Default)]
@@ -21,19 +25,31 @@ pub(super) struct State {
     pub(super) facts: Facts,
     pub(super) starts: Starts,
     pub(super) order: Order,
+    pub(super) rounded: Rounded,
     /// The latest times of each thread, by track.
     pub(super) ties: Vec<Ties>,
     pub(super) pending: VecDeque<Pending>,
     pub(super) report: Report,
     pub(super) position: u64,
+    /// Whether there was an event with a phase, or what Hairline writes of a trace.
+    pub(super) is_trace: bool,
 }
 
 impl State {
     /// Queues the next event that waited. Returns whether there was one.
     pub(super) fn next_held(&mut self) -> bool {
-        let Some(Held { content, time, track, kind }) = self.order.next() else { return false };
-        self.current = content;
+        let Some(Held { content, mut time, track, mut kind, position }) = self.order.next() else {
+            return false;
+        };
+        (self.current, self.position) = (content, position);
         if let EventKind::Complete { duration } = kind {
+            let end = time.saturating_add(duration);
+            let (begin, new_end) = self.rounded.place(track, time, end);
+            if (begin, new_end) != (time, end) {
+                self.report.add(ROUNDED);
+                (time, kind) = (begin, EventKind::Complete { duration: new_end.saturating_sub(begin) });
+            }
+            let duration = new_end.saturating_sub(begin);
             self.report.add_many(LATE, u64::from(self.starts.is_late(track, time, duration)));
         }
         self.pending.push_back(Pending::Event(time, track, kind));

@@ -37,8 +37,8 @@ pub(super) enum TrackKey {
 #[derive(Debug)]
 struct InputTrack {
     track: Track,
-    /// The interval of an async track.
-    now: Option<LiveInterval>,
+    /// The interval of an async track. Boxed, because most tracks are threads.
+    now: Option<Box<LiveInterval>>,
 }
 
 /// The interval that occupies a track now.
@@ -111,7 +111,9 @@ impl Tracks {
         to: &mut NewTracks<'_>,
     ) -> usize {
         let index = self.all.len();
-        let track = Track { parent, name: name.into(), ..Track::new(to.context.new_track(), kind) };
+        // A text of no bytes has its own place in memory too, but for the default.
+        let name = if name.is_empty() { Arc::default() } else { name.into() };
+        let track = Track { parent, name, ..Track::new(to.context.new_track(), kind) };
         self.all.push(InputTrack { track, now: None });
         self.indices.insert(key, index);
         to.pending.push_back(Pending::Track(index));
@@ -210,7 +212,7 @@ impl Tracks {
                 let scope = if interval.scope.is_empty() { interval.category } else { interval.scope };
                 let kind = TrackKind::Async { id: interval.id, scope: scope.into() };
                 let index = self.add(key, kind, (interval.process, name), to);
-                self.all[index].now = Some(now);
+                self.all[index].now = Some(Box::new(now));
                 index
             })
         });
@@ -223,7 +225,7 @@ impl Tracks {
         let over = self.over.get_mut(&next.kin)?;
         let index = *over.front()?;
         match &mut self.all[index].now {
-            Some(now) if now.until < next.until => *now = next,
+            Some(now) if now.until < next.until => **now = next,
             _ => return None,
         }
         over.pop_front();

@@ -24,7 +24,7 @@ impl<W: Write> JsonWriter<W> {
     pub(super) fn event(&mut self, event: &Event<'_>) -> io::Result<()> {
         self.begin(event.time)?;
         self.last = event.time;
-        let Some(ts) = self.time(event.time) else { return Ok(()) };
+        let ts = self.time(event.time);
         if let Some(written) = self.plain(event, ts) {
             return written;
         }

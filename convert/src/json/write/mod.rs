@@ -41,7 +41,7 @@ use hairline_formats::Value;
 use hairline_formats::trace_event_json::Json;
 
 use crate::json::write::state::finished;
-use crate::{Copied, Item, Loss, Report, Trace, TraceFormat};
+use crate::{Copied, Item, Loss, Report, Scheduling, Trace, TraceFormat};
 
 impl<W: Write> JsonWriter<W> {
     fn trace(&mut self, trace: &Trace<'_>) {
@@ -93,6 +93,7 @@ impl<W: Write> crate::stream::TraceWriter for JsonWriter<W> {
             Item::Loss(loss) => return self.loss(loss),
             Item::Scheduling(scheduling) => {
                 self.report.add_many("thread states left out", scheduling.changes.len() as u64);
+                self.report.add_many(Scheduling::OTHERS, scheduling.others);
             }
             Item::Sample(_) => self.report.add("stack samples left out"),
             Item::Symbols(_) => self.report.add("functions of stack samples left out"),

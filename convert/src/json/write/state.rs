@@ -61,6 +61,9 @@ const SECOND: i64 = 1_000_000_000;
 const MOVED: &str = "move of all times to about a day, because JSON holds times of up to 26 days; \
      otherData.timeOffsetNs has the rest, which only Hairline adds again";
 
+const EARLY: &str = "events long before the others, moved to time 0 of the output";
+const INEXACT: &str = "times beyond 26 days, which importers of JSON round";
+
 impl<W: Write> JsonWriter<W> {
     /// Creates a writer. `output` needs no buffer.
     pub fn new(output: W) -> Self {
@@ -84,13 +87,14 @@ impl<W: Write> JsonWriter<W> {
         self.output.as_mut().map_or_else(finished, Ok)
     }
 
-    /// A time relative to the offset. Returns `None` and counts the event if the result is negative.
-    pub(super) fn time(&mut self, time: i64) -> Option<i64> {
-        let time = time.checked_sub(self.offset.unwrap_or(0)).filter(|time| *time >= 0);
-        if time.is_none() {
-            self.report.add("events before time 0");
+    /// A time relative to the offset. An event before it, and one that is beyond the times that importers hold
+    /// exactly, is counted.
+    pub(super) fn time(&mut self, time: i64) -> i64 {
+        let time = time.saturating_sub(self.offset.unwrap_or(0));
+        if !(0..EXACT).contains(&time) {
+            self.report.add(if time < 0 { EARLY } else { INEXACT });
         }
-        time
+        time.max(0)
     }
 
     /// Writes the head of the trace if it is missing, and the descriptions of new tracks.
@@ -120,7 +124,7 @@ impl<W: Write> JsonWriter<W> {
     }
 
     pub(super) fn show_loss(&mut self, loss: &Loss, time: i64) -> io::Result<()> {
-        let Some(ts) = self.time(time) else { return Ok(()) };
+        let ts = self.time(time);
         let thread = loss.track.and_then(|track| match self.tracks.get(track) {
             Some(OutputTrack::Thread { pid, tid, .. }) => Some((*pid, *tid)),
             _ => None,

@@ -11,6 +11,7 @@ use hairline_formats::track_event::{CounterType, Unit};
 use crate::json::write::flows::Point;
 use crate::json::write::held::Held;
 use crate::json::write::labels::number;
+use crate::pids::Pids;
 use crate::report::LATE_THREADS;
 use crate::shared_ids::{SHARED, SharedIds};
 use crate::ties::Ties;
@@ -26,6 +27,7 @@ pub(super) struct Tracks {
     /// The first track with each id of an async interval. Several input traces may use the same id.
     ids: HashMap<(Option<u32>, u64, Arc<str>), TrackId>,
     shared: SharedIds,
+    pids: Pids,
     /// The categories of open slices on intervals, separated by commas.
     pub(super) categories: Strings,
 }
@@ -164,6 +166,8 @@ impl Tracks {
     }
 
     pub(super) fn add(&mut self, track: &Track, report: &mut Report) {
+        let renumbered = self.pids.renumbered(track, report);
+        let track = renumbered.as_ref().unwrap_or(track);
         let place = track.id.0 as usize;
         if self.all.len() <= place {
             self.all.resize_with(place + 1, || None);

@@ -1,6 +1,7 @@
-//! Descriptions of tracks that follow the first event of their track. Importers read all descriptions before
-//! the first event. So at the first event of a track without a description, the input is read a second time,
-//! for all descriptions that are still to come.
+//! Descriptions of tracks that follow the first event of their track, and snapshots of clocks that follow the
+//! first event on their clock, as in a trace that was kept in a ring. Importers read all descriptions before
+//! the first event. So at the first event of a track without a description or on a clock without a snapshot,
+//! the input is read a second time, for all that is still to come.
 
 use std::collections::HashMap;
 use std::io::{self, Cursor, Read};
@@ -11,6 +12,7 @@ use hairline_formats::{DecodeError, DecodeErrorKind};
 
 use crate::Report;
 use crate::track_event::inflated::Inflated;
+use crate::track_event::read::clocks::{self, ClockKey};
 
 /// Opens the input once more, from its first byte.
 pub(crate) type Again = Box<dyn FnOnce() -> io::Result<Box<dyn Read>> + Send>;
@@ -18,8 +20,8 @@ pub(crate) type Again = Box<dyn FnOnce() -> io::Result<Box<dyn Read>> + Send>;
 /// The limit for the bytes of descriptions.
 const MOST_BYTES: usize = 16 << 20;
 
-const TOO_MANY: &str = "descriptions of tracks after their first event that were not looked up";
-const FAILED: &str = "inputs that could not be read a second time, for descriptions of tracks";
+const TOO_MANY: &str = "descriptions of tracks and clocks after their first event that were not looked up";
+const FAILED: &str = "inputs that could not be read a second time, for descriptions of tracks and clocks";
 
 /// The descriptions that are still to come.
 #[derive(Default)]
@@ -28,6 +30,8 @@ pub(super) struct LookAhead {
     again: Option<Again>,
     /// The packet of each description, in a trace of its own, by the UUID of the track.
     packets: HashMap<TrackUuid, Vec<u8>>,
+    /// The packet of each clock's first snapshot.
+    snapshots: HashMap<ClockKey, Vec<u8>>,
     bytes: usize,
 }
 
@@ -43,13 +47,29 @@ impl LookAhead {
         is_known: impl Fn(TrackUuid) -> bool,
         report: &mut Report,
     ) -> Option<Vec<u8>> {
+        self.read_again(&is_known, report);
+        self.packets.remove(&uuid)
+    }
+
+    /// Removes the packet with the first snapshot of a clock.
+    pub(super) fn take_snapshot(
+        &mut self,
+        clock: ClockKey,
+        is_known: impl Fn(TrackUuid) -> bool,
+        report: &mut Report,
+    ) -> Option<Vec<u8>> {
+        self.read_again(&is_known, report);
+        self.snapshots.remove(&clock)
+    }
+
+    /// Reads the input a second time, if that has not been done.
+    fn read_again(&mut self, is_known: &dyn Fn(TrackUuid) -> bool, report: &mut Report) {
         if let Some(again) = self.again.take() {
             match again() {
-                Ok(input) => self.read(PacketReader::new(input), &is_known, report),
+                Ok(input) => self.read(PacketReader::new(input), is_known, report),
                 Err(_) => report.add(FAILED),
             }
         }
-        self.packets.remove(&uuid)
     }
 
     /// Reads to the end, or to the first error, which the first reading meets too.
@@ -65,8 +85,8 @@ impl LookAhead {
                 Err(DecodeError { kind: DecodeErrorKind::TooLarge { .. }, .. }) => continue,
                 _ => return,
             };
-            if let Some(PacketData::Compressed { bytes, .. }) = packet.data {
-                let mut inner = PacketReader::new(Inflated::new(Cursor::new(bytes)));
+            if let Some(PacketData::Compressed { by, bytes, .. }) = packet.data {
+                let mut inner = PacketReader::new(Inflated::new(by, Cursor::new(bytes)));
                 while let Ok(Some((_, packet))) = inner.next() {
                     self.packet(&packet, is_known, report);
                 }
@@ -77,18 +97,39 @@ impl LookAhead {
     }
 
     fn packet(&mut self, packet: &Packet<'_>, is_known: &dyn Fn(TrackUuid) -> bool, report: &mut Report) {
-        let Some(PacketData::Track(track)) = &packet.data else { return };
-        let Some(uuid) = track.uuid.filter(|uuid| !is_known(*uuid) && !self.packets.contains_key(uuid))
-        else {
-            return;
-        };
+        match &packet.data {
+            Some(PacketData::Track(track)) => {
+                let uuid = track.uuid.filter(|uuid| !is_known(*uuid) && !self.packets.contains_key(uuid));
+                if let Some((uuid, kept)) = uuid.and_then(|uuid| Some((uuid, self.keep(packet, report)?))) {
+                    self.packets.insert(uuid, kept);
+                }
+            }
+            Some(PacketData::Clocks(readings)) => {
+                for reading in readings.clone().map_while(Result::ok) {
+                    let clock = clocks::key(packet.sequence, reading.clock_id);
+                    // The increments before the first snapshot have no base.
+                    if !reading.is_incremental
+                        && !self.snapshots.contains_key(&clock)
+                        && let Some(kept) = self.keep(packet, report)
+                    {
+                        self.snapshots.insert(clock, kept);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Copies a packet, in a trace of its own.
+    fn keep(&mut self, packet: &Packet<'_>, report: &mut Report) -> Option<Vec<u8>> {
         if self.bytes > MOST_BYTES {
-            return report.add(TOO_MANY);
+            report.add(TOO_MANY);
+            return None;
         }
         let mut kept = Vec::new();
         put_message(&mut kept, trace::PACKET, |out| out.extend_from_slice(packet.bytes()));
         self.bytes += kept.len() + 64;
-        self.packets.insert(uuid, kept);
+        Some(kept)
     }
 }
 

@@ -89,6 +89,9 @@ impl State {
     #[inline(never)]
     fn other_brief(&mut self, trace: &[u8], wanted: BriefUse) -> Option<(BriefEvent, usize)> {
         let (message, size) = Fields::short_packet(trace)?;
+        if message.rest().last() == Some(&0) {
+            return None; // perhaps a hole of zeros begins in it
+        }
         let brief = match InternedEvent::decode(&message) {
             Some(event) => self.interned_brief(&event, wanted),
             None if wanted == BriefUse::Counting => self.counter_brief(&PlainEvent::decode(&message)?),

@@ -32,7 +32,7 @@ struct ClockState {
 pub(super) struct Clocks {
     /// The clock of the trace time.
     primary: u32,
-    known: HashMap<(SequenceId, u32), usize>,
+    known: HashMap<ClockKey, usize>,
     states: Vec<ClockState>,
     /// The latest snapshot of several builtin clocks, the trace's clock first.
     readings: Vec<Clock>,
@@ -45,8 +45,15 @@ impl Default for Clocks {
 }
 
 /// Identifies a clock: its packet sequence (0 for a clock of the trace), and its id.
-fn key(sequence: SequenceId, id: u32) -> (SequenceId, u32) {
+pub(super) type ClockKey = (SequenceId, u32);
+
+pub(super) fn key(sequence: SequenceId, id: u32) -> ClockKey {
     if (64..128).contains(&id) { (sequence, id) } else { (SequenceId(0), id) }
+}
+
+/// A reading in nanoseconds of its clock.
+fn at(reading: &ClockReading) -> u64 {
+    reading.timestamp.wrapping_mul(reading.unit_multiplier_ns)
 }
 
 impl Clocks {
@@ -61,46 +68,16 @@ impl Clocks {
         sequence: SequenceId,
         readings: ClockReadings<'_>,
     ) -> Result<bool, DecodeError> {
-        if let Some(primary) = readings.primary().filter(|_| self.known.is_empty()) {
-            self.primary = primary;
-        }
-        let at = |reading: &ClockReading| reading.timestamp.wrapping_mul(reading.unit_multiplier_ns);
-        // The trace time of the snapshot: from the trace's clock, or from the first clock with a known
-        // snapshot.
-        let mut now = None;
-        for reading in readings.clone() {
-            let reading = reading?;
-            if reading.clock_id == self.primary {
-                now = Some(at(&reading).cast_signed());
-            } else if now.is_none() && !reading.is_incremental {
-                now = self.trace_time(sequence, reading.clock_id, at(&reading));
-            }
-        }
-        let Some(now) = now else {
+        let Some(now) = self.moment(sequence, readings.clone())? else {
             return Ok(false);
         };
         let mut others = Vec::new();
         for reading in readings {
             let reading = reading?;
-            let time = at(&reading);
             if reading.clock_id < 64 && reading.clock_id != self.primary {
-                others.push(Clock { id: reading.clock_id, time });
+                others.push(Clock { id: reading.clock_id, time: at(&reading) });
             }
-            let index = *self.known.entry(key(sequence, reading.clock_id)).or_insert(self.states.len());
-            if index == self.states.len() {
-                self.states.push(ClockState::default());
-            }
-            let state = &mut self.states[index];
-            (state.multiplier, state.is_incremental, state.last) =
-                (reading.unit_multiplier_ns, reading.is_incremental, time);
-            if state.snapshots.len() == MOST_SNAPSHOTS {
-                state.snapshots.drain(..MOST_SNAPSHOTS / 2);
-            }
-            let index = state.snapshots.partition_point(|(clock, _)| *clock < time);
-            match state.snapshots.get_mut(index) {
-                Some(same) if same.0 == time => same.1 = now,
-                _ => state.snapshots.insert(index, (time, now)),
-            }
+            self.set(key(sequence, reading.clock_id), &reading, now);
         }
         let tells = !others.is_empty();
         if tells {
@@ -109,6 +86,64 @@ impl Clocks {
             self.readings.append(&mut others);
         }
         Ok(tells)
+    }
+
+    /// Stores the reading of one clock in a snapshot that is still to come. The other clocks are not that far
+    /// yet: increments count from where they are.
+    pub(super) fn reading_ahead(
+        &mut self,
+        sequence: SequenceId,
+        readings: ClockReadings<'_>,
+        wanted: ClockKey,
+    ) -> Result<(), DecodeError> {
+        if let Some(now) = self.moment(sequence, readings.clone())? {
+            for reading in readings {
+                let reading = reading?;
+                if key(sequence, reading.clock_id) == wanted {
+                    self.set(wanted, &reading, now);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The trace time of a snapshot: from the trace's clock, or from the first clock with a known snapshot.
+    fn moment(
+        &mut self,
+        sequence: SequenceId,
+        readings: ClockReadings<'_>,
+    ) -> Result<Option<i64>, DecodeError> {
+        if let Some(primary) = readings.primary().filter(|_| self.known.is_empty()) {
+            self.primary = primary;
+        }
+        let mut now = None;
+        for reading in readings {
+            let reading = reading?;
+            if reading.clock_id == self.primary {
+                now = Some(at(&reading).cast_signed());
+            } else if now.is_none() && !reading.is_incremental {
+                now = self.trace_time(sequence, reading.clock_id, at(&reading));
+            }
+        }
+        Ok(now)
+    }
+
+    fn set(&mut self, clock: ClockKey, reading: &ClockReading, now: i64) {
+        let index = *self.known.entry(clock).or_insert(self.states.len());
+        if index == self.states.len() {
+            self.states.push(ClockState::default());
+        }
+        let (state, time) = (&mut self.states[index], at(reading));
+        (state.multiplier, state.is_incremental, state.last) =
+            (reading.unit_multiplier_ns, reading.is_incremental, time);
+        if state.snapshots.len() == MOST_SNAPSHOTS {
+            state.snapshots.drain(..MOST_SNAPSHOTS / 2);
+        }
+        let index = state.snapshots.partition_point(|(clock, _)| *clock < time);
+        match state.snapshots.get_mut(index) {
+            Some(same) if same.0 == time => same.1 = now,
+            _ => state.snapshots.insert(index, (time, now)),
+        }
     }
 
     /// The trace time of a packet, on clock `id` or on the sequence's default clock. Returns `None` for an
@@ -134,6 +169,12 @@ impl Clocks {
             }
         };
         Some(ClockInUse(Some(&mut self.states[index])))
+    }
+
+    /// The clock that a packet needs and that has no snapshot yet.
+    pub(super) fn missing(&self, of: &Sequence, id: Option<u32>) -> Option<ClockKey> {
+        let key = key(of.number, id.or(of.clock).filter(|id| *id != self.primary)?);
+        (!self.known.contains_key(&key)).then_some(key)
     }
 
     fn trace_time(&self, sequence: SequenceId, id: u32, own: u64) -> Option<i64> {

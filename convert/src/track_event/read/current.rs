@@ -142,6 +142,13 @@ impl Current {
         for id in event.terminating_flow_ids() {
             self.ending_flows.push(context.flow(id?));
         }
+        let [old, old_ending] = event.old_flow_ids();
+        for id in old {
+            self.flows.push(context.flow(id?));
+        }
+        for id in old_ending {
+            self.ending_flows.push(context.flow(id?));
+        }
         if event.has_annotations() {
             self.keep_bytes(event.bytes());
         }

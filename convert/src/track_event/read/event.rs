@@ -74,13 +74,24 @@ impl Arguments for State {
         // Errors on the top level were found when the packet was read. An error in nested arguments ends
         // them.
         for annotation in Annotations::of_event(&self.current.bytes).map_while(Result::ok) {
-            with_value(&annotation, sequence, &mut |value| show(name(&annotation, sequence), value));
+            let lossy = lossy_name(&annotation, sequence);
+            with_value(&annotation, sequence, &mut |value| {
+                show(lossy.as_deref().map_or_else(|| name(&annotation, sequence), Text::from), value);
+            });
         }
     }
 
     fn is_empty(&self) -> bool {
         self.current.bytes.is_empty()
     }
+}
+
+/// The name of an argument, if it is not UTF-8.
+#[inline]
+fn lossy_name(annotation: &Annotation<'_>, sequence: &Sequence) -> Option<String> {
+    let bytes = annotation.wrong_name?;
+    sequence.undefined.add_wrong_text();
+    Some(String::from_utf8_lossy(bytes).into_owned())
 }
 
 fn name<'a>(annotation: &Annotation<'a>, sequence: &'a Sequence) -> Text<'a> {
@@ -96,6 +107,11 @@ fn name<'a>(annotation: &Annotation<'a>, sequence: &'a Sequence) -> Text<'a> {
 
 fn with_value(annotation: &Annotation<'_>, sequence: &Sequence, show: &mut dyn FnMut(Value<'_>)) {
     match &annotation.value {
+        // A text that is not UTF-8: of events that take the short way, arguments are not looked at before.
+        AnnotationValue::Value(Value::Blob(bytes)) => {
+            sequence.undefined.add_wrong_text();
+            show(Value::Str(&String::from_utf8_lossy(bytes)));
+        }
         AnnotationValue::Value(value) => show(*value),
         AnnotationValue::StringIid(iid) => show(match sequence.annotation_texts.get(*iid) {
             Some(InternedText { text, id: Some(id) }) => Value::Interned { iid: id.iid(), text },
@@ -124,7 +140,10 @@ struct Nested<'a> {
 impl Entries for Nested<'_> {
     fn each(&self, show: &mut dyn FnMut(&str, Value<'_>)) {
         for entry in self.entries.clone().map_while(Result::ok) {
-            with_value(&entry, self.sequence, &mut |value| show(name(&entry, self.sequence).text, value));
+            let lossy = lossy_name(&entry, self.sequence);
+            with_value(&entry, self.sequence, &mut |value| {
+                show(lossy.as_deref().unwrap_or_else(|| name(&entry, self.sequence).text), value);
+            });
         }
     }
 }

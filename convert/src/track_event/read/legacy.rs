@@ -51,6 +51,14 @@ impl State {
             let late = self.starts.is_late(self.current.track, self.current.time, duration);
             self.report.add_many(LATE, late.into());
         }
+        let whole = match legacy.instant_scope {
+            1 if kind == EventKind::Instant => Some(self.tracks.of_trace(context, &mut self.pending)),
+            2 if kind == EventKind::Instant => self.tracks.process_of(track),
+            _ => None,
+        };
+        if let Some(track) = whole {
+            self.current.track = self.tracks.get(track).id();
+        }
         self.current.kind = kind;
         true
     }

@@ -29,16 +29,22 @@ mod tracks;
 
 use std::io::{self, Cursor, Read};
 
-use hairline_formats::track_event::{self, InternedEvent, Packet, PacketData, PlainEvent};
-use hairline_formats::{DecodeError, DecodeErrorKind};
+use hairline_formats::proto::Fields;
+use hairline_formats::track_event::{self, Compression, InternedEvent, Packet, PacketData, PlainEvent};
+use hairline_formats::{DecodeError, DecodeErrorKind, Zeros};
 
-use crate::track_event::inflated::{Inflated, is_too_large};
+use crate::report::{CUT_BY_HOLE, NOT_UTF8};
+use crate::track_event::inflated::{Inflated, NOT_UNPACKED, is_too_large};
 pub(crate) use crate::track_event::read::ahead::Again;
 use crate::track_event::read::ahead::LookAhead;
+use crate::track_event::read::current::Current;
 use crate::track_event::read::interned::Interned;
 use crate::track_event::read::pending::Pending;
 use crate::track_event::read::state::State;
-use crate::{BriefEvent, BriefUse, Context, Copied, Error, Item, Report, Scheduling, Trace, TraceFormat};
+use crate::{
+    BriefEvent, BriefUse, Context, Copied, Error, Event, EventKind, Item, Report, Scheduling, Trace,
+    TraceFormat,
+};
 
 /// The reader of compressed packets.
 type Inner = track_event::PacketReader<Inflated<Cursor<Vec<u8>>>>;
@@ -79,6 +85,8 @@ pub struct TrackEventReader<R> {
     position: u64,
     /// The unknown fields that were counted already.
     skipped: u64,
+    /// The zeros that were counted already.
+    zeros: Zeros,
     ended: bool,
 }
 
@@ -103,6 +111,7 @@ impl<R: Read> TrackEventReader<R> {
             state: State::default(),
             position: 0,
             skipped: 0,
+            zeros: Zeros::default(),
             ended: false,
         }
     }
@@ -124,6 +133,10 @@ impl<R: Read> TrackEventReader<R> {
     fn item(state: &State, pending: Pending) -> Item<'_> {
         match pending {
             Pending::Event => Item::Event(state.event()),
+            Pending::StateEnd => {
+                let Current { time, track, .. } = state.current;
+                Item::Event(Event::new(time, track, EventKind::End))
+            }
             Pending::Track(index) => Item::Track(state.tracks.item(index)),
             Pending::Loss(loss) => Item::Loss(loss),
             Pending::Uuid(uuid) => Item::Trace(Trace { uuid: Some(uuid), ..Trace::default() }),
@@ -141,6 +154,9 @@ impl<R: Read> TrackEventReader<R> {
             }),
             Pending::Sample => Item::Sample(state.current_sample()),
             Pending::Symbols(index) => Item::Symbols(state.current_symbols(index)),
+            Pending::Copied => {
+                Item::Copied(Copied { format: TraceFormat::TrackEvent, bytes: &state.foreign })
+            }
             Pending::Foreign(what) => {
                 Item::Foreign { what, format: TraceFormat::TrackEvent, bytes: &state.foreign }
             }
@@ -166,21 +182,52 @@ impl<R: Read> TrackEventReader<R> {
         if PlainEvent::decode(&message).and_then(|event| self.state.plain(&event, context)).is_some() {
             return Ok(Step::Event);
         }
-        let packet = Packet::decode(message)?;
-        if let Some(PacketData::Compressed { bytes, .. }) = packet.data {
-            let inflated = Inflated::new(Cursor::new(bytes.to_vec()));
-            self.inner = Some((track_event::PacketReader::new(inflated), offset));
-        } else {
-            self.state.packet(&packet, context)?;
+        let whole = message.clone();
+        match Self::long_packet(&mut self.state, message, offset, context) {
+            Ok(inner) => self.inner = inner.map(|inner| (inner, offset)),
+            // The zeros after the packet are counted with those in it.
+            Err(e) if is_in_hole(&e, whole.rest()) => self.state.report.add_defects(CUT_BY_HOLE, 1),
+            Err(e) => return Err(e),
         }
         Ok(Step::Noted)
+    }
+
+    /// Adds what the reader of packets has counted, after the last one or the error that ends the trace.
+    #[cold]
+    fn end(&mut self) {
+        let skipped = self.packets.skipped();
+        self.state.report.add_many("unknown fields", skipped - self.skipped);
+        self.skipped = skipped;
+        self.state.report.add_zeros(&mut self.zeros, self.packets.zeros());
+    }
+
+    /// Reads any packet. Returns the reader of a compressed one.
+    fn long_packet(
+        state: &mut State,
+        message: Fields<'_>,
+        offset: u64,
+        context: &mut Context,
+    ) -> Result<Option<Inner>, DecodeError> {
+        let valid = state.valid_texts(&message);
+        let packet = Packet::decode(valid.as_ref().map_or(message, |valid| Fields::new(valid, offset)))?;
+        if let Some(PacketData::Compressed { by, bytes, .. }) = packet.data {
+            if has_hole(bytes) && !is_intact(by, bytes) {
+                state.report.add_defects(CUT_BY_HOLE, 1);
+                return Ok(None);
+            }
+            let inflated = Inflated::new(by, Cursor::new(bytes.to_vec()));
+            state.report.add_defects(NOT_UNPACKED, u64::from(!inflated.is_read()));
+            return Ok(Some(track_event::PacketReader::new(inflated)));
+        }
+        state.packet(&packet, context)?;
+        Ok(None)
     }
 
     /// Reads the next of the packets in a compressed one.
     fn inner_packet(&mut self, context: &mut Context) -> Result<Step, DecodeError> {
         if let Some((inner, offset)) = &mut self.inner {
             let at = |e: DecodeError| DecodeError { offset: *offset, kind: e.kind };
-            let next = match inner.next() {
+            let next = match inner.next_message() {
                 Err(e) if is_too_large(&e) => {
                     self.state.report.add_defects("compressed packets with more than 64 MiB, cut there", 1);
                     None
@@ -188,12 +235,17 @@ impl<R: Read> TrackEventReader<R> {
                 next => next.map_err(at)?,
             };
             match next {
-                Some((_, packet)) => match packet.data {
-                    Some(PacketData::Compressed { .. }) => {
-                        self.state.report.add("compressed packets inside compressed packets");
+                Some((_, message)) => {
+                    let valid = self.state.valid_texts(&message);
+                    let message = valid.as_ref().map_or(message, |valid| Fields::new(valid, *offset));
+                    let packet = Packet::decode(message).map_err(at)?;
+                    match packet.data {
+                        Some(PacketData::Compressed { .. }) => {
+                            self.state.report.add("compressed packets inside compressed packets");
+                        }
+                        _ => self.state.packet(&packet, context).map_err(at)?,
                     }
-                    _ => self.state.packet(&packet, context).map_err(at)?,
-                },
+                }
                 None => self.inner = None,
             }
         }
@@ -201,7 +253,38 @@ impl<R: Read> TrackEventReader<R> {
     }
 }
 
+/// So many zeros in a row are a hole.
+const HOLE: usize = 16;
+
+/// Whether the last byte of a packet, or many in a row, are zeros.
+#[cold]
+fn has_hole(packet: &[u8]) -> bool {
+    let zeros = |bytes: &[u8]| bytes.iter().all(|byte| *byte == 0);
+    packet.last() == Some(&0) || packet.windows(HOLE).any(zeros)
+}
+
+/// Whether a packet is malformed because it has a hole, whose zeros are no fields.
+fn is_in_hole(error: &DecodeError, packet: &[u8]) -> bool {
+    matches!(error.kind, DecodeErrorKind::FieldNumber(0)) && has_hole(packet)
+}
+
+/// Whether all of a compressed packet is read. What comes out of zeros can be anything before an error does.
+#[cold]
+fn is_intact(by: Compression, compressed: &[u8]) -> bool {
+    match io::copy(&mut Inflated::new(by, compressed), &mut io::sink()) {
+        Ok(_) => true,
+        Err(e) => e.kind() == io::ErrorKind::FileTooLarge,
+    }
+}
+
 impl State {
+    /// Returns the fields of a packet with texts that are not UTF-8, as importers show them. Counts them.
+    fn valid_texts(&mut self, message: &Fields<'_>) -> Option<Vec<u8>> {
+        let (valid, wrong) = track_event::valid_texts(message)?;
+        self.report.add_many(NOT_UTF8, wrong);
+        Some(valid)
+    }
+
     /// Counts a packet that is passed over.
     ///
     /// # Errors
@@ -236,17 +319,20 @@ impl<R: Read> crate::stream::TraceReader for TrackEventReader<R> {
                 return Ok(None);
             }
             self.ended = true;
-            let step = self.packet(context)?;
+            let step = match self.packet(context) {
+                Ok(step) => step,
+                Err(e) => {
+                    self.end();
+                    return Err(e.into());
+                }
+            };
             self.ended = false;
             match step {
                 Step::Interned(event) => return Ok(Some(Item::Event(self.state.interned_event(event)))),
                 Step::Event => return Ok(Some(Item::Event(self.state.event()))),
                 Step::Noted => {}
                 Step::Ended => {
-                    // The next call may read more, because packets in FXT arrive in pieces.
-                    let skipped = self.packets.skipped();
-                    self.state.report.add_many("unknown fields", skipped - self.skipped);
-                    self.skipped = skipped;
+                    self.end(); // the next call may read more, because packets in FXT arrive in pieces
                     return Ok(None);
                 }
             }

@@ -1,11 +1,16 @@
 //! Reads packets into the state.
 
 use hairline_formats::DecodeError;
+use hairline_formats::proto::{FieldValue, Fields, put_bytes, put_message, put_uint};
+use hairline_formats::track_event::fields::{
+    process_descriptor, sequence_flags, thread_descriptor, trace, trace_packet, track_descriptor,
+};
 use hairline_formats::track_event::{
     Correlation, CounterValue, EventType, Location, Name, Packet, PacketData, SystemInfo, TaskStateEvent,
-    TrackEvent, TrackUuid, fields::sequence_flags,
+    TrackEvent, TrackUuid,
 };
 
+use crate::track_event::read::ahead::with_description;
 use crate::track_event::read::current::TextRef;
 use crate::track_event::read::pending::Pending;
 use crate::track_event::read::sequence::OwnedLocation;
@@ -15,6 +20,12 @@ use crate::{Context, EventKind, Loss, Report};
 
 /// Their thread is that of descriptors that the reader does not know, or of overrides.
 const NO_TRACK: &str = "legacy events without a track, shown on the default track";
+
+/// Each lasts up to the next one of its track.
+const STATES: &str = "states of tracks, shown as slices";
+
+/// The ids that follow are those of clocks.
+const NO_CLOCK: &str = "events left out: no clock snapshot joins their clock to the trace's";
 
 /// The field of `FtraceEventBundle`.
 const FTRACE_EVENTS: u32 = 1;
@@ -45,9 +56,8 @@ impl State {
         {
             self.pending.push_back(Pending::Clocks);
         }
-        let sequence = &mut self.sequences[index];
         let time = match packet.timestamp {
-            Some(timestamp) if is_known => self.clocks.time(sequence, packet.clock_id, timestamp),
+            Some(timestamp) if is_known => self.time(index, packet.clock_id, timestamp)?,
             _ => None,
         };
         if packet.dropped && !packet.first {
@@ -55,7 +65,10 @@ impl State {
         }
         self.report.add_many("unknown fields", u64::from(packet.skipped));
         match &packet.data {
-            None | Some(PacketData::Clocks(_) | PacketData::SynchronizationMarker) => Ok(()),
+            None
+            | Some(PacketData::Clocks(_) | PacketData::SynchronizationMarker | PacketData::SessionEnd) => {
+                Ok(())
+            }
             Some(_) if !is_known => {
                 self.report.add_defects("packets that depend on missing packets", 1);
                 Ok(())
@@ -84,12 +97,12 @@ impl State {
         match data {
             PacketData::Event(event) => {
                 let Some(time) = time else {
-                    let what = if packet.timestamp.is_some() {
-                        "events left out: their clock is unknown"
+                    if packet.timestamp.is_some() {
+                        let clock = packet.clock_id.or(self.sequences[index].clock).unwrap_or_default();
+                        self.report.add_undefined(NO_CLOCK, u64::from(clock));
                     } else {
-                        "events left out: they have no time"
-                    };
-                    self.report.add_defects(what, 1);
+                        self.report.add_defects("events left out: they have no time", 1);
+                    }
                     return Ok(());
                 };
                 self.current.time = time;
@@ -105,8 +118,14 @@ impl State {
                 for process in processes.clone() {
                     self.tracks.describe_process(&process?, context, &mut self.pending, &mut self.report)?;
                 }
+                let mut has_threads = false;
                 for thread in processes.threads() {
+                    has_threads = true;
                     self.scheduler.in_tree(&thread?);
+                }
+                // Threads without a track are in other packets, which are copied too.
+                if has_threads && self.copy(packet) {
+                    self.pending.push_back(Pending::Copied);
                 }
             }
             PacketData::Stats(stats) if stats.events_lost > self.lost => {
@@ -116,12 +135,50 @@ impl State {
             }
             PacketData::TaskState(event) => self.task_state(event, packet, time),
             PacketData::Other { field: FTRACE_EVENTS, bytes, .. } => self.bundle(bytes, packet)?,
+            PacketData::Other { field: trace_packet::THREAD_DESCRIPTOR, bytes, .. } => {
+                let thread = self.old_descriptor(track_descriptor::THREAD, bytes, context)?;
+                self.sequences[index].track = Some(thread);
+            }
+            PacketData::Other { field: trace_packet::PROCESS_DESCRIPTOR, bytes, .. } => {
+                self.old_descriptor(track_descriptor::PROCESS, bytes, context)?;
+            }
             PacketData::Sample(sample) => self.sample(index, sample, time),
             PacketData::Symbols(symbols) => self.symbols(symbols)?,
             PacketData::Other { field, .. } => self.foreign(*field, packet),
             _ => {}
         }
         Ok(())
+    }
+
+    /// Reads the descriptor of a thread or process that is not in that of a track, as older writers have it.
+    /// Returns the UUID that its track has here.
+    fn old_descriptor(
+        &mut self,
+        field: u32,
+        bytes: &[u8],
+        context: &mut Context,
+    ) -> Result<TrackUuid, DecodeError> {
+        let number = |number: u32| {
+            let fields = Fields::new(bytes, 0).map_while(Result::ok);
+            let values = fields.filter_map(|field| match field.value {
+                FieldValue::Varint(value) if field.number == number => Some(value),
+                _ => None,
+            });
+            values.last().unwrap_or(0)
+        };
+        let tid = if field == track_descriptor::THREAD { number(thread_descriptor::TID) } else { 0 };
+        let pid = number(process_descriptor::PID); // that of a thread has the same field
+        let uuid = ((pid << 32 ^ tid) << 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+        let mut packet = Vec::new();
+        put_message(&mut packet, trace::PACKET, |packet| {
+            put_message(packet, trace_packet::TRACK_DESCRIPTOR, |descriptor| {
+                put_uint(descriptor, track_descriptor::UUID, uuid);
+                put_bytes(descriptor, field, bytes);
+            });
+        });
+        let Self { tracks, texts, pending, report, .. } = self;
+        with_description(&packet, |track| tracks.describe(track, texts, context, pending, report))?;
+        Ok(TrackUuid(uuid))
     }
 
     fn system(&mut self, system: &SystemInfo<'_>) {
@@ -175,7 +232,8 @@ impl State {
         is_free
     }
 
-    /// Queues a packet that other formats cannot express, if it does not depend on the state of its sequence.
+    /// Queues a packet that other formats cannot express, without its bytes if it depends on the state of its
+    /// sequence.
     fn foreign(&mut self, field: u32, packet: &Packet<'_>) {
         let what = match field {
             FTRACE_EVENTS => "bundles of ftrace events",
@@ -183,13 +241,11 @@ impl State {
             33 => "configurations of tracing",
             37 | 54 | 135 => "profiles",
             69 => "events of the tracing service",
+            trace_packet::TRACE_ATTRIBUTES => "attributes of the trace",
             _ => "packets of other kinds",
         };
-        if self.copy(packet) {
-            self.pending.push_back(Pending::Foreign(what));
-        } else {
-            self.report.add(what);
-        }
+        self.copy(packet);
+        self.pending.push_back(Pending::Foreign(what));
     }
 
     fn take_event(
@@ -199,6 +255,7 @@ impl State {
         context: &mut Context,
     ) -> Result<(), DecodeError> {
         self.report.add_many("unknown fields", u64::from(event.skipped));
+        self.report.add_many("call stacks of events left out", event.has_callstack().into());
         let uuid = event.track_uuid.or(self.sequences[index].track).unwrap_or_default();
         // Importers drop values of a counter that is not described before them.
         let track = match event.kind {
@@ -231,6 +288,17 @@ impl State {
                 (Some(EventType::SliceBegin), _) => EventKind::Begin,
                 (Some(EventType::SliceEnd), _) => EventKind::End,
                 (Some(EventType::Instant), _) => EventKind::Instant,
+                (Some(EventType::State), _) => {
+                    self.report.add(STATES);
+                    let lasts = self.has_name(index);
+                    if self.tracks.change_state(track, lasts) {
+                        self.pending.push_back(Pending::StateEnd);
+                    }
+                    if !lasts {
+                        return Ok(());
+                    }
+                    EventKind::Begin
+                }
                 (Some(EventType::Counter), Some(value)) => {
                     self.current.counter = Some(track);
                     EventKind::Counter(value)
@@ -250,6 +318,17 @@ impl State {
         self.take_extra_counters(index, event)?;
         self.pending.push_back(Pending::Event);
         Ok(())
+    }
+
+    /// Whether the current event has a name.
+    fn has_name(&self, index: usize) -> bool {
+        match &self.current.name {
+            TextRef::None => false,
+            TextRef::Iid(iid) => {
+                self.sequences[index].names.get(*iid).is_some_and(|name| !name.text.is_empty())
+            }
+            TextRef::Own(range) => !range.is_empty(),
+        }
     }
 
     fn take_details(&mut self, index: usize, event: &TrackEvent<'_>) {

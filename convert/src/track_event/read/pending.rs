@@ -7,6 +7,8 @@ use crate::Loss;
 pub(super) enum Pending {
     Track(u32),
     Event,
+    /// The end of the state that lasted on the current event's track.
+    StateEnd,
     Loss(Loss),
     Uuid(u128),
     System,
@@ -16,4 +18,5 @@ pub(super) enum Pending {
     /// By index in the current packet.
     Symbols(usize),
     Foreign(&'static str),
+    Copied,
 }

@@ -1,5 +1,6 @@
 //! Changes of thread states: packets that have one each, and bundles of ftrace events.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -80,9 +81,10 @@ fn id(value: u64) -> u64 {
     u64::from(value as u32)
 }
 
-fn text<'a>(field: &Field<'a>) -> Option<&'a str> {
+/// The kernel's name of a thread: any bytes.
+fn text<'a>(field: &Field<'a>) -> Option<Cow<'a, str>> {
     match field.value {
-        FieldValue::Bytes { bytes, .. } => std::str::from_utf8(bytes).ok(),
+        FieldValue::Bytes { bytes, .. } => Some(String::from_utf8_lossy(bytes)),
         _ => None,
     }
 }
@@ -213,7 +215,7 @@ impl Scheduler {
     }
 
     fn switch(&mut self, cpu: u32, time: i64, switch: Fields<'_>) -> Result<(), DecodeError> {
-        let (mut names, mut pids, mut priorities, mut state) = ([None; 2], [0; 2], [None; 2], 0);
+        let (mut names, mut pids, mut priorities, mut state) = ([None, None], [0; 2], [None; 2], 0);
         for field in switch {
             let field = field?;
             match (field.number, number(&field)) {
@@ -233,8 +235,8 @@ impl Scheduler {
             priority: priorities[0],
             ..StateChange::new(time, pids[0], state_of_bits(state))
         };
-        self.push(out, names[0]);
-        self.runs(cpu, time, pids[1], priorities[1], names[1]);
+        self.push(out, names[0].as_deref());
+        self.runs(cpu, time, pids[1], priorities[1], names[1].as_deref());
         Ok(())
     }
 
@@ -253,7 +255,7 @@ impl Scheduler {
                 _ => {}
             }
         }
-        self.wakes(time, pid, (waker != 0).then_some(waker), name);
+        self.wakes(time, pid, (waker != 0).then_some(waker), name.as_deref());
         Ok(())
     }
 
@@ -270,7 +272,7 @@ impl Scheduler {
             let field = field?;
             match field.value {
                 FieldValue::Bytes { bytes, .. } if field.number == compact::INTERN_TABLE => {
-                    names.push(std::str::from_utf8(bytes).unwrap_or_default());
+                    names.push(String::from_utf8_lossy(bytes));
                 }
                 FieldValue::Bytes { bytes, .. } => {
                     if let Some(column) = columns.get_mut(field.number as usize) {
@@ -280,7 +282,7 @@ impl Scheduler {
                 _ => {}
             }
         }
-        let name = |index: Option<u64>| names.get(usize::try_from(index?).ok()?).copied();
+        let name = |index: Option<u64>| names.get(usize::try_from(index?).ok()?).map(|name| &**name);
         let mut time = 0_u64;
         while let Some(delta) = columns[compact::SWITCH_TIMESTAMP as usize].next() {
             time = time.wrapping_add(delta);

@@ -9,6 +9,7 @@ use hairline_formats::track_event::{
     CounterValue, Interned, InternedKind, Packet, PacketDefaults, SequenceId, SourceLocation, TrackUuid,
 };
 
+use crate::report::NOT_UTF8;
 use crate::track_event::read::kept::kept;
 use crate::track_event::read::stacks::Stacks;
 use crate::track_event::read::table::{InternedText, Table};
@@ -71,6 +72,8 @@ pub(super) struct UndefinedArguments(RefCell<Option<Box<UndefinedTexts>>>);
 struct UndefinedTexts {
     names: UndefinedIds,
     texts: UndefinedIds,
+    /// The number of texts that are not UTF-8.
+    wrong: u64,
 }
 
 #[derive(Debug, Default)]
@@ -91,12 +94,17 @@ impl UndefinedArguments {
         self.0.borrow_mut().get_or_insert_default().texts.add(id);
     }
 
+    pub(super) fn add_wrong_text(&self) {
+        self.0.borrow_mut().get_or_insert_default().wrong += 1;
+    }
+
     /// Moves the references to a report.
     #[inline]
     pub(super) fn settle(&mut self, report: &mut Report) {
         if let Some(all) = self.0.get_mut().take() {
             all.names.settle(report, "arguments whose name has an undefined id");
             all.texts.settle(report, "arguments whose text has an undefined id");
+            report.add_many(NOT_UTF8, all.wrong);
         }
     }
 }

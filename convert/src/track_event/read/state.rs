@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use hairline_formats::track_event::{CounterValue, SequenceId, TrackUuid};
+use hairline_formats::track_event::{CounterValue, Packet, PacketData, PacketReader, SequenceId, TrackUuid};
 
 use hairline_formats::DecodeError;
 
@@ -101,6 +101,36 @@ impl State {
         }
         for packet in branch.iter().rev() {
             with_description(packet, |track| tracks.describe(track, texts, context, pending, report))?;
+        }
+        Ok(())
+    }
+
+    /// The trace time of a packet. `None` for an unknown clock.
+    pub(super) fn time(
+        &mut self,
+        index: usize,
+        id: Option<u32>,
+        timestamp: u64,
+    ) -> Result<Option<i64>, DecodeError> {
+        if let Some(time) = self.clocks.time(&mut self.sequences[index], id, timestamp) {
+            return Ok(Some(time));
+        }
+        self.look_for_clock(index, id)?;
+        Ok(self.clocks.time(&mut self.sequences[index], id, timestamp))
+    }
+
+    /// Reads the clock in its first snapshot, if that follows in the input.
+    #[cold]
+    fn look_for_clock(&mut self, index: usize, id: Option<u32>) -> Result<(), DecodeError> {
+        let Some(clock) = self.clocks.missing(&self.sequences[index], id) else { return Ok(()) };
+        let Self { tracks, ahead, clocks, report, .. } = self;
+        if let Some(packet) = ahead.take_snapshot(clock, |uuid| tracks.find(uuid).is_some(), report) {
+            let mut reader = PacketReader::new(&packet[..]);
+            if let Some((_, Packet { sequence, data: Some(PacketData::Clocks(readings)), .. })) =
+                reader.next()?
+            {
+                clocks.reading_ahead(sequence, readings, clock)?;
+            }
         }
         Ok(())
     }

@@ -31,6 +31,8 @@ pub(super) struct InputTrack {
     /// The UUID of the parent, until it is described.
     missing_parent: Option<TrackUuid>,
     counter: Option<Box<Counter>>,
+    /// Whether a state of the track lasts.
+    has_state: bool,
 }
 
 /// The index in the cache of recent tracks, which saves a hash lookup for each event.
@@ -56,6 +58,8 @@ pub(super) struct Tracks {
     /// The cache of recent tracks, by [`slot`].
     recent: [Option<(TrackUuid, u32)>; 1 << SLOT_BITS],
     by_pid: HashMap<u64, u32>,
+    /// The track of instants of the whole trace, once there are any.
+    of_trace: Option<u32>,
     /// Tracks whose parent is not described yet.
     orphans: Vec<u32>,
     /// The tracks of async events, by process, id and scope.
@@ -65,7 +69,7 @@ pub(super) struct Tracks {
 impl InputTrack {
     fn new(id: TrackId, uuid: TrackUuid, kind: TrackKind) -> Self {
         let track = Track { source_id: uuid.0, ..Track::new(id, kind) };
-        Self { track, parent: None, missing_parent: None, counter: None }
+        Self { track, parent: None, missing_parent: None, counter: None, has_state: false }
     }
 
     pub(super) fn id(&self) -> TrackId {
@@ -96,6 +100,11 @@ impl InputTrack {
 impl Tracks {
     pub(super) fn get(&self, index: u32) -> &InputTrack {
         &self.all[index as usize]
+    }
+
+    /// Notes whether a state of a track lasts from now on. Returns whether one did before.
+    pub(super) fn change_state(&mut self, index: u32, lasts: bool) -> bool {
+        std::mem::replace(&mut self.all[index as usize].has_state, lasts)
     }
 
     /// The index of a described track.
@@ -213,7 +222,7 @@ impl Tracks {
         index
     }
 
-    fn process_of(&self, track: u32) -> Option<u32> {
+    pub(super) fn process_of(&self, track: u32) -> Option<u32> {
         let mut at = Some(track);
         for _ in 0..MOST_ANCESTORS {
             match self.get(at?).track.kind {
@@ -222,6 +231,16 @@ impl Tracks {
             }
         }
         None
+    }
+
+    /// The track of instants of the whole trace.
+    pub(super) fn of_trace(&mut self, context: &mut Context, pending: &mut VecDeque<Pending>) -> u32 {
+        if let Some(index) = self.of_trace {
+            return index;
+        }
+        let index = self.add(InputTrack::new(context.new_track(), TrackUuid(0), TrackKind::Slices), pending);
+        self.of_trace = Some(index);
+        index
     }
 
     /// The process with an id. Adds it if it is not described.

@@ -7,8 +7,9 @@ use hairline_formats::track_event::{
     fields::track_event, put_named,
 };
 
-use crate::nesting::BESIDE;
+use crate::nesting::{BESIDE, DEEP};
 use crate::report::TOO_DEEP;
+use crate::track_event::write::crossing::{CROSSING, UNSURE};
 use crate::track_event::write::sequence::Sequence;
 use crate::track_event::write::state::State;
 use crate::track_event::write::tracks::{GENERAL_SEQUENCE, SliceEnd, TrackClass};
@@ -55,6 +56,21 @@ impl State {
     fn any_event(&mut self, event: &Event<'_>) {
         let track = self.tracks.get(event.track);
         let (class, has_ends) = (track.class, !track.ends.is_empty());
+        let is_begin_or_end = matches!(event.kind, EventKind::Begin | EventKind::End);
+        if is_begin_or_end
+            && class == TrackClass::Thread
+            && track.sequence != 0 // which many tracks share
+            && self.sequences[track.sequence].is_past(event.time)
+        {
+            self.report.add_many(UNSURE, track.crossing.get_or_insert_default().unsort());
+        }
+        if let Some(crossing) = &mut track.crossing {
+            match event.kind {
+                EventKind::Begin => crossing.begin(event.time),
+                EventKind::End => self.report.add_many(CROSSING, crossing.end(event.time)),
+                _ => {}
+            }
+        }
         let form = match event.kind {
             EventKind::Begin => EventForm::of(EventType::SliceBegin),
             EventKind::End => EventForm::of(EventType::SliceEnd),
@@ -66,9 +82,22 @@ impl State {
                 {
                     return self.beside(event, end);
                 }
+                let is_of_thread = class == TrackClass::Thread;
+                let lane = is_of_thread.then(|| self.nesting.deep_lane(event.track, event.time)).flatten();
                 match complete(class, duration) {
                     Some(form) => form,
-                    None => return self.slice(event, end),
+                    None => {
+                        if let Some(lane) = lane {
+                            self.report.add(DEEP);
+                            return self.on_lane(event, end, lane, "more levels");
+                        }
+                        if is_of_thread {
+                            let crossing = &mut self.tracks.get(event.track).crossing;
+                            let unsure = crossing.get_or_insert_default().complete(event.time, end);
+                            self.report.add_many(UNSURE, unsure);
+                        }
+                        return self.slice(event, end);
+                    }
                 }
             }
             EventKind::Counter(value) if class == TrackClass::Counter => {
@@ -141,13 +170,18 @@ impl State {
     /// Writes a complete slice on a track beside its thread.
     fn beside(&mut self, event: &Event<'_>, end: i64) {
         self.report.add(BESIDE);
-        let (number, is_new) = self.nesting.lane(event.track, event.time, end);
+        let (lane, _) = self.nesting.lane(event.track, event.time, end);
+        self.on_lane(event, end, lane, "overlapping");
+    }
+
+    /// Writes a complete slice on the track beside its thread with this number and name.
+    fn on_lane(&mut self, event: &Event<'_>, end: i64, number: usize, name: &str) {
         let time = self.set_time(event.time);
         self.tracks.describe(&mut self.out, event.track, &[], time);
-        let uuid = self.tracks.lane(event.track, number);
+        let (uuid, is_new) = self.tracks.lane(event.track, number);
         if is_new {
             let thread = self.tracks.get(event.track).uuid;
-            let track = Track { name: "overlapping".into(), ..Track::new(event.track, TrackKind::Slices) };
+            let track = Track { name: name.into(), ..Track::new(event.track, TrackKind::Slices) };
             describe(&mut self.out, GENERAL_SEQUENCE, &track, (uuid, Some(thread)), &[], time);
         }
         let form = |kind| EventForm { track: Some(uuid), ..EventForm::of(kind) };

@@ -5,6 +5,8 @@
 //! clock is near and its strings are interned.
 
 mod brief;
+mod crossing;
+mod emitted;
 mod event;
 mod flow_names;
 mod flows;
@@ -88,7 +90,9 @@ impl<W: Write> crate::stream::TraceWriter for TrackEventWriter<W> {
             Item::Symbols(symbols) => put_symbols(&mut state.out, symbols),
             Item::Copied(Copied { format: TraceFormat::TrackEvent, bytes }) => state.copy(bytes),
             Item::Copied(_) => {}
-            Item::Foreign { format: TraceFormat::TrackEvent, bytes, .. } => state.copy(bytes),
+            Item::Foreign { format: TraceFormat::TrackEvent, bytes: bytes @ [_, ..], .. } => {
+                state.copy(bytes);
+            }
             Item::Foreign { what, .. } => state.report.add(what),
         }
         if self.state.out.len() >= GATHERED { self.pass_on() } else { Ok(()) }

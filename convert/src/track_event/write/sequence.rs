@@ -7,29 +7,8 @@ use hairline_formats::track_event::{
     SourceLocation, TrackUuid, fields::clock,
 };
 
+use crate::track_event::write::emitted::{Emitted, Of};
 use crate::{Log, StringId, Strings, Text};
-
-/// The ids that were emitted on a sequence, one bit each.
-#[derive(Debug, Default)]
-struct EmittedIds(Vec<u64>);
-
-impl EmittedIds {
-    /// Adds an id. Returns whether it is new.
-    fn add(&mut self, number: u32) -> bool {
-        let (word, bit) = (number as usize / 64, 1 << (number % 64));
-        if word >= self.0.len() {
-            self.0.resize(word + 1, 0);
-        }
-        let is_new = self.0[word] & bit == 0;
-        self.0[word] |= bit;
-        is_new
-    }
-
-    #[inline]
-    fn has(&self, number: u32) -> bool {
-        self.0.get(number as usize / 64).is_some_and(|word| word & 1 << (number % 64) != 0)
-    }
-}
 
 /// A packet sequence: the events of a thread, and of other tracks in between.
 #[derive(Debug, Default)]
@@ -45,11 +24,7 @@ pub(super) struct Sequence {
     dropped: bool,
     last: u64,
     log_bodies: u64,
-    categories: EmittedIds,
-    names: EmittedIds,
-    annotation_names: EmittedIds,
-    annotation_texts: EmittedIds,
-    locations: EmittedIds,
+    emitted: Emitted,
     /// The number of argument names that importers show differently.
     pub(super) names_shown_otherwise: u64,
 }
@@ -98,15 +73,7 @@ impl Sequence {
         };
         te::sequence_start(out, &start);
         (self.has_begun, self.is_valid, self.dropped, self.last) = (true, true, false, time);
-        for known in [
-            &mut self.categories,
-            &mut self.names,
-            &mut self.annotation_names,
-            &mut self.annotation_texts,
-            &mut self.locations,
-        ] {
-            known.0.clear();
-        }
+        self.emitted.clear();
     }
 
     /// The timestamp for a time, and its clock if the time is before the last one: the incremental clock
@@ -128,6 +95,11 @@ impl Sequence {
         time.checked_sub(self.last).filter(|_| self.is_valid)
     }
 
+    /// Whether a packet of this sequence has a later time.
+    pub(super) fn is_past(&self, time: i64) -> bool {
+        u64::try_from(time).is_ok_and(|time| time < self.last)
+    }
+
     /// Records the time of a packet on the incremental clock.
     #[inline]
     pub(super) fn pass(&mut self, time: u64) {
@@ -137,7 +109,8 @@ impl Sequence {
     /// Whether the strings of an event were emitted. Without a number there is no string.
     #[inline]
     pub(super) fn knows(&self, category: Option<StringId>, name: Option<StringId>) -> bool {
-        category.is_none_or(|id| self.categories.has(id.0)) && name.is_none_or(|id| self.names.has(id.0))
+        category.is_none_or(|id| self.emitted.has(Of::Category, id.0))
+            && name.is_none_or(|id| self.emitted.has(Of::Name, id.0))
     }
 
     /// A string: its id if it has a number, otherwise its text. Emits a new id.
@@ -149,15 +122,15 @@ impl Sequence {
             }
             return Name::Text(text.text);
         };
-        let known = match kind {
-            InternedKind::Category => &mut self.categories,
-            InternedKind::EventName => &mut self.names,
-            InternedKind::AnnotationName => &mut self.annotation_names,
-            InternedKind::AnnotationText => &mut self.annotation_texts,
+        let of = match kind {
+            InternedKind::Category => Of::Category,
+            InternedKind::EventName => Of::Name,
+            InternedKind::AnnotationName => Of::AnnotationName,
+            InternedKind::AnnotationText => Of::AnnotationText,
             _ => return Name::Text(text.text),
         };
         let (iid, name) = (id.iid(), text.text);
-        if known.add(id.0) {
+        if self.emitted.add(of, id.0) {
             if matches!(kind, InternedKind::AnnotationName) {
                 self.count_name(name);
             }
@@ -203,7 +176,7 @@ impl Sequence {
     ) -> Location<'a> {
         let Some(number) = locations.number(at) else { return Location::At(at) };
         let iid = u64::from(number);
-        if self.locations.add(number) {
+        if self.emitted.add(Of::Location, number) {
             te::interned(out, self.number, &[Interned::Location { iid, at }]);
         }
         Location::Iid(iid)

@@ -6,8 +6,10 @@ use std::sync::Arc;
 
 use hairline_formats::track_event::{SequenceId, TrackUuid};
 
+use crate::pids::Pids;
 use crate::shared_ids::{SHARED, SharedIds};
 use crate::track_event::describe;
+use crate::track_event::write::crossing::Crossing;
 use crate::{Report, StringId, Track, TrackId, TrackKind};
 
 /// The sequence of descriptions, and of events before the first thread.
@@ -24,6 +26,8 @@ pub(super) struct OutputTrack {
     pub(super) category: Option<StringId>,
     /// The ends of open slices, the next one last.
     pub(super) ends: Vec<SliceEnd>,
+    /// The slices of a thread that has complete ones which became begin and end.
+    pub(super) crossing: Option<Box<Crossing>>,
     /// The description, until it is written.
     description: Option<Box<Track>>,
 }
@@ -51,6 +55,7 @@ pub(super) struct Tracks {
     uuids: HashSet<TrackUuid>,
     next: u64,
     shared: SharedIds,
+    pids: Pids,
     /// The UUIDs of tracks beside threads.
     lanes: HashMap<(TrackId, usize), TrackUuid>,
 }
@@ -69,6 +74,7 @@ impl Tracks {
         let is_plain = track.class == TrackClass::Thread
             && track.sequence != 0
             && track.ends.is_empty()
+            && track.crossing.is_none()
             && track.description.is_none();
         is_plain.then_some(track.sequence)
     }
@@ -91,14 +97,14 @@ impl Tracks {
         self.all[index(id)].uuid = self.new_uuid(source);
     }
 
-    /// The UUID of a track beside a thread.
-    pub(super) fn lane(&mut self, thread: TrackId, number: usize) -> TrackUuid {
+    /// The UUID of a track beside a thread, and whether the track is new.
+    pub(super) fn lane(&mut self, thread: TrackId, number: usize) -> (TrackUuid, bool) {
         if let Some(uuid) = self.lanes.get(&(thread, number)) {
-            return *uuid;
+            return (*uuid, false);
         }
         let uuid = self.new_uuid(TrackUuid(0));
         self.lanes.insert((thread, number), uuid);
-        uuid
+        (uuid, true)
     }
 
     /// The numbers of all tracks.
@@ -123,6 +129,8 @@ impl Tracks {
 
     /// Sets the description of a track.
     pub(super) fn add(&mut self, track: &Track, report: &mut Report) {
+        let renumbered = self.pids.not_idle(track, report);
+        let track = renumbered.as_ref().unwrap_or(track);
         if index(track.id) >= self.all.len() || self.all[index(track.id)].uuid == TrackUuid(0) {
             self.make(track.id, TrackUuid(track.source_id));
         }
@@ -136,9 +144,12 @@ impl Tracks {
         // A track without a name and a parent needs no description.
         let is_bare =
             matches!(track.kind, TrackKind::Slices) && track.name.is_empty() && track.parent.is_none();
-        if let TrackKind::Process { pid, .. } | TrackKind::Thread { pid, .. } = track.kind {
-            report.add_many("process ids beyond 32 bits, cut", u64::from(u32::try_from(pid).is_err()));
-        }
+        let (pid, tid) = match track.kind {
+            TrackKind::Process { pid, .. } => (pid, 0),
+            TrackKind::Thread { pid, tid } => (pid, tid),
+            _ => (0, 0),
+        };
+        report.add_many(WIDE_IDS, u64::from(i32::try_from(pid).is_err() || i32::try_from(tid).is_err()));
         out.description = (!is_bare).then(|| Box::new(Track { name: name(track, report), ..track.clone() }));
     }
 
@@ -162,6 +173,9 @@ impl Tracks {
         describe(out, GENERAL_SEQUENCE, &description, uuids, categories, time);
     }
 }
+
+/// What reports say of ids for which Perfetto's packets, or their importers, have no room.
+const WIDE_IDS: &str = "process and thread ids beyond 31 bits, cut by importers";
 
 /// The name of a track. A counter's name includes its id and series.
 fn name(track: &Track, report: &mut Report) -> Arc<str> {

@@ -28,6 +28,8 @@ pub struct Annotation<'a> {
     pub name_iid: Option<u64>,
     /// The name, if it is not interned.
     pub name: Option<&'a str>,
+    /// The bytes of a name that is not UTF-8. `name` is then the text before the first wrong byte.
+    pub wrong_name: Option<&'a [u8]>,
     /// The value.
     pub value: AnnotationValue<'a>,
 }
@@ -81,12 +83,17 @@ impl<'a> Iterator for Annotations<'a> {
 
 impl<'a> Annotation<'a> {
     fn decode(message: &Fields<'a>) -> Result<Self, DecodeError> {
-        let mut decoded = Self { name_iid: None, name: None, value: AnnotationValue::Value(Value::Null) };
+        let value = AnnotationValue::Value(Value::Null);
+        let mut decoded = Self { name_iid: None, name: None, wrong_name: None, value };
         for field in message.clone() {
             let field = field?;
             match (field.number, field.value) {
                 (annotation::NAME_IID, FieldValue::Varint(v)) => decoded.name_iid = Some(v),
-                (annotation::NAME, value @ FieldValue::Bytes { .. }) => decoded.name = value.text(),
+                (annotation::NAME, value @ FieldValue::Bytes { bytes, .. }) => {
+                    decoded.name = value.text();
+                    let is_whole = decoded.name.is_some_and(|name| name.len() == bytes.len());
+                    decoded.wrong_name = (!is_whole).then_some(bytes);
+                }
                 _ => {
                     if let Some(value) = AnnotationValue::decode(&field, message) {
                         decoded.value = value;

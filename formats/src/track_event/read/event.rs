@@ -128,7 +128,12 @@ impl<'a> TrackEvent<'a> {
                 | track_event::EXTRA_DOUBLE_COUNTER_VALUES
                 | track_event::EXTRA_DOUBLE_COUNTER_TRACK_UUIDS
                 | track_event::FLOW_IDS
-                | track_event::TERMINATING_FLOW_IDS,
+                | track_event::TERMINATING_FLOW_IDS
+                | track_event::FLOW_IDS_OLD
+                | track_event::TERMINATING_FLOW_IDS_OLD
+                | track_event::CALLSTACK
+                | track_event::CALLSTACK_IID
+                | track_event::CALLSTACK_WEIGHT,
                 _,
             ) => self.present |= 1 << number,
             _ => self.skipped += 1,
@@ -155,6 +160,12 @@ impl<'a> TrackEvent<'a> {
     #[must_use]
     pub fn has_annotations(&self) -> bool {
         self.present & 1 << track_event::DEBUG_ANNOTATIONS != 0
+    }
+
+    /// Whether the event has a call stack.
+    #[must_use]
+    pub fn has_callstack(&self) -> bool {
+        self.present & (1 << track_event::CALLSTACK | 1 << track_event::CALLSTACK_IID) != 0
     }
 
     /// The event's fields; none if `field` is not among them.
@@ -220,6 +231,13 @@ impl<'a> TrackEvent<'a> {
     #[must_use]
     pub fn flow_ids(&self) -> Numbers<'a> {
         self.fixed64(track_event::FLOW_IDS)
+    }
+
+    /// Returns the flows of both kinds in their older form: those that pass through the event, and those that
+    /// end there.
+    #[must_use]
+    pub fn old_flow_ids(&self) -> [Numbers<'a>; 2] {
+        [track_event::FLOW_IDS_OLD, track_event::TERMINATING_FLOW_IDS_OLD].map(|field| self.varints(field))
     }
 
     /// Returns the flows that end at the event.

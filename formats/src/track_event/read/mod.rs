@@ -1,6 +1,7 @@
 //! Reads packets and what they contain.
 
 mod annotation;
+mod chrome;
 mod event;
 mod interned;
 mod interned_event;
@@ -12,17 +13,19 @@ mod samples;
 mod short_row;
 mod short_tags;
 mod stream;
+mod texts;
 mod track;
 
 pub use annotation::{Annotation, AnnotationValue, Annotations};
 pub use event::TrackEvent;
 pub use interned::InternedStrings;
 pub use interned_event::InternedEvent;
-pub use packet::{ClockReading, ClockReadings, Packet, PacketData, PacketDefaults};
+pub use packet::{ClockReading, ClockReadings, Compression, Packet, PacketData, PacketDefaults};
 pub use plain::PlainEvent;
 pub use reader::{MAX_PACKET, PacketReader};
 pub use repeated::{Integers, Numbers, Texts, TrackUuids};
 pub use samples::{InternedStacks, ModuleSymbols};
 pub use short_row::{ShortRow, ShortRowEvent};
 pub use stream::{Processes, Threads, TreeProcess};
+pub use texts::valid_texts;
 pub use track::{CounterDescriptor, ProcessDescriptor, ThreadDescriptor, TrackDescriptor};

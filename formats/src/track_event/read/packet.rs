@@ -87,14 +87,19 @@ pub enum PacketData<'a> {
     /// The [marker](crate::track_event::SYNCHRONIZATION_MARKER) at which a reader can begin. Other bytes in
     /// its field are [`PacketData::Other`].
     SynchronizationMarker,
-    /// Packets, compressed with zlib.
+    /// The end of the session ([`session_end`](crate::track_event::session_end)). Other events of the service
+    /// are [`PacketData::Other`].
+    SessionEnd,
+    /// Compressed packets.
     ///
     /// The caller inflates them. The result is whole packets, tags and lengths included, which another
     /// [`PacketReader`](crate::track_event::PacketReader) reads. They take the place of this packet, in their
     /// order. A few bytes can inflate to a thousand times as many, and they can contain compressed packets
     /// again: limit both.
     Compressed {
-        /// The zlib stream.
+        /// How they are compressed.
+        by: Compression,
+        /// The zlib stream, or the zstd frames.
         bytes: &'a [u8],
         /// The offset of its first byte in the input.
         offset: u64,
@@ -108,6 +113,15 @@ pub enum PacketData<'a> {
         /// The offset of the value in the input.
         offset: u64,
     },
+}
+
+/// How packets are compressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Compression {
+    /// A zlib stream.
+    Zlib,
+    /// Frames of zstd, since Perfetto v58.
+    Zstd,
 }
 
 /// `TracePacketDefaults`.
@@ -177,6 +191,7 @@ impl<'a> Packet<'a> {
             (trace_packet::TIMESTAMP_CLOCK_ID, Varint(v)) => self.clock_id = Some(v as u32),
             (trace_packet::FIRST_PACKET_ON_SEQUENCE, Varint(v)) => self.first = v != 0,
             (trace_packet::PREVIOUS_PACKET_DROPPED, Varint(v)) => self.dropped = v != 0,
+            (trace_packet::TRUSTED_PID, Varint(_)) => {}
             (_, Bytes { bytes, offset }) => self.add_message(number, bytes, offset)?,
             _ => self.skipped += 1,
         }
@@ -216,7 +231,13 @@ impl<'a> Packet<'a> {
             trace_packet::SYNCHRONIZATION_MARKER if bytes == SYNCHRONIZATION_MARKER => {
                 PacketData::SynchronizationMarker
             }
-            trace_packet::COMPRESSED_PACKETS => PacketData::Compressed { bytes, offset },
+            trace_packet::SERVICE_EVENT if stream::is_session_end(message.clone())? => PacketData::SessionEnd,
+            trace_packet::COMPRESSED_PACKETS => {
+                PacketData::Compressed { by: Compression::Zlib, bytes, offset }
+            }
+            trace_packet::ZSTD_COMPRESSED_PACKETS => {
+                PacketData::Compressed { by: Compression::Zstd, bytes, offset }
+            }
             // A packet has one kind of data. An unknown extension beside it must not replace it.
             _ if self.data.is_some() => {
                 self.skipped += 1;

@@ -4,7 +4,6 @@
 //! a packet that is malformed or has any other field is just not plain.
 
 use crate::proto::{Fields, Varint, WireType, tag, varint};
-use crate::text::valid_prefix;
 use crate::track_event::event::CounterValue;
 use crate::track_event::fields::{EventType, trace_packet as packet, track_event as event};
 use crate::track_event::ids::{SequenceId, TrackUuid};
@@ -143,9 +142,9 @@ impl<'a> PlainEvent<'a> {
             match rest.varint()? {
                 TYPE => self.kind = EventType::from_number(rest.varint()?)?,
                 NAME_IID => only(&mut self.name, Name::Iid(rest.varint()?))?,
-                NAME => only(&mut self.name, Name::Text(valid_prefix(rest.bytes()?)))?,
+                NAME => only(&mut self.name, Name::Text(std::str::from_utf8(rest.bytes()?).ok()?))?,
                 CATEGORY_IID => only(&mut self.category, Name::Iid(rest.varint()?))?,
-                CATEGORY => only(&mut self.category, Name::Text(valid_prefix(rest.bytes()?)))?,
+                CATEGORY => only(&mut self.category, Name::Text(std::str::from_utf8(rest.bytes()?).ok()?))?,
                 TRACK => self.track_uuid = Some(TrackUuid(rest.varint()?)),
                 COUNTER => self.counter = Some(CounterValue::Int(rest.varint()?.cast_signed())),
                 DOUBLE_COUNTER => {

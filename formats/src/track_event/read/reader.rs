@@ -3,10 +3,11 @@
 use std::io::Read;
 
 use crate::input::Input;
-use crate::proto::{Fields, MAX_VARINT, Varint, WireType, split_tag, tag, varint};
-use crate::track_event::fields::trace;
+use crate::proto::{Field, FieldValue, Fields, MAX_VARINT, Varint, WireType, split_tag, tag, varint};
+use crate::track_event::fields::{trace, trace_packet};
 use crate::track_event::read::interned_event::InternedEvent;
 use crate::track_event::read::packet::Packet;
+use crate::zeros::{Begin, Zeros};
 use crate::{DecodeError, DecodeErrorKind};
 
 /// The limit for a packet, in bytes. A reader has the whole packet in memory, and a compressed trace of some
@@ -34,6 +35,7 @@ pub struct PacketReader<R> {
     /// The size of the packet that was returned last, in bytes.
     current: usize,
     skipped: u64,
+    zeros: Zeros,
     ended: bool,
 }
 
@@ -56,13 +58,21 @@ struct Head {
 impl<R: Read> PacketReader<R> {
     /// Creates a reader of `reader`, which needs no buffer of its own.
     pub fn new(reader: R) -> Self {
-        Self { input: Input::new(reader), current: 0, skipped: 0, ended: false }
+        Self { input: Input::new(reader), current: 0, skipped: 0, zeros: Zeros::default(), ended: false }
     }
 
     /// Returns the number of fields of the trace that were no packets and were passed over so far.
     #[must_use]
     pub fn skipped(&self) -> u64 {
         self.skipped
+    }
+
+    /// Returns the stretches of zeros between packets that were passed over so far, and the packets that end in
+    /// them and were left out. The zeros of a trace are
+    /// not its first bytes.
+    #[must_use]
+    pub fn zeros(&self) -> Zeros {
+        self.zeros
     }
 
     /// Returns the next packet and the offset of its tag.
@@ -89,21 +99,36 @@ impl<R: Read> PacketReader<R> {
     /// Those of [`next`](Self::next), except for malformed packets.
     #[inline]
     pub fn next_message(&mut self) -> Result<Option<(u64, Fields<'_>)>, DecodeError> {
-        self.input.consume(std::mem::take(&mut self.current));
-        if self.ended {
-            return Ok(None);
-        }
-        let found = match self.short_packet() {
-            Some(len) => Some((SHORT_HEAD, len)),
-            None => self.find_packet()?,
+        let head = loop {
+            self.input.consume(std::mem::take(&mut self.current));
+            if self.ended {
+                return Ok(None);
+            }
+            let found = match self.short_packet() {
+                Some(len) => Some((SHORT_HEAD, len)),
+                None => self.find_packet()?,
+            };
+            let Some((head, len)) = found else {
+                return Ok(None);
+            };
+            self.current = head + len;
+            if self.input.available()[self.current - 1] != 0 || !self.is_cut_by_zeros()? {
+                break head;
+            }
+            self.zeros.cut += 1;
         };
-        let Some((head, len)) = found else {
-            return Ok(None);
-        };
-        self.current = head + len;
         let offset = self.input.offset();
         let body = &self.input.available()[head..self.current];
         Ok(Some((offset, Fields::new(body, offset + head as u64))))
+    }
+
+    /// Whether the last number of the packet continues in zeros that follow it: a writer would not have
+    /// written the zero at its end.
+    #[cold]
+    fn is_cut_by_zeros(&mut self) -> Result<bool, DecodeError> {
+        let before = self.input.available()[self.current - 2];
+        let follow = self.input.fill(self.current as u64 + 1)?.get(self.current);
+        Ok(before > 0x80 && follow == Some(&0))
     }
 
     /// Returns the next packet's offset, its event and its size, if the packet is in memory, and has a slice
@@ -148,6 +173,9 @@ impl<R: Read> PacketReader<R> {
     fn find_packet(&mut self) -> Result<Option<(usize, usize)>, DecodeError> {
         self.ended = true; // until a whole packet is found
         let head = loop {
+            if self.input.offset() > 0 && self.input.fill(1)?.first() == Some(&0) {
+                self.zeros.pass(&mut self.input, 1, begin)?;
+            }
             let Some(head) = self.head()? else {
                 self.ended = false; // the input can grow before the next call
                 return Ok(None);
@@ -223,4 +251,61 @@ impl<R: Read> PacketReader<R> {
             Varint::TooLong => Err(DecodeError::new(field + skip as u64, DecodeErrorKind::LongVarint)),
         }
     }
+}
+
+/// Whether bytes begin with a packet that has a time, a sequence or compressed packets, as nearly all have,
+/// and another packet, more zeros or the end of the input follows. Interned strings have the tag of a packet
+/// too, but none of these.
+fn begin(bytes: &[u8], is_end: bool) -> Begin {
+    let size = match whole_packet(bytes) {
+        Ok((body, size)) if is_told(body.clone()) => size,
+        Ok(_) => return Begin::Other,
+        Err(begin) => return begin,
+    };
+    match bytes.get(size..).unwrap_or_default() {
+        [] if is_end => Begin::Record,
+        [] => Begin::Needs(size + 1),
+        [0, ..] => Begin::Record,
+        next => match whole_packet(next) {
+            Ok(_) => Begin::Record,
+            Err(Begin::Needs(len)) => Begin::Needs(size + len),
+            Err(begin) => begin,
+        },
+    }
+}
+
+/// The content of the packet that bytes begin with, and the size of the packet.
+fn whole_packet(bytes: &[u8]) -> Result<(Fields<'_>, usize), Begin> {
+    let [PACKET, rest @ ..] = bytes else { return Err(Begin::Other) };
+    let (len, head) = match varint(rest) {
+        Varint::Complete(len, size) => (len, size + 1),
+        Varint::Cut => return Err(Begin::Needs(bytes.len() + 1)),
+        Varint::TooLong => return Err(Begin::Other),
+    };
+    let Some(len) = usize::try_from(len).ok().filter(|len| *len <= MAX_PACKET) else {
+        return Err(Begin::Other);
+    };
+    let body = &bytes[head..bytes.len().min(head + len)];
+    let is_cut = body.len() < len;
+    for field in Fields::new(body, 0) {
+        match field {
+            Ok(_) => {}
+            Err(DecodeError { kind: DecodeErrorKind::PastEnd { .. }, .. }) if is_cut => break,
+            Err(_) => return Err(Begin::Other),
+        }
+    }
+    if is_cut { Err(Begin::Needs(head + len)) } else { Ok((Fields::new(body, 0), head + len)) }
+}
+
+/// Whether a packet says when or where it was written, or has compressed packets.
+fn is_told(mut packet: Fields<'_>) -> bool {
+    packet.any(|field| match field {
+        Ok(Field { number, value: FieldValue::Varint(_), .. }) => {
+            matches!(number, trace_packet::TIMESTAMP | trace_packet::TRUSTED_PACKET_SEQUENCE_ID)
+        }
+        Ok(Field { number, value: FieldValue::Bytes { .. }, .. }) => {
+            matches!(number, trace_packet::COMPRESSED_PACKETS | trace_packet::ZSTD_COMPRESSED_PACKETS)
+        }
+        _ => false,
+    })
 }

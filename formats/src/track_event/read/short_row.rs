@@ -24,14 +24,14 @@ pub(super) const LONGEST: usize = 2 + 0x7f + 8;
 /// use hairline_formats::track_event::{Event, EventType, Name, SequenceId, ShortRow, event};
 ///
 /// let mut trace = Vec::new();
-/// for time in 0..20 {
+/// for time in 1..=20 {
 ///     let begin = Event::new(SequenceId(1), EventType::SliceBegin, time);
 ///     event(&mut trace, &Event { name: Some(Name::Iid(3)), ..begin });
 /// }
 /// let row = ShortRow::of(&trace).unwrap();
 /// let (mut rest, mut events) = (&trace[..], 0);
 /// while let Some((event, size)) = row.event(rest) {
-///     assert_eq!((row.sequence(), event.name, event.timestamp), (SequenceId(1), 3, events));
+///     assert_eq!((row.sequence(), event.name, event.timestamp), (SequenceId(1), 3, events + 1));
 ///     (rest, events) = (&rest[size..], events + 1);
 /// }
 /// assert!(events > 5); // the last ones are not followed by enough bytes
@@ -86,6 +86,8 @@ impl ShortRow {
     /// Reads the event at the begin of a part of a trace, if it is one of this row. Returns it with the size
     /// of its packet.
     ///
+    /// An event at time 0 is none: its last byte may be of a hole of zeros, which only the general way can tell.
+    ///
     /// It loads eight bytes at a time and finds the size of a number without a branch, because sizes of names
     /// and times have no order that a processor could learn.
     #[inline(always)] // as `InternedEvent::decode`
@@ -122,7 +124,9 @@ impl ShortRow {
         }
         let time = load(event_end)?;
         let (timestamp, len) = short_number(time >> 8)?;
-        if at != event_end || time as u8 != TIMESTAMP || event_end + 1 + len != end {
+        let is_last = time as u8 == TIMESTAMP && event_end + 1 + len == end;
+        // Zeros at the end may be those of a hole.
+        if at != event_end || !is_last || bytes[end - 1] == 0 {
             return None;
         }
         let kind = match u64::from(kind) {

@@ -4,7 +4,8 @@ use crate::DecodeError;
 use crate::proto::{FieldValue, Fields};
 use crate::track_event::fields::{
     TaskState, buffer_stats, process_tree, process_tree_process as process, process_tree_thread as thread,
-    system_info as system, task_state as state, trace_stats as stats, trace_uuid as uuid_fields, utsname,
+    system_info as system, task_state as state, trace_stats as stats, trace_uuid as uuid_fields,
+    tracing_service_event as service, utsname,
 };
 use crate::track_event::read::repeated::Texts;
 use crate::track_event::stream::{SystemInfo, Thread, TraceStats};
@@ -22,6 +23,19 @@ pub(super) fn trace_uuid(message: Fields<'_>, skipped: &mut u32) -> Result<u128,
         }
     }
     Ok(u128::from(upper) << 64 | u128::from(lower))
+}
+
+/// Whether this `TracingServiceEvent` says that the session has ended, and nothing else.
+pub(super) fn is_session_end(message: Fields<'_>) -> Result<bool, DecodeError> {
+    let mut fields = 0;
+    for field in message {
+        let field = field?;
+        if !matches!((field.number, field.value), (service::TRACING_DISABLED, FieldValue::Varint(1..))) {
+            return Ok(false);
+        }
+        fields += 1;
+    }
+    Ok(fields > 0)
 }
 
 /// Reads `SystemInfo`. Missing fields are "" or 0.

@@ -8,6 +8,7 @@ use crate::track_event::fields::{
     thread_descriptor, track_descriptor,
 };
 use crate::track_event::ids::TrackUuid;
+use crate::track_event::read::chrome;
 use crate::track_event::read::repeated::Texts;
 
 /// A track: `TrackDescriptor`.
@@ -104,6 +105,7 @@ impl<'a> TrackDescriptor<'a> {
             merge: Some(SiblingMerge::Unspecified),
             ..Self::default()
         };
+        let (mut process_of_chrome, mut thread_of_chrome) = (None, None);
         for field in message {
             let field = field?;
             match (field.number, field.value) {
@@ -111,9 +113,10 @@ impl<'a> TrackDescriptor<'a> {
                 (track_descriptor::PARENT_UUID, FieldValue::Varint(v)) => {
                     track.parent_uuid = Some(TrackUuid(v));
                 }
-                (track_descriptor::NAME | track_descriptor::STATIC_NAME, value @ Bytes { .. }) => {
-                    track.name = value.text();
-                }
+                (
+                    track_descriptor::NAME | track_descriptor::STATIC_NAME | track_descriptor::ATRACE_NAME,
+                    value @ Bytes { .. },
+                ) => track.name = value.text(),
                 (track_descriptor::DESCRIPTION, value @ Bytes { .. }) => track.description = value.text(),
                 (track_descriptor::CHILD_ORDERING, FieldValue::Varint(v)) => {
                     track.child_ordering = ChildOrdering::from_number(v);
@@ -135,8 +138,22 @@ impl<'a> TrackDescriptor<'a> {
                     let counter = CounterDescriptor::decode(Fields::new(bytes, offset), &mut track.skipped);
                     track.counter = Some(counter?);
                 }
+                (track_descriptor::CHROME_PROCESS, Bytes { bytes, offset }) => {
+                    process_of_chrome = chrome::process(Fields::new(bytes, offset));
+                }
+                (track_descriptor::CHROME_THREAD, Bytes { bytes, offset }) => {
+                    thread_of_chrome = chrome::thread(Fields::new(bytes, offset));
+                }
+                (track_descriptor::STATE, Bytes { .. }) => {} // its events say that they are states
                 _ => track.skipped += 1,
             }
+        }
+        if let Some(process) = &mut track.process {
+            process.name =
+                process_of_chrome.filter(|_| process.name.is_none_or(str::is_empty)).or(process.name);
+        }
+        if let Some(thread) = &mut track.thread {
+            thread.name = thread_of_chrome.filter(|_| thread.name.is_none_or(str::is_empty)).or(thread.name);
         }
         Ok(track)
     }

@@ -1,0 +1,248 @@
+//! Zeros in the place of a part of a trace: what they leave whole is read, and the rest is counted.
+
+use std::io::Write as _;
+
+use flate2::Compression;
+use flate2::write::ZlibEncoder;
+use hairline_convert::{Context, FxtReader, Item, Report, TraceReader, TrackEventReader, TrackKind};
+use hairline_formats::Value;
+use hairline_formats::fxt::{self, StringRef, ThreadRef};
+use hairline_formats::proto::put_bytes;
+use hairline_formats::track_event::{
+    Event, EventType, Name, SequenceId, ThreadTrack, TrackUuid, event, fields, thread_descriptor,
+};
+
+/// What a reader says.
+struct Read {
+    times: Vec<i64>,
+    pids: Vec<i64>,
+    report: Report,
+    error: Option<String>,
+}
+
+fn read(mut reader: impl TraceReader) -> Read {
+    let (mut context, mut times, mut pids) = (Context::new(), Vec::new(), Vec::new());
+    let error = loop {
+        match reader.next(&mut context) {
+            Ok(Some(Item::Event(event))) => times.push(event.time),
+            Ok(Some(Item::Track(track))) => {
+                if let TrackKind::Thread { pid, .. } | TrackKind::Process { pid, .. } = track.kind {
+                    pids.push(i64::try_from(pid).unwrap());
+                }
+            }
+            Ok(Some(_)) => {}
+            Ok(None) => break None,
+            Err(e) => break Some(e.to_string()),
+        }
+    };
+    Read { times, pids, report: reader.report().clone(), error }
+}
+
+impl Read {
+    fn count(&self, what: &str) -> u64 {
+        self.report.iter().filter(|(known, _)| known.contains(what)).map(|(_, count)| count).sum()
+    }
+}
+
+const SEQUENCE: SequenceId = SequenceId(7);
+const EVENTS: i64 = 20;
+
+/// The first time is far from 0, as in every trace of a machine.
+fn time(n: i64) -> i64 {
+    77_000_000_000 + 1000 * n
+}
+
+/// Where each part of a trace begins, and its end.
+fn packets() -> (Vec<u8>, Vec<usize>) {
+    let (mut trace, mut begins) = (Vec::new(), vec![0]);
+    let thread =
+        ThreadTrack { uuid: TrackUuid(5), parent_uuid: TrackUuid(0), pid: 70, tid: 71, name: "main" };
+    thread_descriptor(&mut trace, SEQUENCE, &thread);
+    for n in 0..EVENTS {
+        begins.push(trace.len());
+        let kind = if n % 2 == 0 { EventType::SliceBegin } else { EventType::SliceEnd };
+        let all = [(Name::Text("bytes"), Value::U64(n as u64)), (Name::Text("text"), Value::Str("four"))];
+        let annotations = &all[..(n % 3) as usize];
+        let packet = Event::new(SEQUENCE, kind, time(n).cast_unsigned());
+        let track_uuid = Some(TrackUuid(5));
+        event(&mut trace, &Event { track_uuid, needs_state: false, annotations, ..packet });
+    }
+    begins.push(trace.len());
+    (trace, begins)
+}
+
+fn records() -> (Vec<u8>, Vec<usize>) {
+    let (mut trace, mut begins) = (Vec::new(), vec![0]);
+    fxt::magic(&mut trace);
+    fxt::initialization(&mut trace, 1_000_000_000);
+    fxt::string_record(&mut trace, 1, "net");
+    fxt::string_record(&mut trace, 2, "read");
+    fxt::thread_record(&mut trace, 1, 70, 71);
+    for n in 0..EVENTS {
+        begins.push(trace.len());
+        let kind = if n % 2 == 0 { fxt::EventKind::DurationBegin } else { fxt::EventKind::DurationEnd };
+        let args = [(StringRef::Index(1), Value::U64(n as u64)), (StringRef::Index(2), Value::Str("four"))];
+        let (category, name, thread) = (StringRef::Index(1), StringRef::Index(2), ThreadRef::Index(1));
+        let (timestamp, args) = (time(n).cast_unsigned(), &args[..(n % 3) as usize]);
+        fxt::event(&mut trace, &fxt::Event { kind, timestamp, thread, category, name, args, payload: None });
+        if n % 5 == 4 {
+            fxt::thread_record(&mut trace, 2, 80, 80 + n as u64);
+        }
+    }
+    begins.push(trace.len());
+    (trace, begins)
+}
+
+/// Makes each hole of `size` bytes that leaves the first part and the last two.
+fn holes(
+    (trace, begins): &(Vec<u8>, Vec<usize>),
+    size: usize,
+    step: usize,
+    mut check: impl FnMut(Read, &str),
+    read_it: impl Fn(&[u8]) -> Read,
+) {
+    let last = begins[begins.len() - 3];
+    for from in (begins[1]..=last.saturating_sub(size)).step_by(step) {
+        let mut with_hole = trace.clone();
+        with_hole[from..from + size].fill(0);
+        let found = read_it(&with_hole);
+        let is_whole = |n: &usize| begins[n + 2] <= from || begins[n + 1] >= from + size;
+        let whole: Vec<_> = (0..EVENTS as usize).filter(is_whole).map(|n| time(n as i64)).collect();
+        let at = format!("{size} zeros at {from}: {:?} {:?}", found.times, found.report);
+        assert_eq!(found.error, None, "{at}");
+        assert!(whole.iter().all(|time| found.times.contains(time)), "{at}");
+        let is_known = |at: &i64| (0..EVENTS).any(|n| time(n) == *at);
+        assert!(found.times.iter().all(is_known), "{at}");
+        assert!(!found.report.is_empty() || found.times.len() == EVENTS as usize, "{at}");
+        check(found, &at);
+    }
+}
+
+#[test]
+fn packets_with_a_part_in_a_hole_are_lost_and_the_others_are_read() {
+    for size in [16, 40, 100, 200] {
+        holes(&packets(), size, 1, |_, _| {}, |trace| read(TrackEventReader::new(trace)));
+    }
+}
+
+#[test]
+fn packets_whose_tail_is_in_a_hole_are_lost_however_short_it_is() {
+    let (trace, begins) = packets();
+    let tail = begins[4] - begins[3];
+    for len in 1..tail {
+        let mut with_hole = trace.clone();
+        with_hole[begins[4] - len..begins[4] + 100].fill(0);
+        let found = read(TrackEventReader::new(&with_hole[..]));
+        assert_eq!((found.error, found.times.last()), (None, Some(&time(EVENTS - 1))), "{len}");
+    }
+}
+
+#[test]
+fn a_compressed_packet_with_a_hole_is_lost_as_a_whole() {
+    let (trace, begins) = packets();
+    // A random order of letters, so that the packet is longer than a hole.
+    let noise: Vec<u8> = (0..2000_u64).map(|n| b'a' + (n * n % 97 * 31 % 26) as u8).collect();
+    let mut content = trace[begins[1]..begins[8]].to_vec();
+    put_bytes(&mut content, 99, &noise);
+    let mut encoder = ZlibEncoder::new(Vec::new(), Compression::best());
+    encoder.write_all(&content).unwrap();
+    let compressed = encoder.finish().unwrap();
+    for size in [1, 15, 16, 100] {
+        for from in [compressed.len() / 3, compressed.len() - size] {
+            if size < 16 && from + size < compressed.len() {
+                continue;
+            }
+            let mut with_hole = compressed.clone();
+            with_hole[from..from + size].fill(0);
+            let mut packet = Vec::new();
+            put_bytes(&mut packet, fields::trace_packet::COMPRESSED_PACKETS, &with_hole);
+            let mut all = trace[..begins[1]].to_vec();
+            put_bytes(&mut all, fields::trace::PACKET, &packet);
+            all.extend_from_slice(&trace[begins[8]..]);
+            let found = read(TrackEventReader::new(&all[..]));
+            assert_eq!(
+                (found.count("hole"), found.times.len()),
+                (1, EVENTS as usize - 7),
+                "{size} at {from}"
+            );
+            assert_eq!(found.error, None);
+        }
+    }
+}
+
+#[test]
+fn records_that_end_in_a_hole_are_no_events_at_time_zero_and_no_threads_of_process_zero() {
+    for size in [16, 24, 64, 160, 240] {
+        let check = |found: Read, at: &str| assert!(!found.pids.contains(&0), "{at}: {:?}", found.pids);
+        holes(&records(), size, 8, check, |trace| read(FxtReader::new(trace)));
+    }
+}
+
+#[test]
+fn records_before_zeros_that_end_in_zeros_of_their_own_are_read() {
+    let (mut trace, _) = records();
+    let (category, name, thread) = (StringRef::Index(1), StringRef::Index(2), ThreadRef::Index(1));
+    let args = [(name, Value::U64(0))];
+    let (kind, timestamp) = (fxt::EventKind::Counter, time(EVENTS).cast_unsigned());
+    let payload = Some(0);
+    fxt::event(&mut trace, &fxt::Event { kind, timestamp, thread, category, name, args: &args, payload });
+    trace.resize(trace.len() + 512, 0);
+    let found = read(FxtReader::new(&trace[..]));
+    assert_eq!((found.times.last(), found.count("hole")), (Some(&time(EVENTS)), 0));
+}
+
+#[test]
+fn what_was_counted_before_an_error_is_in_the_report() {
+    let (mut trace, begins) = packets();
+    trace[begins[3]..begins[5]].fill(0);
+    let found = read(TrackEventReader::new(&trace[..trace.len() - 1]));
+    assert!(found.error.is_some());
+    assert_eq!(found.count("holes of zeros"), 1);
+
+    let (mut trace, begins) = records();
+    trace[begins[3]..begins[5]].fill(0);
+    let found = read(FxtReader::new(&trace[..trace.len() - 1]));
+    assert!(found.error.is_some());
+    assert_eq!(found.count("holes of zeros"), 1);
+}
+
+/// Bytes without any order.
+fn noise(len: usize, seed: u64) -> Vec<u8> {
+    let mut state = seed;
+    let next = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 56) as u8
+    };
+    std::iter::repeat_with(next).take(len).collect()
+}
+
+#[test]
+fn noise_after_a_hole_is_no_event() {
+    for (seed, (trace, begins), is_fxt) in [(1, packets(), false), (2, records(), true)] {
+        let mut with_noise = trace[..begins[4]].to_vec();
+        with_noise.resize((with_noise.len() + 600) / 8 * 8, 0);
+        with_noise.extend(noise(1 << 20, seed));
+        with_noise.extend([0; 64]);
+        with_noise.extend(&trace[begins[4]..]);
+        let read_it = |bytes: &[u8]| {
+            if is_fxt { read(FxtReader::new(bytes)) } else { read(TrackEventReader::new(bytes)) }
+        };
+        let found = read_it(&with_noise);
+        assert_eq!((found.error, found.times), (None, read_it(&trace).times), "{is_fxt}");
+    }
+}
+
+#[test]
+fn a_large_packet_after_a_hole_is_read() {
+    let (mut trace, begins) = packets();
+    let mut last = trace.split_off(begins[10]);
+    trace.resize(trace.len() + 1000, 0);
+    let text = "t".repeat(300_000);
+    let annotations = [(Name::Text("text"), Value::Str(&text))];
+    let packet = Event::new(SEQUENCE, EventType::Instant, time(EVENTS).cast_unsigned());
+    let track_uuid = Some(TrackUuid(5));
+    event(&mut trace, &Event { track_uuid, needs_state: false, annotations: &annotations, ..packet });
+    trace.append(&mut last);
+    let found = read(TrackEventReader::new(&trace[..]));
+    assert_eq!((found.error, found.times.len()), (None, EVENTS as usize + 1));
+}

@@ -1,0 +1,138 @@
+//! Looks ahead, to say what begins at a brace.
+//!
+//! A look ahead that finds nothing costs time for bytes that are read again later. In a hostile trace each
+//! brace could cost such a look, so there is a budget: all looks together take so many times the bytes that
+//! were passed, and a constant.
+
+use crate::trace_event_json::window::is_space;
+
+/// What an object is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Begins {
+    /// It has a member `ph`.
+    Event,
+    /// It has a member `traceEvents`.
+    Trace,
+    Other,
+}
+
+/// The bytes that were looked at in advance.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Ahead {
+    spent: u64,
+}
+
+impl Ahead {
+    /// What may be spent at the beginning: a look through the largest object by default, twice.
+    const FIRST: u64 = 16 << 20;
+    /// What may be spent for each byte that was passed.
+    const EACH: u64 = 8;
+    /// The name of a member is looked for in so many bytes.
+    const FAR: usize = 64 << 10;
+
+    /// The number of bytes that may be looked at, `at` bytes after the begin of the trace.
+    pub(super) fn left(&self, at: u64) -> usize {
+        let earned = Self::FIRST.saturating_add(at.saturating_mul(Self::EACH));
+        usize::try_from(earned.saturating_sub(self.spent)).unwrap_or(usize::MAX)
+    }
+
+    pub(super) fn spend(&mut self, bytes: usize) {
+        self.spent = self.spent.saturating_add(bytes as u64);
+    }
+
+    /// What the object at `at` of `bytes` is, the first of which is `offset` bytes after the begin of the trace.
+    /// Returns `None` if more bytes must say so; with `is_all`, no bytes follow.
+    pub(super) fn begins(&mut self, bytes: &[u8], is_all: bool, at: usize, offset: u64) -> Option<Begins> {
+        let far = Self::FAR.min(self.left(offset + at as u64));
+        let rest = bytes.get(at..).unwrap_or_default();
+        let near = &rest[..rest.len().min(far)];
+        let (looked, found) = look(near);
+        // A look that more bytes repeat is not counted, so that the pieces of the input make no difference.
+        let found = found.or_else(|| (is_all || near.len() == far).then_some(Begins::Other))?;
+        self.spend(looked);
+        Some(found)
+    }
+}
+
+/// How many bytes say what the object at their beginning is, and what it is. `None` if they are too few.
+fn look(bytes: &[u8]) -> (usize, Option<Begins>) {
+    let (mut depth, mut at) = (0_u32, 0);
+    while let Some(byte) = bytes.get(at) {
+        match byte {
+            b'"' => {
+                let inner = at + 1;
+                let Some(end) = end_in_line(bytes, inner) else { break };
+                let Some(end) = end else { return (at, Some(Begins::Other)) };
+                at = end;
+                let name = bytes.get(inner..end - 1).filter(|_| depth == 1).unwrap_or_default();
+                let found = match name {
+                    b"ph" => Begins::Event,
+                    b"traceEvents" => Begins::Trace,
+                    _ => continue,
+                };
+                if bytes.get(after_space(bytes, end)) == Some(&b':') {
+                    return (at, Some(found));
+                }
+                continue;
+            }
+            b'{' | b'[' => depth += 1,
+            b'}' | b']' if depth > 1 => depth -= 1,
+            b'}' | b']' => return (at, Some(Begins::Other)),
+            _ if depth == 0 => return (at, Some(Begins::Other)),
+            _ => {}
+        }
+        at += 1;
+    }
+    (bytes.len(), None)
+}
+
+/// The end of the string whose content begins at `at`, after its quote: `Some(None)` if a line ends inside,
+/// `None` if the bytes do.
+fn end_in_line(bytes: &[u8], mut at: usize) -> Option<Option<usize>> {
+    loop {
+        match bytes.get(at)? {
+            b'"' => return Some(Some(at + 1)),
+            b'\\' => at += 1,
+            b'\n' => return Some(None),
+            _ => {}
+        }
+        at += 1;
+    }
+}
+
+fn after_space(bytes: &[u8], at: usize) -> usize {
+    let rest = bytes.get(at..).unwrap_or_default();
+    at + rest.iter().position(|byte| !is_space(*byte)).unwrap_or(rest.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn begins(text: &str, is_all: bool) -> Option<Begins> {
+        Ahead::default().begins(text.as_bytes(), is_all, 0, 0)
+    }
+
+    #[test]
+    fn a_member_says_what_an_object_is() {
+        assert_eq!(begins(r#"{"a":{"ph":1},"ph" : "X""#, false), Some(Begins::Event));
+        assert_eq!(begins(r#"{"otherData":{},"traceEvents":["#, false), Some(Begins::Trace));
+        for text in [r#"{"a":["ph":1]}"#, r#"{"a":"ph"}"#, "{\"a\n\":1,\"ph\":1}", "[1]", "x"] {
+            assert_eq!(begins(text, false), Some(Begins::Other), "{text}");
+        }
+        for text in ["{", r#"{"a":"#, r#"{"ph"#] {
+            assert_eq!((begins(text, false), begins(text, true)), (None, Some(Begins::Other)), "{text}");
+        }
+    }
+
+    #[test]
+    fn all_looks_together_are_limited() {
+        let bytes = vec![b'{'; 1 << 20];
+        let mut ahead = Ahead::default();
+        for at in 0..bytes.len() {
+            assert_eq!(ahead.begins(&bytes, true, at, 0), Some(Begins::Other));
+        }
+        assert!(ahead.spent <= Ahead::FIRST + Ahead::EACH * bytes.len() as u64, "{}", ahead.spent);
+        assert_eq!(ahead.begins(br#"{"ph":1}"#, true, 0, 2 << 20), Some(Begins::Event));
+    }
+}
