@@ -69,7 +69,7 @@ fn expand(attribute: TokenStream, item: TokenStream) -> Result<TokenStream, Erro
         ("__category", options.category(&krate)),
         ("__name", options.name(&function)),
         ("__arguments", options.arguments(&function)?),
-        ("__output", function.output_hint()),
+        ("__output", function.output_hint(&krate)),
         ("__body", function.body.stream()),
         ("__type", function.output.iter().cloned().collect()),
     ];
@@ -88,7 +88,7 @@ fn expand(attribute: TokenStream, item: TokenStream) -> Result<TokenStream, Erro
             Some(FutureType::Boxed) => {
                 "{ let __hairline_life = __crate::__hairline_life!(__category, __name __arguments);\
                    let __hairline_future: __type = { __body };\
-                   ::std::boxed::Box::pin(__hairline_life.wrap(__hairline_future)) }"
+                   __crate::__private::Box::pin(__hairline_life.wrap(__hairline_future)) }"
             }
             None => "{ let __hairline_scope = __crate::scope!(__category, __name __arguments); __body }",
         }

@@ -69,6 +69,7 @@
 
 mod builder;
 mod error;
+mod expansion;
 mod filter;
 mod heap;
 #[cfg(feature = "http")]
@@ -82,7 +83,6 @@ mod metrics;
 mod off;
 #[cfg(feature = "enable")]
 mod on;
-mod option_names;
 mod options;
 mod output;
 pub mod prelude;
@@ -92,6 +92,8 @@ mod process_counters;
 pub mod recovery;
 mod site;
 mod slow;
+#[cfg(feature = "subscriber")]
+mod spans;
 mod summary;
 mod traceparent;
 mod vocabulary;
@@ -106,7 +108,7 @@ pub use builder::SessionBuilder;
 pub use error::Error;
 pub use filter::Filter;
 pub use heap::Heap;
-pub use imp::Session;
+pub use imp::{Session, expand_path};
 #[cfg(feature = "log")]
 #[cfg_attr(docsrs, doc(cfg(feature = "log")))]
 pub use logger::Logger;
@@ -128,33 +130,38 @@ pub use wrapped::{Bytes, Interned, Koid, bytes, interned, koid};
 pub use wrapped::{Serialized, serialize};
 
 pub use hairline_macros::trace;
+#[cfg(feature = "subscriber")]
+#[cfg_attr(docsrs, doc(cfg(feature = "subscriber")))]
+pub use imp::tracing::Subscriber;
+#[cfg(feature = "tracing")]
+#[cfg_attr(docsrs, doc(cfg(feature = "tracing")))]
+pub use imp::tracing::{Layer, layer};
 #[cfg(all(feature = "futures", not(feature = "enable")))]
 pub use off::TraceStream;
 #[cfg(not(feature = "enable"))]
-pub use off::{Argument, AsyncScope, Flow, OnTrack, Scope, TraceFuture, Traced, Track, TrackScope};
+pub use off::{
+    Argument, AsyncScope, Flow, OnTrack, Scope, TraceFuture, Traced, Track, TrackScope, future_arg,
+};
 #[cfg(all(feature = "futures", feature = "enable"))]
 pub use on::bridges::futures::TraceStream;
-#[cfg(feature = "subscriber")]
-#[cfg_attr(docsrs, doc(cfg(feature = "subscriber")))]
-pub use on::bridges::tracing::{Category, Mode, Subscriber};
-#[cfg(feature = "tracing")]
-#[cfg_attr(docsrs, doc(cfg(feature = "tracing")))]
-pub use on::bridges::tracing::{Layer, layer};
 #[cfg(feature = "enable")]
 pub use on::{
-    bridges::futures::{TraceFuture, Traced},
+    bridges::futures::{TraceFuture, Traced, future_arg},
     event::argument::Argument,
     event::flow::Flow,
     event::on_track::OnTrack,
     event::track::Track,
     thread::guards::{Scope, interval::AsyncScope, on_track::TrackScope},
 };
+#[cfg(feature = "subscriber")]
+#[cfg_attr(docsrs, doc(cfg(feature = "subscriber")))]
+pub use spans::{Category, Mode};
 
 /// For the macros.
 #[cfg(feature = "enable")]
 #[doc(hidden)]
 pub mod __private {
-    pub use core::module_path;
+    pub use crate::expansion::*;
 
     #[cfg(debug_assertions)]
     pub use crate::on::base::lock::holds_a_lock;
@@ -183,8 +190,8 @@ pub mod __private {
 #[cfg(not(feature = "enable"))]
 #[doc(hidden)]
 pub mod __private {
+    pub use crate::expansion::*;
     pub use crate::site::{CallsiteKind, CounterOptions, Site};
-    pub use core::module_path;
 
     pub use crate::off::{AsyncScope, Callsite, Extras, Key, Life, Scope, TrackScope, argument, number};
 }

@@ -71,14 +71,15 @@ impl Logger {
         self
     }
 
-    /// Makes this logger the logger of the process. From now on it sets [`log::max_level`]: to all levels
-    /// while a session runs, otherwise to the level of the other logger.
+    /// Makes this logger the logger of the process. From now on it sets [`log::max_level`]: to the level of
+    /// the session while one runs, but not below the level of the other logger.
     ///
     /// # Errors
-    /// If the process has a logger already. Then nothing changes.
+    /// If the process has a logger already, for example tracing-log's `LogTracer`, which `init()` of
+    /// tracing-subscriber installs. Then nothing changes, and a line on stderr says which logger is there.
     pub fn install(self) -> Result<(), log::SetLoggerError> {
         let level = self.level;
-        log::set_boxed_logger(Box::new(self))?;
+        log::set_boxed_logger(Box::new(self)).inspect_err(|_| messages::report_other_logger())?;
         messages::keep_max_level(level);
         Ok(())
     }

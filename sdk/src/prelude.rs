@@ -54,5 +54,5 @@
 pub use crate::TraceStream;
 pub use crate::{
     AsyncScope, Flow, Level, Scope, Session, TraceFuture, Track, TrackScope, Unit, scope, trace, trace_async,
-    trace_begin, trace_counter, trace_end, trace_instant, trace_log, trace_scope, trigger,
+    trace_begin, trace_counter, trace_end, trace_future, trace_instant, trace_log, trace_scope, trigger,
 };

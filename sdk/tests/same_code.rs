@@ -222,6 +222,9 @@ fn every_future() {
     }
     let future: Traced<std::future::Ready<u32>> = std::future::ready(7).traced("app", "future");
     assert_eq!((poll(future), traced(7), poll(traced_async(7))), (7, 7, 7));
+    let track = Track::new("track");
+    let future = hairline::trace_future!("app", "future", async { hairline::future_arg("end", 1) }, n = 1, track: &track);
+    poll(future);
     #[cfg(feature = "futures")]
     {
         struct Empty;
@@ -340,7 +343,7 @@ fn the_hidden_constructors_have_the_same_signatures_with_the_feature_on_and_off(
         drop(Scope::begin_flow(&CALLSITE, epoch, &flow));
         drop(TrackScope::begin(&CALLSITE, epoch, &(), &extras().own_track(&track)));
         drop(AsyncScope::begin(&CALLSITE, epoch, &(), &extras().track(&track)));
-        let _: Life = Life::begin(&CALLSITE, epoch, &());
+        let _: Life = Life::begin(&CALLSITE, epoch, &(), &extras().track(&track));
     }
 }
 
@@ -445,4 +448,23 @@ fn the_metrics_recorder_beside_has_all_values() {
     metrics::histogram!("latency").record_many(0.5, 2);
     assert_eq!(SUM.load(Ordering::Relaxed), 7);
     assert!(hairline::MetricsRecorder::new().install().is_err());
+}
+
+#[cfg(feature = "tracing")]
+#[test]
+fn the_layer_and_the_subscriber_limit_nobody_while_nothing_is_recorded() {
+    use hairline::{Category, Mode, Subscriber};
+    use tracing_subscriber::prelude::*;
+
+    let _turn = turn();
+    let others = tracing_subscriber::registry().with(tracing_subscriber::filter::LevelFilter::WARN);
+    let all = others.with(hairline::layer().mode(Mode::Auto).category(Category::Target));
+    assert_eq!(tracing::Subscriber::max_level_hint(&all), Some(tracing::Level::WARN.into()));
+    tracing::subscriber::with_default(all, || {
+        assert!(tracing::enabled!(tracing::Level::WARN) && !tracing::enabled!(tracing::Level::INFO));
+        tracing::warn_span!("span").in_scope(|| tracing::warn!("event"));
+    });
+    tracing::subscriber::with_default(Subscriber::new().mode(Mode::Threads), || {
+        assert!(!tracing::enabled!(tracing::Level::ERROR));
+    });
 }

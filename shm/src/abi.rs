@@ -172,7 +172,8 @@ pub struct RegionHeader {
     pub(crate) path_len: atomic::AtomicU32,
     /// Bytes of the head.
     pub(crate) prelude_len: atomic::AtomicU32,
-    reserved1: atomic::AtomicU32,
+    /// Not 0: the process has events of the kernel, which are not in the region.
+    pub(crate) kernel_events: atomic::AtomicU32,
     /// The number of chunks that threads have tried to overwrite. Modulo the number of chunks: the next one
     /// to try.
     pub(crate) next_oldest: AtomicU64,

@@ -77,6 +77,9 @@ pub(crate) fn pid_in(name: &str) -> Option<u32> {
     pid.parse().ok().filter(|_| is_random)
 }
 
+/// What failed, and how.
+pub(crate) type Failure = (&'static str, io::Error);
+
 /// Zeroed memory, aligned to [`alignment`] bytes.
 #[derive(Debug)]
 pub(crate) struct Memory {
@@ -87,6 +90,8 @@ pub(crate) struct Memory {
     linked: AtomicBool,
     /// Whether all pages were allocated at the start.
     is_whole: bool,
+    /// Why there is no file, if there should be one: what failed.
+    no_file: Option<Failure>,
     /// The process that created the memory. A forked child has the value too, and must not remove the file.
     pid: u32,
 }
@@ -104,41 +109,45 @@ impl Memory {
     ///
     /// # Errors
     /// If the system does not have `len` bytes at the moment. The error names the memory that failed.
-    pub(crate) fn new(
-        choice: BackingChoice,
-        len: usize,
-        first: usize,
-    ) -> Result<Self, (&'static str, io::Error)> {
+    pub(crate) fn new(choice: BackingChoice, len: usize, first: usize) -> Result<Self, Failure> {
         assert!(len.is_multiple_of(PAGE) && len > 0 && first <= len);
         match choice {
-            BackingChoice::File => Self::file(len, first).map_err(|e| ("a file in /dev/shm", e)),
+            BackingChoice::File => Self::file(len, first).map_err(|(_, e)| ("a file in /dev/shm", e)),
             BackingChoice::Memfd => Self::memfd(len, first).map_err(|e| ("a memfd", e)),
             BackingChoice::Heap => Self::heap(len).map_err(|e| ("the heap", e)),
             BackingChoice::Unnamed => {
                 Self::memfd(len, first).or_else(|_| Self::heap(len)).map_err(|e| ("the heap", e))
             }
-            BackingChoice::Auto => Self::file(len, first)
-                .or_else(|_| Self::memfd(len, first))
-                .or_else(|_| Self::heap(len))
-                .map_err(|e| ("the heap", e)),
+            BackingChoice::Auto => Self::file(len, first).or_else(|why| {
+                let unnamed = Self::memfd(len, first).or_else(|_| Self::heap(len));
+                let mut memory = unnamed.map_err(|e| ("the heap", e))?;
+                memory.no_file = Some(why);
+                Ok(memory)
+            }),
         }
     }
 
-    fn file(len: usize, first: usize) -> io::Result<Self> {
-        let path = region_path(std::process::id(), platform::random()?);
-        let invalid = |_| io::Error::from(io::ErrorKind::InvalidInput); // not Unicode
+    fn file(len: usize, first: usize) -> Result<Self, Failure> {
+        let random = platform::random().map_err(|e| ("a random number (getrandom)", e))?;
+        let path = region_path(std::process::id(), random);
+        let invalid = |_| ("the path of /dev/shm", io::ErrorKind::InvalidInput.into()); // not Unicode
         let name = path.clone().into_os_string().into_string().map_err(invalid)?;
-        let file = platform::create_file(&path)?;
-        let mapped = platform::require_free(&file, len).and_then(|()| Self::mapped(&file, len, first));
+        let file = platform::create_file(&path).map_err(|e| ("a file in /dev/shm", e))?;
+        let mapped = platform::require_free(&file, len)
+            .map_err(|e| ("the room in /dev/shm (fstatfs)", e))
+            .and_then(|()| {
+                Self::mapped(&file, len, first)
+                    .map_err(|e| ("memory of /dev/shm (ftruncate, mmap, madvise, fallocate)", e))
+            });
         match mapped {
             Ok(mut memory) => {
                 (memory.backing, memory.linked) = (Backing::File(name), AtomicBool::new(true));
                 Ok(memory)
             }
-            Err(e) => {
+            Err(failure) => {
                 drop(file);
                 let _ = std::fs::remove_file(&path);
-                Err(e)
+                Err(failure)
             }
         }
     }
@@ -174,7 +183,15 @@ impl Memory {
     }
 
     fn of(base: NonNull<u8>, len: usize, backing: Backing) -> Self {
-        Self { base, len, backing, linked: AtomicBool::new(false), is_whole: false, pid: std::process::id() }
+        Self {
+            base,
+            len,
+            backing,
+            linked: AtomicBool::new(false),
+            is_whole: false,
+            no_file: None,
+            pid: std::process::id(),
+        }
     }
 
     fn layout(len: usize) -> io::Result<Layout> {
@@ -187,6 +204,11 @@ impl Memory {
 
     pub(crate) fn backing(&self) -> &Backing {
         &self.backing
+    }
+
+    /// Why there is no file, if [`BackingChoice::Auto`] found none.
+    pub(crate) fn no_file(&self) -> Option<&Failure> {
+        self.no_file.as_ref()
     }
 
     /// Whether all pages are allocated, or need no allocation.
@@ -240,7 +262,7 @@ impl Memory {
         unsafe {
             let start = self.base.add(start);
             if self.backing == Backing::Heap {
-                platform::release_heap(start, len);
+                platform::release_private(start, len);
             } else {
                 platform::release(start, len);
             }

@@ -101,6 +101,8 @@ mod ledger;
 #[cfg(any(feature = "recovery", loom))]
 mod looks;
 mod loss;
+#[cfg(not(loom))]
+mod memory;
 mod owner;
 mod platform;
 mod process;
@@ -111,6 +113,7 @@ mod runs;
 mod step;
 mod sync;
 mod turn;
+mod uncancelled;
 mod user;
 mod wait;
 mod window;
@@ -129,9 +132,12 @@ pub use lease::{all_leases, claim_lease, lost_to_fork, release_lease, start_pool
 #[cfg(loom)]
 pub use looks::copy_between_looks;
 pub use loss::{LOSS_REASONS, LossReason};
+#[cfg(not(loom))]
+pub use memory::{map_memory, release_memory, unmap_memory};
 pub use region::Region;
 pub use sync::fence_all_threads;
 #[cfg(loom)]
 pub use sync::interrupts::{may_be_interrupted, model_interrupts, now_idle};
+pub use uncancelled::Uncancelled;
 pub use user::is_one_user;
 pub use window::{Piece, Window};

@@ -18,6 +18,7 @@ use crate::loss::LossReason;
 use crate::owner::Owner;
 use crate::step::step;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
+use crate::uncancelled::Uncancelled;
 use crate::wait::Waiting;
 use crate::{platform, process};
 
@@ -231,6 +232,11 @@ impl Region {
         self.header().last_look.store(now, Ordering::Relaxed);
     }
 
+    /// Notes that the session records events of the kernel. A flight recorder keeps them outside of the region.
+    pub fn note_kernel_events(&self) {
+        self.header().kernel_events.store(1, Ordering::Relaxed);
+    }
+
     fn at(&self, offset: usize) -> NonNull<u8> {
         assert!(offset < self.memory.len());
         // SAFETY: in bounds by the assertion.
@@ -341,6 +347,12 @@ impl Region {
         self.memory.backing()
     }
 
+    /// Why the region has no file although one was asked for (`BackingChoice::Auto`): what the system
+    /// refused, and its error.
+    pub fn no_file(&self) -> Option<(&'static str, &io::Error)> {
+        self.memory.no_file().map(|(what, e)| (*what, e))
+    }
+
     /// Allocates memory for the next chunks: those of `bytes` bytes, and at least one. Takes some 0.3 ms for
     /// each MiB. Returns whether there are new chunks, from this thread or from another one.
     ///
@@ -365,6 +377,7 @@ impl Region {
         }
         let to = from.saturating_add((bytes / self.chunk_size).max(1)).min(limit);
         let offset = |chunk: u32| self.chunks_offset + chunk as usize * self.chunk_size as usize;
+        let _uncancelled = Uncancelled::new(); // `fallocate`, on kernels that cannot populate
         // Another thread may allocate the same chunks at the same time, which does no harm.
         if self.memory.allocate(offset(from)..offset(to)).is_err() {
             let allocated = self.allocated_chunks();

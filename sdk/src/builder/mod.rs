@@ -70,7 +70,7 @@ impl SessionBuilder {
                 output: OutputConfig::None,
                 format: None,
                 filter: Filter::default(),
-                level: Level::Trace,
+                level: Level::Info,
                 buffer_size: DEFAULT_BUFFER,
                 chunk_size: None,
                 overflow: Overflow::Drop,
@@ -114,13 +114,13 @@ impl SessionBuilder {
     }
 
     /// Sets the most verbose level of spans, events and messages of the crates `tracing` and `log` that is
-    /// recorded (default: [`Level::Trace`], all levels). [`trace_log!`](crate::trace_log) has a category, to
-    /// which [`categories`](Self::categories) applies, and is recorded at each level.
+    /// recorded (default: [`Level::Info`]; [`Level::Trace`] records all). [`trace_log!`](crate::trace_log) has
+    /// a category, to which [`categories`](Self::categories) applies, and is recorded at each level.
     ///
     /// ```
     /// # let memory = hairline::MemoryOutput::new();
     /// let builder = hairline::Session::builder().output_memory(&memory);
-    /// let session = builder.level(hairline::Level::Info).start()?; // Info, Warn and Error
+    /// let session = builder.level(hairline::Level::Debug).start()?; // all but Trace
     /// # session.stop()?;
     /// # Ok::<(), hairline::Error>(())
     /// ```

@@ -9,19 +9,24 @@ use crate::options::Format;
 use crate::output::MemoryOutput;
 
 impl SessionBuilder {
-    /// Writes the trace to a file, which is created anew. If another process writes a trace to the file, the
-    /// session does not start. The extension names the format. A path without a known extension needs
+    /// Writes the trace to a file. The extension names the format. A path without a known extension needs
     /// [`format`](Self::format). In the path, `%p` becomes the id of the process, `%e` the name of its
-    /// executable, and `%%` a percent sign. A FIFO is written as long as a process reads it. A FIFO without a
-    /// reader is an error.
+    /// executable, `%h` that of the host, `%t` the time of the start, and `%u` a random number
+    /// ([`expand_path`](crate::expand_path) has all of them).
+    ///
+    /// A file that is empty, or a trace whose session has ended, is replaced. Other files stay as they are: the
+    /// trace of a killed process, a recovered one, and what is no trace. The session then takes the next free
+    /// name: `trace-2.pftrace` beside `trace.pftrace`. [`Summary::path`](crate::Summary::path) has it. If
+    /// another process writes a trace to the file, the session does not start. A FIFO is written as long as a
+    /// process reads it. A FIFO without a reader is an error.
     ///
     /// With [`Overflow::Overwrite`](crate::Overflow::Overwrite) the file is written at each triggered
-    /// snapshot and at the session's end. `%n` becomes the number of the snapshot, from 1. Without `%n`, a
+    /// snapshot and at the session's end. `%n` becomes the first number from 1 that no file has. Without `%n`, a
     /// triggered snapshot is not replaced at the session's end.
     ///
-    /// With `%p` a forked child has a trace of its own, from its first event on. A session with the same
+    /// With `%p` or `%u` a forked child has a trace of its own, from its first event on. A session with the same
     /// settings records it. The trace is completed when the child exits, or by this session's handle in the
-    /// child. Without `%p` a forked child records nothing.
+    /// child. Without either, a forked child records nothing.
     ///
     /// ```
     /// # use hairline::{Session, trace_instant};

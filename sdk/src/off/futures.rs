@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use crate::off::callsite::{Callsite, Epoch};
-use crate::off::event::Values;
+use crate::off::event::{Argument, Extras, Values};
 
 pin_project_lite::pin_project! {
     /// A future or stream, unchanged.
@@ -62,6 +62,10 @@ pub trait TraceStream: futures_core::Stream + Sized {
 #[cfg(feature = "futures")]
 impl<S: futures_core::Stream> TraceStream for S {}
 
+/// Would add an argument to the end of the future that this thread polls.
+#[inline(always)]
+pub fn future_arg(_: &'static str, _: impl Argument) {}
+
 /// The life of a future that is not recorded.
 #[derive(Debug)]
 pub struct Life(());
@@ -74,7 +78,7 @@ impl Life {
     }
 
     /// Would begin a life. There is no `Epoch`, so the function cannot be called.
-    pub fn begin(_: &'static Callsite, epoch: Epoch, _: &impl Values) -> Self {
+    pub fn begin(_: &'static Callsite, epoch: Epoch, _: &impl Values, _: &Extras<'_>) -> Self {
         match epoch {}
     }
 

@@ -12,7 +12,7 @@ macro_rules! trace_scope {
 #[macro_export]
 macro_rules! scope {
     ($category:expr, $name:expr $(, $($arguments:tt)*)?) => {
-        $crate::__hairline_unused!((Scope) [$category, $name] $($($arguments)*)?)
+        $crate::__hairline_unused!((Scope) [$crate::__hairline_names!($category, $name)] $($($arguments)*)?)
     };
 }
 
@@ -20,7 +20,7 @@ macro_rules! scope {
 #[macro_export]
 macro_rules! trace_instant {
     ($category:expr, $name:expr $(, $($arguments:tt)*)?) => {
-        $crate::__hairline_unused!(() [$category, $name] $($($arguments)*)?)
+        $crate::__hairline_unused!(() [$crate::__hairline_names!($category, $name)] $($($arguments)*)?)
     };
 }
 
@@ -28,7 +28,7 @@ macro_rules! trace_instant {
 #[macro_export]
 macro_rules! trace_counter {
     ($category:expr, $name:expr, $value:expr $(, $($options:tt)*)?) => {
-        $crate::__hairline_unused!(() [$category, $name, $crate::__private::number(&$value)] $($($options)*)?)
+        $crate::__hairline_unused!(() [$crate::__hairline_names!($category, $name), $crate::__private::number(&$value)] $($($options)*)?)
     };
 }
 
@@ -36,7 +36,7 @@ macro_rules! trace_counter {
 #[macro_export]
 macro_rules! trace_begin {
     ($category:expr, $name:expr, $($arguments:tt)+) => {
-        $crate::__hairline_unused!(() [$category, $name] $($arguments)+)
+        $crate::__hairline_unused!(() [$crate::__hairline_names!($category, $name)] $($arguments)+)
     };
 }
 
@@ -52,7 +52,19 @@ macro_rules! trace_end {
 #[macro_export]
 macro_rules! trace_async {
     ($category:expr, $name:expr $(, $($arguments:tt)*)?) => {
-        $crate::__hairline_unused!((AsyncScope) [$category, $name] $($($arguments)*)?)
+        $crate::__hairline_unused!((AsyncScope) [$crate::__hairline_names!($category, $name)] $($($arguments)*)?)
+    };
+}
+
+/// Would record the life of a future.
+#[macro_export]
+macro_rules! trace_future {
+    ($category:expr, $name:expr, $future:expr $(, $($arguments:tt)*)?) => {
+        match $future {
+            __hairline_future => {
+                $crate::__hairline_life!($category, $name $(, $($arguments)*)?).wrap(__hairline_future)
+            }
+        }
     };
 }
 
@@ -60,7 +72,7 @@ macro_rules! trace_async {
 #[macro_export]
 macro_rules! trace_log {
     ($level:expr, $category:expr, $format:literal $($arguments:tt)*) => {
-        $crate::__hairline_unused!(() [$level, $category, ::core::format_args!($format $($arguments)*)])
+        $crate::__hairline_unused!(() [$level, $crate::__hairline_names!($category, $format), $crate::__private::core::format_args!($format $($arguments)*)])
     };
 }
 
@@ -69,7 +81,7 @@ macro_rules! trace_log {
 macro_rules! trigger {
     () => {};
     ($name:expr) => {
-        $crate::__hairline_unused!(()[$name])
+        $crate::__hairline_unused!(()[$crate::__hairline_names!("", $name)])
     };
 }
 
@@ -77,8 +89,18 @@ macro_rules! trigger {
 #[macro_export]
 macro_rules! __hairline_life {
     ($category:expr, $name:expr $(, $($arguments:tt)*)?) => {{
-        $crate::__hairline_unused!(() [$category, $name] $($($arguments)*)?);
+        $crate::__hairline_unused!(() [$crate::__hairline_names!($category, $name)] $($($arguments)*)?);
         $crate::__private::Life::none(&$crate::__private::Callsite::OFF)
+    }};
+}
+
+/// Category and name, which must be constants here as well as with the feature.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __hairline_names {
+    ($category:expr, $name:expr) => {{
+        const NAMES: [&str; 2] = [$category, $name];
+        NAMES
     }};
 }
 
@@ -102,7 +124,7 @@ macro_rules! __hairline_option {
         $value
     };
     (slow $value:expr) => {{
-        const SLOW: ::core::time::Duration = $value;
+        const SLOW: $crate::__private::core::time::Duration = $value;
         SLOW
     }};
     // Of counters.
@@ -156,8 +178,8 @@ macro_rules! __hairline_unused {
         $crate::__hairline_unused!($guard [$($used,)* $crate::__private::argument(&$key)] $($($rest)*)?)
     };
     ($guard:tt $used:tt $($other:tt)+) => {
-        ::core::compile_error!(::core::concat!(
-            "no argument or option: `", ::core::stringify!($($other)+),
+        $crate::__private::core::compile_error!($crate::__private::core::concat!(
+            "no argument or option: `", $crate::__private::core::stringify!($($other)+),
             "`; an argument is `key = value`, `key = %value`, `key = ?value` or a variable's name, and an \
              option is `name: value`"
         ))

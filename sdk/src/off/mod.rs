@@ -13,13 +13,15 @@ pub(crate) mod messages;
 #[cfg(feature = "recovery")]
 pub(crate) mod recover;
 mod session;
+#[cfg(feature = "subscriber")]
+pub(crate) mod tracing;
 mod track;
 
 pub use callsite::{Callsite, Key};
 pub use event::{Argument, Extras, argument, number};
 #[cfg(feature = "futures")]
 pub use futures::TraceStream;
-pub use futures::{Life, TraceFuture, Traced};
+pub use futures::{Life, TraceFuture, Traced, future_arg};
 pub use guards::{AsyncScope, Scope, TrackScope};
-pub use session::Session;
+pub use session::{Session, expand_path};
 pub use track::{Flow, OnTrack, Track};

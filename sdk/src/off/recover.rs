@@ -13,6 +13,10 @@ pub(crate) fn snapshot(_: &Path, _: &Path) -> Result<Recovered, RecoverError> {
     Err(RecoverError::Disabled)
 }
 
+pub(crate) fn other_user_of(_: u32) -> Option<u32> {
+    None
+}
+
 pub(crate) fn find() -> Result<Vec<FoundRegion>, RecoverError> {
     Err(RecoverError::Disabled)
 }

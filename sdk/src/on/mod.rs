@@ -18,4 +18,7 @@ pub(crate) use bridges::heap;
 pub(crate) use bridges::log as messages;
 #[cfg(feature = "metrics")]
 pub(crate) use bridges::metrics as measures;
+#[cfg(feature = "subscriber")]
+pub(crate) use bridges::tracing;
 pub use lifecycle::session::Session;
+pub use session::placeholders::expand_path;

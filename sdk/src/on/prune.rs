@@ -11,6 +11,8 @@ use hairline_formats::truncate_utf8;
 use hairline_shm::Backing;
 use hairline_shm::recover::{DeadRegion, Found, Life, Search, room};
 
+use crate::on::base::platform;
+
 /// The regions of dead processes may take one part in `SHARE` of `/dev/shm`.
 const SHARE: u64 = 4;
 
@@ -23,6 +25,9 @@ const PAUSE: Duration = Duration::from_millis(50);
 
 /// Directory entries between two checks of the time. An entry takes some 2 us.
 const ENTRIES: usize = 16;
+
+/// Limit of names that are read in one go, in some milliseconds.
+const MOST_NAMES: usize = 10_000;
 
 /// Limit of regions that are remembered. The next session removes the others.
 const MOST: usize = 4096;
@@ -53,6 +58,9 @@ impl Pruning {
     pub(crate) fn new(process_name: &str, own: &Backing) -> Self {
         let process_name = truncate_utf8(process_name, 63).to_owned(); // cut in the region
         let search = Search::new().map(|search| search.of_processes(process_name));
+        // In a table of open files that the program shares, it may close the directory meanwhile.
+        let search =
+            if platform::has_own_files() { search } else { search.map(|search| search.at_once(MOST_NAMES)) };
         let search = search.map(|search| match own {
             Backing::File(path) => search.except(path.into()),
             Backing::Memfd | Backing::Heap => search,

@@ -30,12 +30,13 @@ pub use report::{FoundRegion, ProcessState, RecoverError, RecoverOptions, Recove
 /// Completes the trace of a dead process from its region, and removes the region.
 ///
 /// By default the trace is repaired in its place. For that the file must be the one that the session wrote:
-/// its head has the random number of the trace. If the session had no file, or the file has another trace by
-/// now, the records of the region are written to a file beside it, `OUTPUT.recovered-PID`. Older records are
-/// gone with the old file.
+/// its head has the random number of the trace. If the session had no file, or somebody has removed or
+/// replaced it, the records of the region are written to a file beside it, `OUTPUT.recovered-PID`. It has the
+/// threads whose records are all in the region; the records of the others, whose names and settings went with
+/// the file, are counted in [`Recovered::lost`].
 ///
-/// Recovery locks the output as a session does. A session that starts with the same path meanwhile waits for
-/// it, at most 1 s.
+/// Recovery locks the output as a session does. A session that starts with the same path meanwhile takes the
+/// next free name.
 ///
 /// Recovery may be killed and run again. The region remains until the trace is on the disk, and each run
 /// starts at the point where the session had ended.
@@ -49,8 +50,9 @@ pub use report::{FoundRegion, ProcessState, RecoverError, RecoverOptions, Recove
 /// ```
 ///
 /// # Errors
-/// If the process is alive, the region or the trace cannot be read, the trace cannot be written, or another
-/// process has locked the region. The region then remains, and the trace is a prefix of the trace before.
+/// If the process is alive, the region or the trace cannot be read, the trace cannot be written, another
+/// process has locked the region, or no thread's records are all in the region and the trace is gone. The
+/// region then remains, and the trace is a prefix of the trace before.
 pub fn recover(region: &Path, options: &RecoverOptions) -> Result<Recovered, RecoverError> {
     imp::recover::recover(region, options)
 }
@@ -92,4 +94,15 @@ pub fn snapshot(region: &Path, to: impl AsRef<Path>) -> Result<Recovered, Recove
 /// If `/dev/shm` cannot be read.
 pub fn find() -> Result<Vec<FoundRegion>, RecoverError> {
     imp::recover::find()
+}
+
+/// Returns the number of the user who has a region of the process with this pid, if that is another user than
+/// the caller. Such a region is not opened: [`find`] omits it, also for root.
+///
+/// ```
+/// assert_eq!(hairline::recovery::other_user_of(std::process::id()), None);
+/// ```
+#[must_use]
+pub fn other_user_of(pid: u32) -> Option<u32> {
+    imp::recover::other_user_of(pid)
 }

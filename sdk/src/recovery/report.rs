@@ -164,6 +164,15 @@ pub enum RecoverError {
         /// The region.
         region: PathBuf,
     },
+    /// The session has written the begin of its trace to an output that is no file, is gone, or holds something
+    /// else, and what is left in the region cannot be read without it. The region stays.
+    #[non_exhaustive]
+    Unreadable {
+        /// The path of the trace, if its output is a file.
+        output: Option<PathBuf>,
+        /// The event records that are left.
+        records: u64,
+    },
     /// A file cannot be read or written.
     #[non_exhaustive]
     Io {
@@ -195,6 +204,17 @@ impl fmt::Display for RecoverError {
             Self::NoPlace { region } => {
                 write!(f, "{}: the session wrote to no file; give a path for the trace", region.display())
             }
+            Self::Unreadable { output: Some(output), records } => write!(
+                f,
+                "{}: the trace is not there any more, and without it the {records} records that are left in the \
+                 ring cannot be read; put it back and try again",
+                output.display()
+            ),
+            Self::Unreadable { output: None, records } => write!(
+                f,
+                "the session wrote to no file, and without its output the {records} records that are left in the \
+                 ring cannot be read"
+            ),
             Self::Io { path, source } => write!(f, "{}: {source}", path.display()),
             Self::Disabled => {
                 f.write_str("this program was built without tracing (the crate feature `enable`)")

@@ -106,7 +106,7 @@ struct Slot {
 impl Slot {
     fn with_a_span() -> Arc<Self> {
         let slot = Self { count: Count::new(), span: UnsafeCell::new(()), closed: AtomicU64::new(0) };
-        assert_eq!(slot.count.begin(), 0);
+        assert_eq!(slot.count.begin(), 1);
         Arc::new(slot)
     }
 
@@ -135,29 +135,29 @@ fn the_last_owner_of_a_span_closes_it_once_and_after_all_that_the_others_did() {
         let other = {
             let slot = Arc::clone(&slot);
             thread::spawn(move || {
-                slot.span.with(|_| assert!(slot.count.is_of(0)));
+                slot.span.with(|_| assert!(slot.count.is_of(1)));
                 slot.count.share();
                 let closed_early = slot.release();
                 assert!(!closed_early, "this thread has the span");
                 slot.release()
             })
         };
-        slot.span.with(|_| assert!(slot.count.is_of(0)));
+        slot.span.with(|_| assert!(slot.count.is_of(1)));
         let mine = slot.release();
         let others = other.join().unwrap();
         assert!(mine ^ others);
         assert_eq!(slot.closed.load(Ordering::Relaxed), 1);
-        assert!(!slot.count.is_of(0) && slot.count.is_of(1));
+        assert!(!slot.count.is_of(1) && slot.count.is_of(2));
         seen.0.note_if(mine);
         seen.1.note_if(others);
     });
     assert!(first.happened() && second.happened());
 }
 
-// owner: closes the span     other thread: has its id, without being an owner
+// owner: closes the span; the slot goes on in new memory     other thread: has its id, without being an owner
 // --> when the id means no span, all that closing did is seen
 //
-// Fails when `end` stores with Relaxed, and when `is_of` loads with Relaxed.
+// Fails when `end` or `go_on_from` stores with Relaxed, and when `is_of` loads with Relaxed.
 #[test]
 fn a_thread_that_finds_an_id_outdated_sees_the_span_closed() {
     let (open, closed) = (Seen::default(), Seen::default());
@@ -166,9 +166,12 @@ fn a_thread_that_finds_an_id_outdated_sees_the_span_closed() {
         let slot = Slot::with_a_span();
         let owner = {
             let slot = Arc::clone(&slot);
-            thread::spawn(move || assert!(slot.release()))
+            thread::spawn(move || {
+                assert!(slot.release());
+                slot.count.go_on_from(slot.count.generation());
+            })
         };
-        let is_open = slot.count.is_of(0);
+        let is_open = slot.count.is_of(1);
         if !is_open {
             slot.span.with(|_| assert_eq!(slot.closed.load(Ordering::Relaxed), 1));
         }

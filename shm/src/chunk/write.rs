@@ -307,7 +307,7 @@ impl WriteChunk {
         at >= self.committed().bytes() && at as usize + len <= self.capacity() as usize
     }
 
-    /// Replaces the content of `out` by the committed bytes. If the region was closed meanwhile, they are
+    /// Copies the committed bytes to `out`, as many as fit. If the region was closed meanwhile, they are
     /// zeros: this is why the function copies and does not return a slice.
     ///
     /// ```
@@ -316,22 +316,17 @@ impl WriteChunk {
     /// let region = Region::create(&RegionConfig::small())?;
     /// let mut chunk = region.claim(ChunkInfo::default(), b"context ").unwrap();
     /// assert!(chunk.append(b"a record", 1));
-    /// let mut bytes = Vec::new();
+    /// let mut bytes = [0; 16];
     /// chunk.copy_committed(&mut bytes);
-    /// assert_eq!(bytes, b"context a record");
+    /// assert_eq!(&bytes, b"context a record");
     /// # Ok::<(), hairline_shm::RegionError>(())
     /// ```
-    pub fn copy_committed(&self, out: &mut Vec<u8>) {
-        let len = self.committed().bytes() as usize;
-        out.clear();
-        out.reserve(len);
+    pub fn copy_committed(&self, out: &mut [u8]) {
+        let len = out.len().min(self.committed().bytes() as usize);
         // SAFETY: `len` bytes are in the payload (`append` and `set_committed` compare). They are
         // initialised: the memory was zeroed at its creation. No thread writes below the last commit. `out`
         // has room for them.
-        unsafe {
-            self.payload().copy_to_nonoverlapping(out.as_mut_ptr(), len);
-            out.set_len(len);
-        }
+        unsafe { self.payload().copy_to_nonoverlapping(out.as_mut_ptr(), len) };
     }
 
     /// Marks the chunk as recalled, after [`Lease::settle`](crate::Lease::settle) has returned `true`.

@@ -89,13 +89,14 @@ pub(crate) unsafe fn release(start: NonNull<u8>, len: usize) {
     }
 }
 
-/// Gives whole pages of the heap back to the system. They have zeros afterwards.
+/// Gives whole pages of private memory back to the system. They have zeros afterwards. Returns false if the
+/// system refuses that.
 ///
 /// # Safety
-/// As [`release`], for memory of the heap.
-pub(crate) unsafe fn release_heap(start: NonNull<u8>, len: usize) {
+/// As [`release`], for memory that no file is behind.
+pub(crate) unsafe fn release_private(start: NonNull<u8>, len: usize) -> bool {
     // SAFETY: by the contract.
-    unsafe { libc::madvise(start.as_ptr().cast(), len, libc::MADV_DONTNEED) };
+    unsafe { libc::madvise(start.as_ptr().cast(), len, libc::MADV_DONTNEED) == 0 }
 }
 
 /// Lets a fork wipe a whole mapping of [`map_private`], if the kernel can (from 4.14 on). Otherwise a child
@@ -235,4 +236,27 @@ pub(crate) fn wake_all(word: &AtomicU32) {
             libc::c_int::MAX,
         )
     };
+}
+
+/// glibc and musl have it; `libc` does not declare it.
+const PTHREAD_CANCEL_DISABLE: libc::c_int = 1;
+
+// SAFETY: the declaration is that of POSIX.
+unsafe extern "C" {
+    fn pthread_setcancelstate(state: libc::c_int, before: *mut libc::c_int) -> libc::c_int;
+}
+
+/// Defers a `pthread_cancel` of the calling thread. Returns the state before.
+pub(crate) fn defer_cancel() -> i32 {
+    let mut before = PTHREAD_CANCEL_DISABLE;
+    // SAFETY: the call writes `before`.
+    unsafe { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &raw mut before) };
+    before
+}
+
+/// Restores the state that [`defer_cancel`] has returned.
+pub(crate) fn restore_cancel(before: i32) {
+    let mut deferred = 0;
+    // SAFETY: the call writes `deferred`. It is no cancellation point.
+    unsafe { pthread_setcancelstate(before, &raw mut deferred) };
 }

@@ -85,7 +85,9 @@ pub(crate) unsafe fn release(_start: NonNull<u8>, _len: usize) {}
 ///
 /// # Safety
 /// None needed.
-pub(crate) unsafe fn release_heap(_start: NonNull<u8>, _len: usize) {}
+pub(crate) unsafe fn release_private(_start: NonNull<u8>, _len: usize) -> bool {
+    false
+}
 
 /// Does nothing: there is no fork.
 ///
@@ -131,6 +133,11 @@ pub(crate) fn unlock(_file: &File) {}
 /// Returns `false`: no file is trusted.
 pub(crate) fn is_own(_metadata: &Metadata) -> bool {
     false
+}
+
+/// Returns `None`: users have no numbers.
+pub(crate) fn user_of(_metadata: &Metadata) -> Option<u32> {
+    None
 }
 
 /// Returns `false`.

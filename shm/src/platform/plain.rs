@@ -27,3 +27,11 @@ pub(crate) fn shows_own_pids() -> bool {
 pub(crate) fn is_one_user(_number: u32) -> bool {
     true
 }
+
+/// Does nothing: only on Linux do threads with a pending `pthread_cancel` record.
+pub(crate) fn defer_cancel() -> i32 {
+    0
+}
+
+/// Does nothing.
+pub(crate) fn restore_cancel(_before: i32) {}

@@ -147,6 +147,11 @@ pub(crate) fn is_own(metadata: &Metadata) -> bool {
     metadata.uid() == unsafe { libc::geteuid() }
 }
 
+/// The number of the file's user.
+pub(crate) fn user_of(metadata: &Metadata) -> Option<u32> {
+    Some(metadata.uid())
+}
+
 /// Whether the file has no name any more.
 pub(crate) fn is_removed(file: &File) -> bool {
     file.metadata().is_ok_and(|metadata| metadata.nlink() == 0)

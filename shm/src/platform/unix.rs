@@ -59,8 +59,10 @@ pub(crate) unsafe fn release(start: NonNull<u8>, len: usize) {
 /// Does nothing: the advice that makes pages zero is Linux's.
 ///
 /// # Safety
-/// As [`release`], for memory of the heap.
-pub(crate) unsafe fn release_heap(_start: NonNull<u8>, _len: usize) {}
+/// As [`release`], for memory that no file is behind.
+pub(crate) unsafe fn release_private(_start: NonNull<u8>, _len: usize) -> bool {
+    false
+}
 
 /// Does nothing: a child relies on the fork handlers.
 pub(crate) fn wipe_on_fork(_mapping: NonNull<u8>, _len: usize) {}

@@ -154,7 +154,9 @@ pub(crate) unsafe fn release(_start: NonNull<u8>, _len: usize) {}
 ///
 /// # Safety
 /// None needed.
-pub(crate) unsafe fn release_heap(_start: NonNull<u8>, _len: usize) {}
+pub(crate) unsafe fn release_private(_start: NonNull<u8>, _len: usize) -> bool {
+    false
+}
 
 /// Does nothing: there is no fork.
 ///
@@ -199,6 +201,11 @@ pub(crate) fn unlock(file: &File) {
 /// Returns `true`: the directory says who may have put the file there.
 pub(crate) fn is_own(_metadata: &Metadata) -> bool {
     true
+}
+
+/// Returns `None`: users have no numbers.
+pub(crate) fn user_of(_metadata: &Metadata) -> Option<u32> {
+    None
 }
 
 /// Whether the file has no name any more.

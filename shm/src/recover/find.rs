@@ -1,8 +1,8 @@
 //! The search for regions: in `/dev/shm`, or in the directory for temporary files.
 
-use std::fs::DirEntry;
-use std::io;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
+use std::{fmt, io};
 
 use crate::backing::pid_in;
 use crate::platform;
@@ -55,6 +55,19 @@ pub fn room() -> io::Result<u64> {
     platform::size_of_file_system(&platform::directory())
 }
 
+/// Returns the number of the user whose region of the process with this pid [`find`] omits: one of another
+/// user than the caller. The newest, if there are several.
+#[must_use]
+pub fn other_user_of(pid: u32) -> Option<u32> {
+    let names = std::fs::read_dir(platform::directory()).ok()?.flatten().map(|entry| entry.path());
+    names
+        .filter(|path| path.file_name().and_then(OsStr::to_str).and_then(pid_in) == Some(pid))
+        .filter_map(|path| std::fs::symlink_metadata(path).ok())
+        .filter(|about| about.is_file() && !is_ours(about))
+        .max_by_key(|about| about.modified().ok())
+        .and_then(|about| platform::user_of(&about))
+}
+
 fn find_in(directory: &Path) -> Result<Vec<Found>, RecoverError> {
     let mut search = Search::of(directory)?;
     let mut found = Vec::new();
@@ -81,13 +94,20 @@ fn find_in(directory: &Path) -> Result<Vec<Found>, RecoverError> {
 /// assert!(pids.contains(&std::process::id()));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Debug)]
 pub struct Search {
-    entries: std::fs::ReadDir,
+    directory: PathBuf,
+    /// The names of the directory's files.
+    names: Box<dyn Iterator<Item = OsString> + Send>,
     /// A region that is not looked at.
     skipped: Option<PathBuf>,
     /// The name of the processes whose regions are looked for; all if there is none.
     process_name: Option<String>,
+}
+
+impl fmt::Debug for Search {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Search").field("directory", &self.directory).finish_non_exhaustive()
+    }
 }
 
 impl Search {
@@ -101,7 +121,17 @@ impl Search {
 
     fn of(directory: &Path) -> Result<Self, RecoverError> {
         let failed = |source| RecoverError::File { path: directory.to_owned(), source };
-        Ok(Self { entries: std::fs::read_dir(directory).map_err(failed)?, skipped: None, process_name: None })
+        let entries = std::fs::read_dir(directory).map_err(failed)?;
+        let names = Box::new(entries.flatten().map(|entry| entry.file_name()));
+        Ok(Self { directory: directory.to_owned(), names, skipped: None, process_name: None })
+    }
+
+    /// Reads the names now, the first `most`, and closes the directory: for a process that may close its
+    /// descriptor behind the back of the search.
+    #[must_use]
+    pub fn at_once(self, most: usize) -> Self {
+        let names: Vec<OsString> = self.names.take(most).collect();
+        Self { names: Box::new(names.into_iter()), ..self }
     }
 
     /// Leaves out the region at this path: a session that searches need not open its own.
@@ -123,8 +153,8 @@ impl Search {
     /// directory.
     pub fn step(&mut self, entries: usize) -> Option<Option<Found>> {
         for _ in 0..entries {
-            let entry = self.entries.next()?;
-            let found = entry.ok().and_then(|entry| self.look(&entry));
+            let name = self.names.next()?;
+            let found = self.look(&name);
             if found.is_some() {
                 return Some(found);
             }
@@ -132,14 +162,14 @@ impl Search {
         Some(None)
     }
 
-    fn look(&self, entry: &DirEntry) -> Option<Found> {
-        let pid = entry.file_name().to_str().and_then(pid_in)?;
-        let path = entry.path();
+    fn look(&self, name: &OsStr) -> Option<Found> {
+        let pid = name.to_str().and_then(pid_in)?;
+        let path = self.directory.join(name);
         if self.skipped.as_ref() == Some(&path) {
             return None;
         }
         // The files of other users are not opened: their file system can make that slow, and can see it.
-        let len = entry.metadata().ok().filter(is_ours)?.len();
+        let len = std::fs::symlink_metadata(&path).ok().filter(is_ours)?.len();
         let wanted = self.process_name.as_deref();
         let (life, facts) = match RegionFile::open(&path) {
             Ok(region) if wanted.is_some_and(|name| name != region.facts().process_name) => return None,

@@ -34,7 +34,6 @@ pub struct Fragments<'r> {
     facts: &'r Facts,
     entries: std::vec::IntoIter<Entry>,
     damaged: u32,
-    headless: u32,
     last_sequence: Option<u32>,
     buffer: Vec<u8>,
 }
@@ -58,14 +57,10 @@ impl<'r> Fragments<'r> {
         entries.dedup_by_key(|e| e.place());
         damaged += u32::try_from(before - entries.len()).unwrap_or(u32::MAX);
         keep_whole_runs(&mut entries, facts.overwrites());
-        let begins_late =
-            |(i, e): &(usize, &Entry)| e.index > 0 && (*i == 0 || entries[i - 1].sequence != e.sequence);
-        let headless = entries.iter().enumerate().filter(begins_late).count();
         Ok(Self {
             file,
             path,
             facts,
-            headless: u32::try_from(headless).unwrap_or(u32::MAX),
             entries: entries.into_iter(),
             damaged,
             last_sequence: None,
@@ -77,13 +72,6 @@ impl<'r> Fragments<'r> {
     #[must_use]
     pub fn damaged(&self) -> u32 {
         self.damaged
-    }
-
-    /// The number of sequences whose first chunk is missing. If the output is gone too, the records before
-    /// are lost.
-    #[must_use]
-    pub fn headless(&self) -> u32 {
-        self.headless
     }
 
     /// Returns the next fragment, or `None` after the last one.

@@ -71,6 +71,8 @@ pub struct Facts {
     pub process_track: u64,
     /// The time of the drain thread's last pass, in ns of the trace's clock; 0 if there was none.
     pub last_look: u64,
+    /// Whether the process records events of the kernel, which are not in the region.
+    pub has_kernel_events: bool,
     pub(super) batches_done: u64,
     pub(super) chunks_offset: u64,
     lost: [u64; LOSS_REASONS.len()],
@@ -232,6 +234,7 @@ fn read(file: &File, file_len: u64, path: &Path) -> Result<Facts, Wrong> {
         has_tail: tail_batch != 0 && tail_batch <= batches_done,
         process_track: raw.u64(offset_of!(RegionHeader, process_track)),
         last_look: raw.u64(offset_of!(RegionHeader, last_look)),
+        has_kernel_events: raw.u32(offset_of!(RegionHeader, kernel_events)) != 0,
         batches_done,
         chunks_offset: chunks.offset,
         lost: LOSS_REASONS.map(|reason| raw.u64(offset_of!(RegionHeader, lost) + 8 * reason as usize)),

@@ -48,7 +48,7 @@ pub use chunk::Part;
 pub use dead::DeadRegion;
 pub use error::RecoverError;
 pub use file::RegionFile;
-pub use find::{Found, Search, find, room};
+pub use find::{Found, Search, find, other_user_of, room};
 #[cfg(feature = "recovery")]
 pub use fragments::{Fragment, Fragments};
 #[cfg(feature = "recovery")]

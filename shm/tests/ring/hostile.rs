@@ -245,9 +245,9 @@ fn the_owner_writes_inside_of_its_chunk_whatever_the_header_says() {
         let before = chunk.committed();
         assert_eq!(before, Commit::new(3, 1), "its own copy counts");
         assert!(chunk.append(b"two", 1));
-        let mut written = Vec::new();
+        let mut written = [0; 6];
         chunk.copy_committed(&mut written);
-        assert_eq!(written, b"onetwo");
+        assert_eq!(&written, b"onetwo");
         assert!(!chunk.append(&[0; 4024 - 5], 1), "as much room as there was");
         assert!(chunk.append(&[0; 4024 - 6], 1));
         assert_eq!(chunk.noted::<4>(4024 - 3), None);

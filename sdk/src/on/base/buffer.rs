@@ -5,6 +5,8 @@
 use std::fmt;
 use std::mem::MaybeUninit;
 
+use crate::on::base::memory::Bytes;
+
 /// At most `N` bytes on the stack.
 pub(crate) struct Buffer<const N: usize> {
     bytes: [MaybeUninit<u8>; N],
@@ -124,13 +126,13 @@ impl<const N: usize> fmt::Debug for Buffer<N> {
 pub(crate) struct Spilling<const N: usize> {
     few: Buffer<N>,
     /// All bytes, once there were more than `N`. It keeps its memory when it is emptied.
-    many: Vec<u8>,
+    many: Bytes,
 }
 
 impl<const N: usize> Spilling<N> {
     #[inline(always)]
     pub(crate) const fn new() -> Self {
-        Self { few: Buffer::new(), many: Vec::new() }
+        Self { few: Buffer::new(), many: Bytes::new() }
     }
 
     /// Appends the bytes.
@@ -144,6 +146,7 @@ impl<const N: usize> Spilling<N> {
     #[cold]
     fn push_to_many(&mut self, bytes: &[u8]) {
         if self.many.is_empty() {
+            self.many.reserve(self.few.len() + bytes.len());
             self.many.extend_from_slice(self.few.as_slice());
         }
         self.many.extend_from_slice(bytes);

@@ -1,21 +1,23 @@
 //! A list that is on the stack while it is short. The arguments of an event nearly always are.
 
-/// Default number of entries on the stack.
-const FEW: usize = 16;
+use crate::on::base::memory::List;
+
+/// Default number of entries on the stack. A signal handler may have little of that.
+const FEW: usize = 8;
 
 /// A list of any length.
 pub(crate) struct Few<T, const N: usize = FEW> {
     few: [T; N],
     len: usize,
     /// All entries, once there are more than `N`.
-    many: Vec<T>,
+    many: List<T>,
 }
 
 impl<T: Copy, const N: usize> Few<T, N> {
     /// Creates an empty list. `filler` fills the unused entries and is never returned.
     #[inline]
     pub(crate) fn new(filler: T) -> Self {
-        Self { few: [filler; N], len: 0, many: Vec::new() }
+        Self { few: [filler; N], len: 0, many: List::new() }
     }
 
     #[inline]
@@ -24,6 +26,7 @@ impl<T: Copy, const N: usize> Few<T, N> {
             *slot = entry;
         } else {
             if self.many.is_empty() {
+                self.many.reserve(N + 1);
                 self.many.extend_from_slice(&self.few);
             }
             self.many.push(entry);

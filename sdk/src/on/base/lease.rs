@@ -11,13 +11,11 @@
 //!
 //! # The end of a thread
 //!
-//! Two destructors run at a thread's end, in this order. The destructor of a thread-local (`cold::Owner`)
-//! releases the chunk. The destructor of a key (on Unix a `pthread_key`) releases the lease, and also the
-//! chunk of a thread whose first event came after its thread-locals were destroyed. If neither runs (in the
-//! last round of key destructors, or in a signal handler after that), the lease stays claimed, and the memory
-//! of the thread's chunk writer is not freed: some KiB for each such thread, and the session's region until
-//! the process ends. The events are in the trace. The drain thread can still recall the chunk, like that of
-//! any idle thread.
+//! The destructor of a key (on Unix a `pthread_key`) gives the thread's chunk back (`cold::thread_ended`) and
+//! releases the lease. If it does not run (for an event in the last round of key destructors, or in a signal
+//! handler after that), the lease stays claimed, and the memory of the thread's chunk writer is not freed:
+//! some KiB for each such thread, and the session's region until the process ends. The events are in the
+//! trace. The drain thread can still recall the chunk, like that of any idle thread.
 //!
 //! # A forked child
 //!

@@ -9,6 +9,7 @@ pub(crate) mod heap;
 pub(crate) mod hooks;
 pub(crate) mod lease;
 pub(crate) mod lock;
+pub(crate) mod memory;
 pub(crate) mod platform;
 pub(crate) mod sets;
 pub(crate) mod spot;

@@ -1,12 +1,8 @@
-//! Sets of numbers: the small numbers of strings and callsites, and the random uuids of tracks.
+//! Sets of the small numbers of strings and callsites, and a hash of random numbers.
 
-use std::collections::HashSet;
-use std::hash::{BuildHasherDefault, Hasher};
+use std::hash::Hasher;
 
-use hairline_formats::track_event::TrackUuid;
-
-/// A set of track uuids. Their bits are random, so they need no further hash.
-pub(crate) type Uuids = HashSet<TrackUuid, BuildHasherDefault<Spread>>;
+use crate::on::base::memory::List;
 
 /// A hasher of numbers that are random already.
 #[derive(Clone, Copy, Debug, Default)]
@@ -34,7 +30,7 @@ impl Hasher for Spread {
 
 /// A growing set of small numbers, 64 to a word.
 #[derive(Debug, Default)]
-pub(crate) struct Bits(Vec<u64>);
+pub(crate) struct Bits(List<u64>);
 
 impl Bits {
     /// Removes all numbers and keeps the memory.

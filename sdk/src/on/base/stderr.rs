@@ -34,8 +34,14 @@ pub(crate) fn report_error(e: &Error) {
 /// Writes a line to stderr, if `HAIRLINE_LOG` asks for messages of this level.
 pub(crate) fn write(level: Level, message: std::fmt::Arguments<'_>) {
     if level <= log_level().unwrap_or(Level::Error) {
-        process::write_to_stderr(&format!("hairline: {message}\n"));
+        process::write_to_stderr(&line(&message.to_string()));
     }
+}
+
+/// Makes a line of a message. A terminal obeys nothing in it: paths may have any character.
+fn line(message: &str) -> String {
+    let harmless = |c: char| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c };
+    format!("hairline: {}\n", message.chars().map(harmless).collect::<String>())
 }
 
 /// Returns the level that `HAIRLINE_LOG` sets.

@@ -17,42 +17,117 @@ use std::pin::Pin;
 use std::ptr::NonNull;
 use std::task::{Context, Poll};
 
+use hairline_formats::Value;
+
 use crate::on::callsite::{Callsite, Epoch, registry};
-use crate::on::event::argument::Values;
+use crate::on::event::argument::{Argument, Held, Values};
 use crate::on::event::extras::Extras;
 use crate::on::event::flow::Flow;
 use crate::on::lifecycle::{connect, entry};
+use crate::on::thread::end_arguments::EndArguments;
 use crate::on::thread::guards::Scope;
 use crate::on::thread::guards::interval::AsyncScope;
 
 thread_local! {
-    /// The interval of the future that this thread polls.
-    static CURRENT: Cell<Option<NonNull<AsyncScope>>> = const { Cell::new(None) };
+    /// The poll of a future on this thread.
+    static CURRENT: Cell<Option<NonNull<Current>>> = const { Cell::new(None) };
 }
 
-/// Makes `interval` this thread's current one until it is dropped.
-struct Current<'i> {
-    before: Option<NonNull<AsyncScope>>,
-    _interval: &'i AsyncScope,
+/// A poll, on its stack.
+struct Current {
+    /// The interval of the polled future, or that of the future around one without.
+    interval: NonNull<AsyncScope>,
+    /// Whether the polled future has an interval.
+    is_recorded: bool,
+    /// The interval's arguments, while the poll may add some.
+    arguments: Cell<Option<Box<EndArguments>>>,
+    before: Option<NonNull<Self>>,
 }
 
-impl<'i> Current<'i> {
-    fn enter(interval: &'i AsyncScope) -> Self {
-        Self { before: CURRENT.replace(Some(NonNull::from(interval))), _interval: interval }
+impl Current {
+    /// Calls `poll` while `interval` is this thread's current one.
+    fn with<R>(interval: &mut AsyncScope, poll: impl FnOnce() -> R) -> R {
+        let arguments = Cell::new(interval.arguments.take());
+        let interval = NonNull::from(interval);
+        Self { interval, is_recorded: true, arguments, before: CURRENT.get() }.enter(poll)
+    }
+
+    /// Calls `poll` of a future without an interval: an argument in it is not one of the future around it.
+    #[inline]
+    fn without<R>(poll: impl FnOnce() -> R) -> R {
+        let Some(before) = CURRENT.get() else { return poll() };
+        // SAFETY: as in `with_current`.
+        let interval = unsafe { before.as_ref() }.interval;
+        let arguments = Cell::new(None);
+        Self { interval, is_recorded: false, arguments, before: Some(before) }.enter(poll)
+    }
+
+    /// Adds an argument, whose value runs no code of the program.
+    fn add(&self, key: &'static str, value: &Value<'_>) {
+        let mut arguments = self.arguments.take();
+        EndArguments::add_to(&mut arguments, key, value);
+        self.arguments.set(arguments);
+    }
+
+    fn enter<R>(self, poll: impl FnOnce() -> R) -> R {
+        CURRENT.set(Some(NonNull::from(&self)));
+        let _leave = Leave(&self);
+        poll()
     }
 }
 
-impl Drop for Current<'_> {
+/// Ends a poll, also by a panic.
+struct Leave<'c>(&'c Current);
+
+impl Drop for Leave<'_> {
     fn drop(&mut self) {
-        CURRENT.set(self.before);
+        CURRENT.set(self.0.before);
+        if self.0.is_recorded {
+            // SAFETY: `Current::with` borrows the interval until it returns, and uses it in no other way.
+            // `with_current` is not running: nobody else has a reference.
+            unsafe { (*self.0.interval.as_ptr()).arguments = self.0.arguments.take() };
+        }
     }
 }
 
-/// Calls `f` with the interval of the future that this thread polls.
-fn with_current<R>(f: impl FnOnce(Option<&AsyncScope>) -> R) -> R {
-    // SAFETY: `Current::enter` stored the pointer, and its guard, which borrows the interval, removes it. A
-    // caller of this function, on this thread, holds the guard.
+/// Calls `f` with the current poll of this thread.
+fn with_current<R>(f: impl FnOnce(Option<&Current>) -> R) -> R {
+    // SAFETY: `Current::enter` stored the pointer to a value of its frame, and removes it before it returns.
+    // A caller of this function, on this thread, is called by its `poll`.
     f(CURRENT.get().map(|current| unsafe { &*current.as_ptr() }))
+}
+
+/// Adds an argument to the end of the future that this thread polls: the innermost one with `traced`,
+/// [`trace_future!`](crate::trace_future) or `#[trace]`. Outside of a recorded future it does nothing.
+///
+/// The argument is in the record of the end of the future's life, whenever that ends.
+///
+/// ```
+/// use hairline::{future_arg, trace};
+///
+/// #[trace("web", args(id))]
+/// async fn answer(id: u64) -> u16 {
+///     let status = if id == 0 { 404 } else { 200 };
+///     future_arg("status", status);
+///     status
+/// }
+/// ```
+pub fn future_arg(key: &'static str, value: impl Argument) {
+    with_current(|current| {
+        let Some(current) = current.filter(|current| current.is_recorded) else { return };
+        // The value's own code runs before the list is taken: it may add arguments too, or panic.
+        let held = value.hold();
+        match held.value() {
+            value @ (Value::Dict(_) | Value::Array(_)) => {
+                let mut copy = None;
+                EndArguments::add_to(&mut copy, key, &value);
+                let Some(copy) = copy else { return };
+                copy.each(|_, value| current.add(key, value));
+                EndArguments::keep(copy);
+            }
+            value => current.add(key, &value),
+        }
+    });
 }
 
 /// The recorded life of a future.
@@ -69,11 +144,20 @@ impl Life {
         Self { callsite, recorded: None }
     }
 
-    /// Begins a life.
-    pub fn begin(callsite: &'static Callsite, epoch: Epoch, values: &impl Values) -> Self {
-        let interval = with_current(|above| {
-            let extras = above.map_or_else(Extras::new, |above| Extras::new().track(above));
-            AsyncScope::begin(callsite, epoch, values, &extras)
+    /// Begins a life: on the track of the options, by default below the future that this thread polls.
+    pub fn begin(
+        callsite: &'static Callsite,
+        epoch: Epoch,
+        values: &impl Values,
+        extras: &Extras<'_>,
+    ) -> Self {
+        let interval = with_current(|current| match current {
+            Some(above) if extras.track.is_none() => {
+                // SAFETY: see `Leave`: until that, nobody changes the interval.
+                let above = unsafe { above.interval.as_ref() };
+                AsyncScope::begin(callsite, epoch, values, &Extras::new().track(above))
+            }
+            _ => AsyncScope::begin(callsite, epoch, values, extras),
         });
         let recorded = interval.is_recorded().then(|| (interval, Flow::new()));
         Self { callsite, recorded }
@@ -86,7 +170,7 @@ impl Life {
         let callsite = registry::callsite_of(category, name, entry::first_hit);
         match callsite.registered_epoch() {
             None => Self::none(callsite),
-            Some(epoch) => Self::begin(callsite, epoch, &()),
+            Some(epoch) => Self::begin(callsite, epoch, &(), &Extras::new()),
         }
     }
 
@@ -97,14 +181,13 @@ impl Life {
 
     /// Calls `poll` inside of a slice on this thread. If the life is over or not recorded, there is no slice.
     #[inline]
-    fn poll<R>(&self, poll: impl FnOnce() -> R) -> R {
-        let Some((interval, flow)) = self.recorded.as_ref() else { return poll() };
+    fn poll<R>(&mut self, poll: impl FnOnce() -> R) -> R {
+        let Some((interval, flow)) = self.recorded.as_mut() else { return Current::without(poll) };
         let _slice = match self.callsite.epoch() {
             None => Scope::none(self.callsite),
             Some(epoch) => Scope::begin_flow(self.callsite, epoch, flow),
         };
-        let _current = Current::enter(interval);
-        poll()
+        Current::with(interval, poll)
     }
 }
 

@@ -7,23 +7,19 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use log::{LevelFilter, Metadata, Record};
 
-use crate::on::base::lock::{Map, Mutex};
-use crate::on::base::this_thread;
+use crate::on::base::lock::Mutex;
+use crate::on::base::{stderr, this_thread};
+use crate::on::bridges::messages::{self, Place};
+#[cfg(feature = "subscriber")]
+use crate::on::bridges::tracing::log_level;
+use crate::on::callsite::registry;
 use crate::on::callsite::registry::Bridge;
-use crate::on::callsite::runtime::CallsiteMemory;
-use crate::on::callsite::tables::log::{SITES, Sites};
-use crate::on::callsite::{Callsite, registry};
 use crate::on::event::Event;
 use crate::on::event::extras::Extras;
 use crate::on::event::text::Text;
-use crate::on::lifecycle::{enabled, entry, inherited};
+use crate::on::lifecycle::{enabled, inherited};
 use crate::on::thread::events;
-use crate::site::{CallsiteKind, Site};
 use crate::vocabulary::Level;
-
-/// The most callsites made for messages. They stay for the rest of the process, and a program may invent
-/// targets.
-const MAX_SITES: usize = 1 << 14;
 
 /// Returns whether a message with this target would be recorded.
 pub(crate) fn would_record(metadata: &Metadata<'_>) -> bool {
@@ -42,20 +38,15 @@ pub(crate) fn record(record: &Record<'_>) {
     if (level as u8) < registry::active_level() {
         return;
     }
-    let Some(site) = site(record) else { return };
+    let literal = record.args().as_str().filter(|text| !text.is_empty());
+    let Some(site) = messages::site(&place_of(record), literal) else { return };
     let Some(epoch) = site.registered_epoch() else { return };
-    let constant = constant(record);
     let text = Text::display(record.args());
     // A macro of the program may have several messages in one place: the callsite has the first one's name.
-    let name = constant.filter(|name| *name != site.name());
+    let name = literal.filter(|name| *name != site.name());
     let extras = Extras { name, ..Extras::new() };
     let event = Event::new(site, &[], &extras);
     events::log_message(&event, epoch, level, text.as_str(), level != Level::Info);
-}
-
-/// Returns the message, if it is a literal.
-fn constant(record: &Record<'_>) -> Option<&'static str> {
-    record.args().as_str().filter(|text| !text.is_empty())
 }
 
 fn level_of(level: log::Level) -> Level {
@@ -68,55 +59,11 @@ fn level_of(level: log::Level) -> Level {
     }
 }
 
-/// Returns the message's callsite, made at the first message. Returns `None` from inside of an event, which
-/// may hold the lock.
-fn site(record: &Record<'_>) -> Option<&'static Callsite> {
-    let _busy = this_thread::enter()?;
-    let file = record.file_static().unwrap_or("");
+fn place_of<'r>(record: &Record<'r>) -> Place<'r> {
+    let file = record.file().unwrap_or("");
     let line = record.line().filter(|_| !file.is_empty()).unwrap_or(0);
-    let (target, file_at) = (record.target(), file.as_ptr().addr());
-    let sites = SITES.read()?;
-    let elsewhere = (sites.len() >= MAX_SITES).then_some(&OVERFLOW);
-    if let Some(site) = find(&sites, target, file_at, line).or(elsewhere) {
-        return Some(site);
-    }
-    drop(sites);
-    let module = record.module_path_static().unwrap_or("");
-    // Most messages have their module as target, which is static. Other targets are copied, before the lock.
-    let memory = CallsiteMemory::new(Box::default());
-    let memory = if target == module { memory } else { memory.with_category(target) };
-    let memory = match constant(record) {
-        None if !file.is_empty() => memory.with_name(&format!("event {file}:{line}")),
-        _ => memory,
-    };
-    let mut sites = SITES.write_with_room(|sites| (sites, 1))?;
-    if let Some(site) = find(&sites, target, file_at, line) {
-        return Some(site); // another thread made it; the lock is released before the memory is freed
-    }
-    if sites.len() >= MAX_SITES {
-        return Some(&OVERFLOW);
-    }
-    let site = memory.fill(
-        CallsiteKind::Instant,
-        module,
-        constant(record).unwrap_or(NAME),
-        Site { file, line, module, ..Site::NOWHERE },
-        entry::first_hit,
-    );
-    sites.insert((site.category(), file_at, line), site);
-    Some(site)
+    Place { category: record.target(), file, line, module: record.module_path().unwrap_or("") }
 }
-
-fn find(sites: &Sites, target: &str, file_at: usize, line: u32) -> Option<&'static Callsite> {
-    let sites: &Map<(&str, usize, u32), _> = sites;
-    sites.get(&(target, file_at, line)).copied()
-}
-
-/// The name of messages without a place in the source.
-const NAME: &str = "log";
-
-/// The callsite of all messages beyond [`MAX_SITES`].
-static OVERFLOW: Callsite = Callsite::new(CallsiteKind::Instant, "log", NAME, &[], &Site::NOWHERE);
 
 /// Whether the first message was logged. It starts the session that the environment asks for.
 static HAS_ASKED: AtomicBool = AtomicBool::new(false);
@@ -133,14 +80,30 @@ pub(crate) fn keep_max_level(other: LevelFilter) {
     HAS_ASKED.store(false, Ordering::Release);
 }
 
+/// Reports that the process has another logger, and what follows for its messages.
+pub(crate) fn report_other_logger() {
+    #[cfg(feature = "subscriber")]
+    if log_level::is_passed_on() {
+        let message = "the logger is tracing-log's `LogTracer` already, and its messages are recorded as events \
+                       of `tracing`: `hairline::Logger` is not installed";
+        return stderr::write(stderr::Level::Error, format_args!("{message}"));
+    }
+    let message = "the process has a logger already, and `hairline::Logger` is not installed: with \
+                   tracing-log's `LogTracer` none is needed, another one belongs into `Logger::beside`";
+    stderr::write(stderr::Level::Error, format_args!("{message}"));
+}
+
 #[cold]
 fn start_at_first_message() {
     if this_thread::is_barred() {
         return;
     }
-    enabled::start_from_environment();
-    if OTHER_LEVEL.load(Ordering::Acquire) != NOT_KEPT {
+    let keeps_level = OTHER_LEVEL.load(Ordering::Acquire) != NOT_KEPT;
+    if keeps_level {
         registry::on_change(Bridge::Log, set_max_level);
+    }
+    enabled::start_from_environment();
+    if keeps_level {
         set_max_level();
     }
     HAS_ASKED.store(true, Ordering::Release);

@@ -5,6 +5,8 @@ pub(crate) mod futures;
 pub(crate) mod heap;
 #[cfg(feature = "log")]
 pub(crate) mod log;
+#[cfg(any(feature = "log", feature = "subscriber"))]
+mod messages;
 #[cfg(feature = "metrics")]
 pub(crate) mod metrics;
 #[cfg(feature = "subscriber")]

@@ -19,6 +19,7 @@ pub(crate) mod tables;
 
 mod epoch;
 mod link;
+pub(crate) mod listed;
 mod string_id;
 mod word;
 
@@ -26,12 +27,14 @@ use crate::site::{CallsiteKind, Site};
 use crate::vocabulary::Level;
 use hairline_formats::fxt::IndexedName;
 use hairline_formats::track_event::AnnotationHead;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering};
 
+use crate::on::base::buffer::Buffer;
 use crate::on::base::few::Few;
 use crate::on::base::forever;
+use crate::on::base::memory::List;
 use crate::on::base::this_thread::near_bit;
-use crate::on::callsite;
 pub(crate) use crate::on::callsite::epoch::Epoch;
 pub(crate) use crate::on::callsite::link::Link;
 pub(crate) use crate::on::callsite::string_id::StringId;
@@ -120,9 +123,9 @@ pub struct Callsite {
     /// The mask of this callsite's bit in [`Hot`](crate::on::base::this_thread::Hot), if the callsite is one
     /// of the first.
     near_mask: AtomicU8,
-    /// Whether the callsite is in the registry's list.
-    is_listed: AtomicBool,
     is_filtered: bool,
+    /// Whether the callsite is on the heap, and not in code that may be unloaded.
+    is_permanent: bool,
     /// For a span of `tracing`: whether its spans wait, see [`may_wait`](Self::may_wait).
     #[cfg(feature = "subscriber")]
     waiting: AtomicU8,
@@ -139,13 +142,14 @@ pub struct Callsite {
     location_id: AtomicU32,
     /// Its place in the source as a field of a TrackEvent; 0 before a sequence of TrackEvent needs it.
     location_field: AtomicU32,
-    next: Link<Callsite>,
+    /// Its entry in the registry's list, a [`Listed`](listed::Listed); null before it is registered.
+    listed: AtomicPtr<()>,
     /// The constant part of its events in FXT blobs; null before a sequence of FXT needs it.
     blob_part: AtomicPtr<BlobPart>,
     /// For a counter: the uuid of its track below the process, and what its tracks elsewhere come from.
     counter: [AtomicU64; 2],
     /// The string ids of its categories, if they are not just [`category_id`](Self::category_id).
-    categories: AtomicPtr<Box<[StringId]>>,
+    categories: AtomicPtr<List<StringId>>,
     category: &'static str,
     name: &'static str,
     keys: &'static [Key],
@@ -173,8 +177,8 @@ impl Callsite {
             message: [AtomicU64::new(0), AtomicU64::new(0)],
             message_len: AtomicU32::new(0),
             near_mask: AtomicU8::new(near_bit(NO_ID).1),
-            is_listed: AtomicBool::new(false),
             is_filtered: true,
+            is_permanent: false,
             #[cfg(feature = "subscriber")]
             waiting: AtomicU8::new(0),
             #[cfg(feature = "subscriber")]
@@ -186,7 +190,7 @@ impl Callsite {
             name_id: AtomicU32::new(0),
             location_id: AtomicU32::new(0),
             location_field: AtomicU32::new(0),
-            next: Link::end(),
+            listed: AtomicPtr::new(std::ptr::null_mut()),
             blob_part: AtomicPtr::new(std::ptr::null_mut()),
             counter: [AtomicU64::new(0), AtomicU64::new(0)],
             categories: AtomicPtr::new(std::ptr::null_mut()),
@@ -203,6 +207,17 @@ impl Callsite {
     pub(crate) const fn unfiltered(mut self) -> Self {
         self.is_filtered = false;
         self
+    }
+
+    /// For callsites on the heap.
+    pub(crate) const fn permanent(mut self) -> Self {
+        self.is_permanent = true;
+        self
+    }
+
+    /// Whether the callsite is on the heap.
+    pub(crate) fn is_permanent(&self) -> bool {
+        self.is_permanent
     }
 
     /// Whether the filter decides if the callsite is on.
@@ -306,7 +321,7 @@ impl Callsite {
 
     /// Makes that part, once in the process.
     pub(crate) fn make_blob_part(&self, make: impl FnOnce() -> BlobPart) {
-        forever::get_or_leak(&self.blob_part, || Box::new(make()));
+        forever::get_or_leak(&self.blob_part, make);
     }
 
     /// Returns the uuid of a counter's track below the process.
@@ -335,7 +350,7 @@ impl Callsite {
 
     /// Returns its categories: `"net,slow"` has two.
     pub(crate) fn categories(&self) -> impl Iterator<Item = &'static str> + Clone {
-        self.category.split(',').map(str::trim).filter(|part| !part.is_empty())
+        categories_in(self.category)
     }
 
     /// Returns the string ids of its categories, in their order.
@@ -464,36 +479,41 @@ impl Callsite {
         self.slow_after.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn next(&self) -> Option<&'static Callsite> {
-        callsite::pointee(self.next.get())
+    /// Returns the slot of its entry in the registry's list.
+    pub(crate) fn listed(&self) -> &AtomicPtr<()> {
+        &self.listed
     }
 
-    /// Whether the callsite is in the list. The caller holds the registry's lock.
-    pub(crate) fn is_listed(&self) -> bool {
-        self.is_listed.load(Ordering::Relaxed)
+    /// Returns the entry of the callsite at an address where there may be other data.
+    ///
+    /// # Safety
+    /// So many bytes are mapped there.
+    pub(crate) unsafe fn listed_at(address: NonNull<Self>) -> *const () {
+        // SAFETY: by the contract. Any bytes are an address, and an aligned one.
+        unsafe { (&raw const (*address.as_ptr()).listed).cast::<*const ()>().read_volatile() }
     }
 
-    /// Makes the callsite the first of the list at `head`. The caller holds the registry's lock.
-    pub(crate) fn push(&'static self, head: &Link<Callsite>) {
-        self.is_listed.store(true, Ordering::Relaxed);
-        head.publish(std::ptr::from_ref(self).cast_mut(), &self.next);
-    }
-
-    /// Stores the constants. The caller holds the registry's lock. Nothing is allocated; the caller drops the
-    /// rest of `constants` outside of the lock.
-    pub(crate) fn set_constants(&self, serial: u32, constants: &mut Constants) {
-        for (key, id) in self.keys.iter().zip(&constants.keys) {
+    /// Interns the names of its arguments. Returns the largest id. Two threads may do so at once: the same
+    /// text has the same id.
+    pub(crate) fn intern_keys(&self, intern: impl Fn(&'static str) -> StringId) -> StringId {
+        let ids = self.keys.iter().map(|key| {
+            let id = intern(key.name());
             key.id.store(id.0, Ordering::Relaxed);
             key.indexed.store(IndexedName::new(id.index().unwrap_or(0)).bits(), Ordering::Relaxed);
             let head = AnnotationHead::new(id.iid()).map_or(0, AnnotationHead::bits);
             key.head.store(head, Ordering::Relaxed);
-        }
+            id
+        });
+        ids.max().unwrap_or(StringId::NONE)
+    }
+
+    /// Stores the constants. The caller holds the registry's lock. Nothing is allocated.
+    pub(crate) fn set_constants(&self, serial: u32, constants: &Constants) {
         self.serial.store(serial, Ordering::Relaxed);
         self.category_id.store(constants.category.0, Ordering::Relaxed);
         self.name_id.store(constants.name.0, Ordering::Relaxed);
-        if let Some(category_list) = constants.category_list.take() {
-            // Leaked, since the callsite exists for the rest of the process.
-            self.categories.store(Box::into_raw(category_list), Ordering::Release);
+        if let Some(category_list) = constants.category_list {
+            self.categories.store(std::ptr::from_ref(category_list).cast_mut(), Ordering::Release);
         }
         self.fxt_header.store(constants.header, Ordering::Relaxed);
         for (place, word) in self.counter.iter().zip(constants.counter) {
@@ -501,7 +521,7 @@ impl Callsite {
         }
         let Some(message) = &constants.message else { return };
         let mut padded = [0u8; LONGEST_MESSAGE];
-        padded[..message.len()].copy_from_slice(message);
+        padded[..message.len()].copy_from_slice(message.as_slice());
         for (word, bytes) in self.message.iter().zip(padded.chunks_exact(8)) {
             word.store(u64::from_le_bytes(bytes.try_into().unwrap_or_default()), Ordering::Relaxed);
         }
@@ -515,15 +535,18 @@ impl Callsite {
 pub(crate) struct Constants {
     pub(crate) category: StringId,
     pub(crate) name: StringId,
-    /// The string ids of its keys.
-    pub(crate) keys: Vec<StringId>,
     /// The string ids of its categories, if it has several.
-    pub(crate) category_list: Option<Box<Box<[StringId]>>>,
+    pub(crate) category_list: Option<&'static List<StringId>>,
     pub(crate) header: u64,
     /// For a counter: the uuid of its track below the process, and the hash of its name.
     pub(crate) counter: [u64; 2],
     /// The TrackEvent message; `None` if the hot path cannot write the records.
-    pub(crate) message: Option<Vec<u8>>,
+    pub(crate) message: Option<Buffer<LONGEST_MESSAGE>>,
+}
+
+/// Returns the categories in the category of a callsite.
+pub(crate) fn categories_in(category: &'static str) -> impl Iterator<Item = &'static str> + Clone {
+    category.split(',').map(str::trim).filter(|part| !part.is_empty())
 }
 
 /// The constant part of a callsite's events in FXT blobs.
@@ -539,10 +562,10 @@ impl BlobPart {
     pub(crate) const LONGEST: usize = 96;
 }
 
-/// Returns the callsite behind a pointer of the list or of a span; `None` for a null pointer.
+/// Returns the callsite behind a pointer of a span; `None` for a null pointer.
+#[cfg(feature = "subscriber")]
 #[inline]
 pub(crate) fn pointee(p: *mut Callsite) -> Option<&'static Callsite> {
-    // SAFETY: null, or made from a `&'static Callsite`: by `Callsite::push` in the list, by `Span::create` in
-    // a span, by `trigger_slow` in a request.
+    // SAFETY: null, or made from a `&'static Callsite` by `Span::create`.
     unsafe { p.as_ref() }
 }

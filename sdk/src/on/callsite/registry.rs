@@ -4,29 +4,42 @@
 //! filter hold the registry's lock. So a callsite that is registered meanwhile ends up on or off as the last
 //! of them decides. A thread that holds the lock has marked itself busy: an event that interrupts it there is
 //! counted and does not wait for the lock.
+//!
+//! # Code that is unloaded
+//!
+//! A plugin can be unloaded with its callsites and their texts. The registry has copies of all texts, and the
+//! entries of its list have what it needs of the callsites ([`Listed`]). A function that stores into the
+//! callsites keeps the system from unloading code meanwhile: [`change`].
 
 #![allow(unsafe_code)] // callsites are statics behind raw pointers
 
+use std::hash::{BuildHasher, Hash};
 use std::panic::Location;
 use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, Ordering};
 use std::time::Instant;
 
 use crate::filter::Filter;
-use crate::on::base::lock::{Fixed, Grow, Map, Mutex, MutexGuard};
-use crate::on::base::{lock, this_thread};
+use crate::on::base::lock::{Fixed, Grow, Mutex, MutexGuard};
+use crate::on::base::memory::{Bytes, List, Table, leak};
+use crate::on::base::platform::Modules;
+use crate::on::base::{forever, lock, platform, this_thread};
+use crate::on::callsite::listed::Listed;
 use crate::on::callsite::runtime::CallsiteMemory;
-use crate::on::callsite::{Callsite, Constants, Epoch, FirstHit, Link, StringId, pointee};
+use crate::on::callsite::{Callsite, Constants, Epoch, FirstHit, Link, StringId};
 use crate::site::{CallsiteKind, Site};
 use crate::slow::SlowRules;
 use crate::vocabulary::Level;
 
-static HEAD: Link<Callsite> = Link::end();
+static HEAD: Link<Listed> = Link::end();
 
 /// The epoch of the running session; 0 without a session.
 static ACTIVE_EPOCH: AtomicU32 = AtomicU32::new(0);
 
 /// The most verbose level of `tracing` and `log` that the running session records.
 static ACTIVE_LEVEL: AtomicU8 = AtomicU8::new(0);
+
+/// Number of changes of which callsites are on.
+static CHANGES: AtomicU32 = AtomicU32::new(0);
 
 /// Functions to call after callsites were switched on or off, by [`Bridge`].
 static ON_CHANGE: [AtomicPtr<()>; 3] = [const { AtomicPtr::new(std::ptr::null_mut()) }; 3];
@@ -50,34 +63,53 @@ pub(crate) struct Registry {
     /// The running session.
     active: Option<ActiveSession>,
     /// Callsites created at run time.
-    runtime: Map<RuntimeKey, &'static Callsite>,
+    runtime: Table<Runtime>,
+    /// How often code had been unloaded when the list was last checked for that, where that is known.
+    unloads: Option<u64>,
 }
 
 impl Registry {
-    const EMPTY: Self = Self {
-        strings: Strings { ids: Map::with_hasher(Fixed::new()), texts: Vec::new() },
-        callsites: 0,
-        active: None,
-        runtime: Map::with_hasher(Fixed::new()),
-    };
+    const EMPTY: Self =
+        Self { strings: Strings::new(), callsites: 0, active: None, runtime: Table::new(), unloads: None };
 
     fn is_active(&self, epoch: Epoch) -> bool {
         self.active.as_ref().is_some_and(|session| session.epoch == epoch)
     }
 
-    /// Sets the epoch of the callsite, if the running session records its events.
-    fn set_epoch(&mut self, callsite: &Callsite) {
+    /// Sets the epoch of a callsite, if the running session records its events. `listed` is its entry.
+    fn set_epoch(&mut self, callsite: &Callsite, listed: &Listed) {
         let Some(session) = &mut self.active else { return callsite.set_epoch(None) };
-        let is_included = session.includes(callsite);
-        session.has_matched |= is_included && callsite.is_filtered();
-        let is_on = is_included && callsite.level() >= session.level;
-        callsite.set_slow_after(session.slow_after(callsite));
+        let is_included = session.includes(listed);
+        session.has_matched |= is_included && listed.is_filtered;
+        let is_on = is_included && listed.level >= session.level;
+        callsite.set_slow_after(session.slow_after(listed));
         callsite.set_epoch(is_on.then_some(session.epoch));
     }
 
+    /// Calls `f` for each callsite whose code is loaded.
+    fn for_each_loaded(&mut self, modules: &Modules, mut f: impl FnMut(&mut Self, &Callsite, &Listed)) {
+        let unloads = modules.unloads();
+        if unloads.is_none() || unloads != self.unloads {
+            listed().for_each(|listed| listed.forget_if_unloaded(modules));
+            self.unloads = unloads;
+        }
+        for listed in listed() {
+            // SAFETY: no code was unloaded since the check above, nor since an earlier one with the same
+            // count, and none is as long as `modules` exist.
+            if let Some(callsite) = unsafe { listed.callsite() } {
+                f(self, callsite, listed);
+            }
+        }
+    }
+
     /// Sets the epochs of all callsites.
-    fn set_epochs(&mut self) {
-        callsites().for_each(|callsite| self.set_epoch(callsite));
+    fn set_epochs(&mut self, modules: &Modules) {
+        self.for_each_loaded(modules, Self::set_epoch);
+    }
+
+    /// Switches all callsites off.
+    fn clear_epochs(&mut self, modules: &Modules) {
+        self.for_each_loaded(modules, |_, callsite, _| callsite.set_epoch(None));
     }
 }
 
@@ -95,17 +127,17 @@ pub(crate) struct ActiveSession {
 
 impl ActiveSession {
     /// Returns the duration from which a slice of the callsite is slow, in ns; 0 if none is.
-    fn slow_after(&self, callsite: &Callsite) -> u64 {
-        let Some(rules) = self.slow.as_ref().filter(|_| callsite.kind() == CallsiteKind::Scope) else {
+    fn slow_after(&self, callsite: &Listed) -> u64 {
+        let Some(rules) = self.slow.as_ref().filter(|_| callsite.kind == CallsiteKind::Scope) else {
             return 0;
         };
-        let rule = rules.limit(callsite.categories(), callsite.name());
-        rule.map_or(callsite.site().slow_after, |limit| limit.as_nanos().try_into().unwrap_or(u64::MAX))
+        let rule = rules.limit(callsite.categories(), callsite.name);
+        rule.map_or(callsite.slow_after, |limit| limit.as_nanos().try_into().unwrap_or(u64::MAX))
     }
 
     /// Whether the filter includes one of the callsite's categories.
-    fn includes(&self, callsite: &Callsite) -> bool {
-        if !callsite.is_filtered() {
+    fn includes(&self, callsite: &Listed) -> bool {
+        if !callsite.is_filtered {
             return true;
         }
         let mut categories = callsite.categories().peekable();
@@ -118,52 +150,121 @@ impl ActiveSession {
 
 // Nothing is allocated or freed under the registry's lock: see `base/lock/growing.rs`.
 
-/// The interned strings of this process, numbered from 1 in the order of first use. The empty string is 0, as
-/// in both formats.
+/// The texts of this process. Those that are interned are numbered from 1 in the order of first use. The
+/// empty string is 0, as in both formats.
 struct Strings {
-    ids: Map<&'static str, StringId>,
-    texts: Vec<&'static str>,
+    all: Table<Text>,
+    interned: List<&'static str>,
+    /// The copies are made here. A text fits, or a new page replaces this one, which stays where it is.
+    page: Bytes,
+}
+
+/// A text, copied into memory that is never freed.
+#[derive(Clone, Copy)]
+struct Text {
+    text: &'static str,
+    /// Its number, if it is interned.
+    id: StringId,
 }
 
 impl Grow for Strings {
     fn with_room(entries: usize) -> Self {
-        Self { ids: Grow::with_room(entries), texts: Grow::with_room(entries) }
+        Self { all: Grow::with_room(entries), interned: Grow::with_room(entries), page: Bytes::new() }
     }
 
     fn entries(&self) -> usize {
-        self.texts.entries()
+        self.all.entries()
     }
 
     fn has_room(&self, more: usize) -> bool {
-        self.ids.has_room(more) && self.texts.has_room(more)
+        self.all.has_room(more) && self.interned.has_room(more)
     }
 
     fn take_over(&mut self, smaller: &mut Self) {
-        self.ids.take_over(&mut smaller.ids);
-        self.texts.take_over(&mut smaller.texts);
+        self.all.take_over(&mut smaller.all);
+        self.interned.take_over(&mut smaller.interned);
+        std::mem::swap(&mut self.page, &mut smaller.page);
     }
+}
+
+/// Bytes of a page of texts.
+const PAGE: usize = 4000;
+
+/// The hash of a text, or of several.
+fn hash_of(text: impl Hash) -> u64 {
+    Fixed::<std::hash::DefaultHasher>::new().hash_one(text)
 }
 
 impl Strings {
-    /// Interns a string that is not empty. The caller has made room for one more.
-    fn intern(&mut self, text: &'static str) -> StringId {
-        *self.ids.entry(text).or_insert_with(|| {
-            self.texts.push(text);
-            #[allow(clippy::cast_possible_truncation)]
-            // a program has fewer than 4 billion distinct static strings
-            let id = StringId(self.texts.len() as u32);
-            id
-        })
+    const fn new() -> Self {
+        Self { all: Table::new(), interned: List::new(), page: Bytes::new() }
+    }
+
+    /// Adds a text, which is new. The caller has made room for it, also on the page.
+    fn add(&mut self, hash: u64, text: &str) {
+        let start = self.page.len();
+        self.page.extend_from_slice(text.as_bytes());
+        // SAFETY: a copy of a `str`. The page neither moves, since it has room, nor is it freed.
+        let text = unsafe {
+            let bytes = std::slice::from_raw_parts(self.page.as_ptr().add(start), text.len());
+            std::str::from_utf8_unchecked(bytes)
+        };
+        self.all.insert(hash, Text { text, id: StringId::NONE });
+    }
+
+    /// Returns the entry of a text, if it is known. Interns the text if `interns`.
+    fn find(&mut self, hash: u64, text: &str, interns: bool) -> Option<Text> {
+        let known = self.all.get_mut(hash, |known| known.text == text)?;
+        if interns && known.id.is_none() {
+            self.interned.push(known.text);
+            #[allow(clippy::cast_possible_truncation)] // a program has fewer than 4 billion texts
+            let id = StringId(self.interned.len() as u32);
+            known.id = id;
+        }
+        Some(*known)
+    }
+
+    /// Whether a text fits on the page.
+    fn has_page_for(&self, text: &str) -> bool {
+        self.page.has_room(text.len())
     }
 }
 
-/// Identifies a callsite that is created at run time.
-#[derive(PartialEq, Eq, Hash)]
-struct RuntimeKey {
+/// Returns the copy of a text, which is made at the first call. For a thread in an event of its own, which
+/// holds no lock.
+fn copy_of(text: &str, interns: bool) -> Text {
+    if text.is_empty() {
+        return Text { text: "", id: StringId::NONE };
+    }
+    let _busy = this_thread::busy();
+    let hash = hash_of(text);
+    let mut page = Bytes::new(); // freed after the lock is released, if another thread was faster
+    loop {
+        let mut registry = REGISTRY.lock_with_room(|registry| (&mut registry.strings, 1));
+        let strings = &mut registry.strings;
+        if let Some(known) = strings.find(hash, text, interns) {
+            return known;
+        }
+        if !strings.has_page_for(text) && page.has_room(text.len()) {
+            // The texts on the page before stay where they are.
+            std::mem::forget(std::mem::replace(&mut strings.page, std::mem::take(&mut page)));
+        }
+        if strings.has_page_for(text) {
+            strings.add(hash, text);
+        } else {
+            drop(registry);
+            page.reserve(text.len().max(PAGE));
+        }
+    }
+}
+
+/// A callsite that is created at run time, and its identity.
+struct Runtime {
     category: &'static str,
     name: &'static str,
     file: &'static str,
     line: u32,
+    callsite: &'static Callsite,
 }
 
 /// Returns the callsite of scopes with this category and name at the caller's place in the source. The first
@@ -183,18 +284,22 @@ pub(crate) fn callsite_of(
             Callsite::with_first_hit(CallsiteKind::Scope, "", "", &[], &NOWHERE, |_| None);
         return &NOTHING;
     };
-    let key = || RuntimeKey { category, name, file, line };
-    if let Some(callsite) = with(|registry| registry.runtime.get(&key()).copied()) {
+    let hash = hash_of((category, name, file, line));
+    let is = |known: &Runtime| {
+        (known.category, known.name, known.file, known.line) == (category, name, file, line)
+    };
+    if let Some(callsite) = with(|registry| registry.runtime.get(hash, is).map(|known| known.callsite)) {
         return callsite;
     }
+    let [category, name, file] = [category, name, file].map(|text| copy_of(text, false).text);
     let memory = CallsiteMemory::new(Box::default());
     let mut registry = REGISTRY.lock_with_room(|registry| (&mut registry.runtime, 1));
-    if let Some(callsite) = registry.runtime.get(&key()) {
-        return callsite; // another thread's; the lock is released before `memory` is freed
+    if let Some(known) = registry.runtime.get(hash, is) {
+        return known.callsite; // another thread's; the lock is released before `memory` is freed
     }
     let site = Site { file, line, ..Site::NOWHERE };
     let callsite = memory.fill(CallsiteKind::Scope, category, name, site, first_hit);
-    registry.runtime.insert(key(), callsite);
+    registry.runtime.insert(hash, Runtime { category, name, file, line, callsite });
     callsite
 }
 
@@ -206,29 +311,19 @@ pub(crate) fn intern_unless_barred(text: &'static str) -> StringId {
 
 /// Interns a string; [`StringId::NONE`] for the empty string. For a thread in an event of its own, which
 /// holds no lock.
-pub(crate) fn intern(text: &'static str) -> StringId {
-    if text.is_empty() {
-        return StringId::NONE;
-    }
-    let _busy = this_thread::busy();
-    let mut registry = REGISTRY.lock_with_room(|registry| (&mut registry.strings, 1));
-    registry.strings.intern(text)
-}
-
-/// Returns the id of a string, if it is interned. For the same callers as [`intern`].
-pub(crate) fn interned(text: &str) -> Option<StringId> {
-    with(|registry| registry.strings.ids.get(text).copied())
+pub(crate) fn intern(text: &str) -> StringId {
+    copy_of(text, true).id
 }
 
 /// Returns the string with this id.
 pub(crate) fn string_with(id: StringId) -> Option<&'static str> {
     let index = usize::try_from(id.0).ok()?.checked_sub(1)?;
-    with(|registry| registry.strings.texts.get(index).copied())
+    with(|registry| registry.strings.interned.get(index).copied())
 }
 
-/// Returns the registered callsite with this serial number.
-pub(crate) fn callsite_with(serial: u32) -> Option<&'static Callsite> {
-    callsites().find(|callsite| callsite.serial() == serial)
+/// Returns the entry of the callsite with this serial number.
+pub(crate) fn listed_with(serial: u32) -> Option<&'static Listed> {
+    listed().find(|listed| listed.serial == serial)
 }
 
 /// Calls `f` with the registry, under its lock. `f` allocates and frees nothing.
@@ -237,9 +332,36 @@ fn with<R>(f: impl FnOnce(&mut Registry) -> R) -> R {
     f(&mut REGISTRY.lock())
 }
 
-/// Iterates over all registered callsites.
-fn callsites() -> impl Iterator<Item = &'static Callsite> {
-    std::iter::successors(pointee(HEAD.get()), |c| c.next())
+/// Calls `f` with the registry, under its lock, while no code is unloaded. `f` allocates and frees nothing.
+///
+/// The system's lock comes first: a thread may register a callsite in a signal handler that interrupts the
+/// system's own use of that lock. And a thread that has it does not wait for the registry's, which a fork
+/// holds: the child would find the system's lock held for ever. A child does not take it at all: a thread
+/// that does not exist there may have held it at the fork.
+fn change<R>(f: impl FnOnce(&mut Registry, &Modules) -> R) -> R {
+    let _busy = this_thread::busy();
+    if lock::is_forked() {
+        return f(&mut REGISTRY.lock(), &Modules::in_child());
+    }
+    let mut f = Some(f);
+    let mut wait = lock::Wait::new();
+    loop {
+        let mut result = None;
+        platform::with_modules(&mut |modules| {
+            if let Some(mut registry) = REGISTRY.try_lock() {
+                result = f.take().map(|f| f(&mut registry, modules));
+            }
+        });
+        if let Some(result) = result {
+            return result;
+        }
+        wait.a_little();
+    }
+}
+
+/// Iterates over the entries of all registered callsites.
+fn listed() -> impl Iterator<Item = &'static Listed> {
+    std::iter::successors(forever::get(HEAD.get()), |listed| forever::get(listed.next.get()))
 }
 
 /// Adds the callsite to the list and applies the filter; without effect if that was done before. `constants`
@@ -255,19 +377,26 @@ pub(crate) fn register(
     if callsite.epoch() != Some(Epoch::UNREGISTERED) {
         return;
     }
-    // Built before the lock: two threads may both build them, with the same result.
-    let mut constants = constants(callsite, intern);
+    // Built before the lock: two threads may both build them, with the same result. The entry of one of them
+    // is then never used.
+    let constants = constants(callsite, intern);
+    let new = match Listed::of(callsite) {
+        Some(_) => None, // in a forked child: the parent has listed it
+        None => Some(leak(Listed::new(callsite, |text| copy_of(text, false).text))),
+    };
     with(|registry| {
         if callsite.epoch() != Some(Epoch::UNREGISTERED) {
             return;
         }
-        // In a forked child, the parent may have listed it.
-        if !callsite.is_listed() {
-            callsite.set_constants(registry.callsites, &mut constants);
+        if let (None, Some(new)) = (Listed::of(callsite), new) {
+            callsite.set_constants(registry.callsites, &constants);
+            new.serial = registry.callsites;
             registry.callsites += 1;
-            callsite.push(&HEAD);
+            new.push(callsite, &HEAD);
         }
-        registry.set_epoch(callsite);
+        if let Some(listed) = Listed::of(callsite) {
+            registry.set_epoch(callsite, listed);
+        }
     });
 }
 
@@ -309,9 +438,28 @@ pub(crate) fn matches(category: &str, level: Level) -> bool {
     with(|registry| registry.active.as_ref().is_some_and(records))
 }
 
+/// Whether a bridge of `tracing` or `log` is in use, to whose events the level applies.
+pub(crate) fn has_levels() -> bool {
+    let [tracing, log, _] = &ON_CHANGE;
+    [tracing, log].iter().any(|hook| !hook.load(Ordering::Relaxed).is_null())
+}
+
+/// Counts a change that is complete. Release pairs with the Acquire of [`changes`]: a thread that sees the
+/// number sees the change.
+fn count_change() {
+    CHANGES.fetch_add(1, Ordering::Release);
+}
+
+/// Returns the number of changes of which callsites are on. A bridge that finds another number after it has
+/// brought its copy up to date begins anew.
+#[cfg(feature = "subscriber")]
+pub(crate) fn changes() -> u32 {
+    CHANGES.load(Ordering::Acquire)
+}
+
 /// Returns the most verbose level of `tracing` and `log` that the running session records, as a number.
 /// Without a session that of the last one.
-#[cfg(feature = "log")]
+#[cfg(any(feature = "subscriber", feature = "log"))]
 pub(crate) fn active_level() -> u8 {
     ACTIVE_LEVEL.load(Ordering::Relaxed)
 }
@@ -320,7 +468,7 @@ pub(crate) fn active_level() -> u8 {
 /// each user would compile their code.
 pub(crate) fn categories() -> Vec<&'static str> {
     let mut sorted = Vec::new();
-    for category in callsites().filter(|callsite| callsite.is_filtered()).flat_map(Callsite::categories) {
+    for category in listed().filter(|listed| listed.is_filtered).flat_map(Listed::categories) {
         if let Err(place) = sorted.binary_search(&category) {
             sorted.insert(place, category);
         }
@@ -330,8 +478,8 @@ pub(crate) fn categories() -> Vec<&'static str> {
 
 /// Returns the patterns of the rules that match no registered callsite of slices.
 pub(crate) fn unmatched(rules: &SlowRules) -> Vec<String> {
-    let slices = callsites().filter(|callsite| callsite.kind() == CallsiteKind::Scope);
-    let slices: Vec<_> = slices.map(|callsite| (callsite.categories(), callsite.name())).collect();
+    let slices = listed().filter(|listed| listed.kind == CallsiteKind::Scope);
+    let slices: Vec<_> = slices.map(|listed| (listed.categories(), listed.name)).collect();
     rules.unmatched(slices.iter().cloned())
 }
 
@@ -344,12 +492,13 @@ pub(crate) fn active_epoch() -> Option<Epoch> {
 /// then calls [`notify_bridges`].
 /// `slow`: which slices are slow; `None` if the session writes no snapshots of them.
 pub(crate) fn activate(epoch: Epoch, filter: Filter, level: Level, slow: Option<SlowRules>) {
-    let before = with(|registry| {
+    let before = change(|registry, modules| {
         let session = ActiveSession { epoch, filter, level, has_matched: false, slow };
         let before = registry.active.replace(session);
         ACTIVE_LEVEL.store(level as u8, Ordering::Relaxed);
         ACTIVE_EPOCH.store(epoch.get(), Ordering::Relaxed);
-        registry.set_epochs();
+        registry.set_epochs(modules);
+        count_change();
         before
     });
     drop(before); // outside of the lock
@@ -357,10 +506,11 @@ pub(crate) fn activate(epoch: Epoch, filter: Filter, level: Level, slow: Option<
 
 /// Replaces the filter, if the session with `epoch` is still running.
 pub(crate) fn set_filter(epoch: Epoch, mut filter: Filter) {
-    with(|registry| {
+    change(|registry, modules| {
         if let Some(session) = registry.active.as_mut().filter(|session| session.epoch == epoch) {
             std::mem::swap(&mut session.filter, &mut filter);
-            registry.set_epochs();
+            registry.set_epochs(modules);
+            count_change();
         }
     });
     drop(filter); // the one before, outside of the lock
@@ -369,11 +519,12 @@ pub(crate) fn set_filter(epoch: Epoch, mut filter: Filter) {
 
 /// Switches all callsites off, if the session with `epoch` is still running. Returns that session.
 pub(crate) fn deactivate(epoch: Epoch) -> Option<ActiveSession> {
-    let before = with(|registry| {
+    let before = change(|registry, modules| {
         let is_running = registry.is_active(epoch);
         if is_running {
             ACTIVE_EPOCH.store(0, Ordering::Relaxed);
-            callsites().for_each(|c| c.set_epoch(None));
+            registry.clear_epochs(modules);
+            count_change();
         }
         if is_running { registry.active.take() } else { None }
     });
@@ -398,7 +549,7 @@ impl Held {
 
     /// Resets every callsite to its state before the first hit.
     pub(crate) fn expect_first_events(&self) {
-        callsites().for_each(|c| c.set_epoch(Some(Epoch::UNREGISTERED)));
+        for_each_in_child(|callsite| callsite.set_epoch(Some(Epoch::UNREGISTERED)));
     }
 }
 
@@ -406,5 +557,17 @@ impl Held {
 pub(crate) fn detach_after_fork() {
     this_thread::set_detached();
     ACTIVE_EPOCH.store(0, Ordering::Relaxed);
-    callsites().for_each(|c| c.set_epoch(None));
+    for_each_in_child(|callsite| callsite.set_epoch(None));
+}
+
+/// Calls `f` for each callsite whose code is loaded, in a forked child.
+fn for_each_in_child(mut f: impl FnMut(&Callsite)) {
+    let modules = Modules::in_child();
+    for listed in listed() {
+        listed.forget_if_unloaded(&modules);
+        // SAFETY: just checked, and this is the child's only thread.
+        if let Some(callsite) = unsafe { listed.callsite() } {
+            f(callsite);
+        }
+    }
 }

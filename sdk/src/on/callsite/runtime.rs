@@ -47,13 +47,13 @@ impl CallsiteMemory {
     }
 
     /// Copies the category, for a category that is not static.
-    #[cfg(feature = "log")]
+    #[cfg(any(feature = "log", feature = "subscriber"))]
     pub(crate) fn with_category(self, category: &str) -> Self {
         Self { category: Some(Box::from(category)), ..self }
     }
 
     /// Copies the name, for a name that is not static.
-    #[cfg(any(feature = "log", feature = "metrics"))]
+    #[cfg(any(feature = "log", feature = "metrics", feature = "subscriber"))]
     pub(crate) fn with_name(self, name: &str) -> Self {
         Self { name: Some(Box::from(name)), ..self }
     }
@@ -73,7 +73,7 @@ impl CallsiteMemory {
         let site = Box::leak(self.site).insert(site);
         let keys = Box::leak(self.keys);
         let callsite = Callsite::with_first_hit(kind, category, name, keys, site, first_hit);
-        let callsite = callsite.with_level(self.level);
+        let callsite = callsite.with_level(self.level).permanent();
         #[cfg(feature = "subscriber")]
         let callsite = match self.flow_key {
             Some(key) => callsite.with_flow_in(key),

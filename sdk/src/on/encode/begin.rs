@@ -3,6 +3,8 @@
 //! A chunk of a region that overwrites can be read without the chunk before it. So the begins of all slices
 //! that are still open are repeated at its start: at their own time, and with all strings that they refer to.
 
+use crate::on::base::memory::Bytes;
+
 /// The begin of an open slice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Begin {
@@ -41,8 +43,8 @@ impl Note {
 /// The beginning of a chunk: repeated begins, and the records that must precede them.
 #[derive(Debug, Default)]
 pub(crate) struct Repeated {
-    pub(crate) preceding: Vec<u8>,
-    pub(crate) begins: Vec<u8>,
+    pub(crate) preceding: Bytes,
+    pub(crate) begins: Bytes,
 }
 
 impl Repeated {
@@ -59,7 +61,7 @@ impl Repeated {
         &mut self,
         begins: &mut [Begin],
         room: usize,
-        mut put_strings: impl FnMut(&mut Vec<u8>, &[u8]),
+        mut put_strings: impl FnMut(&mut Bytes, &[u8]),
     ) {
         let mut from = self.begins.len();
         for at in begins.iter().rev().map_while(|begin| begin.at) {
@@ -72,7 +74,7 @@ impl Repeated {
             }
             from = at as usize;
         }
-        self.begins.drain(..from);
+        self.begins.remove_first(from);
         let (from, before) = (from as u32, self.preceding.len() as u32);
         for begin in begins {
             begin.at = begin.at.and_then(|at| at.checked_sub(from)).map(|at| at + before);
@@ -80,7 +82,7 @@ impl Repeated {
     }
 
     /// Copies the beginning of the chunk to `out`.
-    pub(crate) fn copy_to(&self, out: &mut Vec<u8>) {
+    pub(crate) fn copy_to(&self, out: &mut Bytes) {
         out.clear();
         out.extend_from_slice(&self.preceding);
         out.extend_from_slice(&self.begins);

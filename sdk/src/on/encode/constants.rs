@@ -3,6 +3,7 @@
 
 use hairline_formats::fxt;
 
+use crate::on::base::memory::{List, leak};
 use crate::on::callsite::{Callsite, Constants, StringId};
 use crate::on::encode::track_event::message;
 use crate::on::encode::{FXT_THREAD, cut};
@@ -11,18 +12,21 @@ use crate::site::CallsiteKind;
 /// Composes the constants of a callsite. `intern` returns the id of a string.
 pub(crate) fn constants(callsite: &'static Callsite, intern: fn(&'static str) -> StringId) -> Constants {
     let (category, name) = (intern(callsite.category()), intern(callsite.name()));
-    let keys: Vec<StringId> = callsite.keys().iter().map(|key| intern(key.name())).collect();
-    let widest = keys.iter().copied().fold(category.max(name), StringId::max);
+    let widest = callsite.intern_keys(intern).max(category).max(name);
     // `several` stays empty if the whole text is one category. Blanks are no category.
     let is_several = !category.is_none() && callsite.categories().ne([callsite.category()]);
-    let several: Option<Box<[StringId]>> = is_several.then(|| callsite.categories().map(&intern).collect());
+    // Leaked, since the callsite exists for the rest of the process.
+    let several = is_several.then(|| {
+        let ids: &'static List<StringId> = leak(callsite.categories().map(intern).collect());
+        ids
+    });
     let of_one = [category];
-    let categories = several.as_deref().unwrap_or(if category.is_none() { &[] } else { &of_one });
+    let one = if category.is_none() { &[][..] } else { &of_one };
+    let categories = several.map_or(one, |ids| &ids[..]);
     let message = message::constant(callsite.kind(), categories, name, callsite.name());
     // Without a constant message the events take the cold path, which writes strings inline. That is so if
     // the ids of the strings exceed the header's fields, or the message is longer than the hot path copies.
     let is_constant = widest.index().is_some()
-        && message.len() <= message::LONGEST
         && !callsite.site().counter.incremental
         && callsite.kind() != CallsiteKind::End;
     let counter = match callsite.kind() {
@@ -35,10 +39,9 @@ pub(crate) fn constants(callsite: &'static Callsite, intern: fn(&'static str) ->
         counter,
         category,
         name,
-        keys,
-        category_list: several.map(Box::new),
+        category_list: several,
         header: header(callsite.kind(), category, name),
-        message: is_constant.then_some(message),
+        message: message.filter(|_| is_constant),
     }
 }
 

@@ -3,6 +3,7 @@
 
 use hairline_formats::{Value, truncate_utf8};
 
+use crate::on::base::memory::{List, Text};
 use crate::on::encode::no_room::NoRoom;
 use crate::on::event::Event;
 
@@ -33,21 +34,16 @@ pub(crate) fn shortened(
     let mut each = room.saturating_sub(FIXED + PER_VALUE * count) / strings.max(1);
     let mut keep_nested = nested;
     while each > MARK.len() {
-        let texts: Vec<Option<String>> = all().map(|v| cut_value(v, each, keep_nested)).collect();
-        let shorter = |(value, text)| -> Value<'_> {
-            let (value, text): (&Value<'_>, &Option<String>) = (value, text);
-            text.as_deref().map_or(*value, Value::Str)
-        };
-        let values: Vec<Value<'_>> = event.values.iter().zip(&texts).map(shorter).collect();
-        let named: Vec<(&str, Value<'_>)> = event
-            .named
-            .iter()
-            .zip(&texts[event.values.len()..])
-            .map(|((name, value), text)| (*name, shorter((value, text))))
-            .collect();
-        let body = event.log.map(|(_, body)| cut(body, each));
-        let log =
-            event.log.zip(body.as_ref()).map(|((level, body), cut)| (level, cut.as_deref().unwrap_or(body)));
+        let texts: List<Option<Text>> = all().map(|v| cut_value(v, each, keep_nested)).collect();
+        let mut shorter = all().zip(&texts[..]).map(|(value, text)| match text {
+            Some(text) => Value::Str(text.as_str()),
+            None => *value,
+        });
+        let values: List<Value<'_>> = shorter.by_ref().take(event.values.len()).collect();
+        let named: List<(&str, Value<'_>)> =
+            event.named.iter().map(|(name, _)| *name).zip(&mut shorter).collect();
+        let body = event.log.and_then(|(_, body)| cut(body, each));
+        let log = event.log.map(|(level, whole)| (level, body.as_ref().map_or(whole, Text::as_str)));
         match record(&Event { log, ..event.with_values(&values, &named) }) {
             Err(NoRoom::TooLarge) if keep_nested => keep_nested = false,
             Err(NoRoom::TooLarge) => each /= 2,
@@ -62,16 +58,22 @@ pub(crate) fn is_nested(value: &Value<'_>) -> bool {
     matches!(value, Value::Dict(_) | Value::Array(_))
 }
 
-fn cut_value(value: &Value<'_>, max: usize, keep_nested: bool) -> Option<String> {
+fn cut_value(value: &Value<'_>, max: usize, keep_nested: bool) -> Option<Text> {
     match value {
         Value::Str(s) | Value::Interned { text: s, .. } => cut(s, max),
-        nested if is_nested(nested) && !keep_nested => Some(MARK.to_owned()),
+        nested if is_nested(nested) && !keep_nested => Some(text_of([MARK])),
         _ => None,
     }
 }
 
-fn cut(text: &str, max: usize) -> Option<String> {
-    (text.len() > max).then(|| truncate_utf8(text, max - MARK.len()).to_owned() + MARK)
+fn cut(text: &str, max: usize) -> Option<Text> {
+    (text.len() > max).then(|| text_of([truncate_utf8(text, max - MARK.len()), MARK]))
+}
+
+fn text_of<const N: usize>(parts: [&str; N]) -> Text {
+    let mut text = Text::default();
+    parts.iter().for_each(|part| text.push(part));
+    text
 }
 
 #[cfg(test)]

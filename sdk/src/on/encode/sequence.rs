@@ -6,8 +6,9 @@ use hairline_formats::Value;
 use hairline_formats::track_event::{SequenceId, TrackUuid};
 
 use crate::builder::Detail;
+use crate::on::base::memory::{Bytes, List, Table};
 use crate::on::base::platform::process;
-use crate::on::base::sets::{Bits, Uuids};
+use crate::on::base::sets::Bits;
 use crate::on::base::this_thread::Hot;
 use crate::on::callsite::{Callsite, Epoch, StringId};
 use crate::on::encode::begin::{Begin, Note};
@@ -32,16 +33,16 @@ pub(crate) trait Sequence {
     fn state_mut(&mut self) -> &mut State;
 
     /// The bytes that precede any fragment of this sequence.
-    fn context(&self) -> Vec<u8>;
+    fn context(&self) -> Bytes;
 
     /// The most bytes by which CPU time lengthens the end of a scope.
     fn cpu_time_len(&self) -> i32;
 
     /// Writes the first records of the sequence.
-    fn put_start(&self, out: &mut Vec<u8>, now: u64);
+    fn put_start(&self, out: &mut Bytes, now: u64);
 
     /// Writes the loss of `lost` scopes and events. `found_full`: at least one of them found the ring full.
-    fn put_loss(&self, out: &mut Vec<u8>, now: u64, lost: u64, found_full: bool);
+    fn put_loss(&self, out: &mut Bytes, now: u64, lost: u64, found_full: bool);
 
     /// The loss is in the chunk.
     fn set_loss_written(&mut self);
@@ -55,7 +56,7 @@ pub(crate) trait Sequence {
 
     /// Writes the strings of the callsite that the sequence does not have: all of them, or only number
     /// `which`.
-    fn put_strings(&self, out: &mut Vec<u8>, callsite: &'static Callsite, which: Option<usize>);
+    fn put_strings(&self, out: &mut Bytes, callsite: &'static Callsite, which: Option<usize>);
 
     /// Returns the number of strings that [`put_strings`](Self::put_strings) writes at most.
     fn string_count(&self, callsite: &'static Callsite) -> usize;
@@ -65,10 +66,10 @@ pub(crate) trait Sequence {
     fn set_strings_written(&mut self, hot: &Hot, callsite: &'static Callsite);
 
     /// Writes the strings that the event's values refer to by their id, and the body of its log message.
-    fn put_values(&self, out: &mut Vec<u8>, event: &Event<'_>);
+    fn put_values(&self, out: &mut Bytes, event: &Event<'_>);
 
     /// Writes the descriptions of the tracks that the event needs and the sequence does not have.
-    fn put_tracks(&mut self, out: &mut Vec<u8>, event: &Event<'_>);
+    fn put_tracks(&mut self, out: &mut Bytes, event: &Event<'_>);
 
     /// Whether the event needs no description of its track, since its record names the track.
     fn describes_no_track_of(&self, event: &Event<'_>) -> bool;
@@ -80,7 +81,7 @@ pub(crate) trait Sequence {
     /// If the format has no room for values of this length.
     fn put_event(
         &mut self,
-        out: &mut Vec<u8>,
+        out: &mut Bytes,
         event: &Event<'_>,
         at: &Moment,
         in_slice: bool,
@@ -92,13 +93,13 @@ pub(crate) trait Sequence {
     ///
     /// # Errors
     /// As [`put_event`](Self::put_event).
-    fn put_self_contained(&mut self, out: &mut Vec<u8>, event: &Event<'_>, now: u64) -> Result<u64, NoRoom>;
+    fn put_self_contained(&mut self, out: &mut Bytes, event: &Event<'_>, now: u64) -> Result<u64, NoRoom>;
 
     /// The event is in the chunk.
     fn set_event_written(&mut self, _event: &Event<'_>) {}
 
     /// Writes the end of a scope, of at most the length that its begin has reserved.
-    fn put_end(&self, out: &mut Vec<u8>, callsite: &'static Callsite, at: &Moment);
+    fn put_end(&self, out: &mut Bytes, callsite: &'static Callsite, at: &Moment);
 
     /// Returns the note of a begin that happens `now`.
     fn note_of_begin(&self, event: &Event<'_>, now: u64) -> Note;
@@ -106,7 +107,7 @@ pub(crate) trait Sequence {
     /// Repeats the begins of open slices, the outermost first, for the start of the next chunk. They are in
     /// `chunk`. Of begins that exceed `room` the outermost are dropped. Replaces the content of `out`, and
     /// sets the offsets of `begins` to those in `out`.
-    fn repeat_begins(&mut self, out: &mut Vec<u8>, chunk: &[u8], begins: &mut [Begin], room: usize);
+    fn repeat_begins(&mut self, out: &mut Bytes, chunk: &[u8], begins: &mut [Begin], room: usize);
 
     /// Publishes the first bytes of every packet of this sequence to the hot path.
     fn set_packet_constants(&self, hot: &Hot) {
@@ -203,14 +204,17 @@ pub(crate) fn interned_values<'a>(event: &Event<'a>) -> impl Iterator<Item = (St
 /// The tracks that a sequence has described.
 #[derive(Debug, Default)]
 pub(crate) struct Tracks {
-    written: Uuids,
+    written: Table<TrackUuid>,
     /// Those whose descriptions are not in the chunk yet.
-    new: Vec<TrackUuid>,
+    new: List<TrackUuid>,
 }
 
 impl Tracks {
     pub(crate) fn with(written: impl IntoIterator<Item = TrackUuid>) -> Self {
-        Self { written: Uuids::from_iter(written), new: Vec::new() }
+        let mut tracks = Self::default();
+        tracks.new.extend(written);
+        tracks.set_written();
+        tracks
     }
 
     pub(crate) fn clear(&mut self) {
@@ -224,7 +228,7 @@ impl Tracks {
 
     /// Adds a track that is described now. Returns whether it needs the description.
     pub(crate) fn add(&mut self, uuid: TrackUuid) -> bool {
-        let is_new = !self.written.contains(&uuid) && !self.new.contains(&uuid);
+        let is_new = !self.contains(uuid) && !self.new.contains(&uuid);
         if is_new {
             self.new.push(uuid);
         }
@@ -238,10 +242,12 @@ impl Tracks {
         if self.written.len() + self.new.len() > MAX_TRACKS {
             self.written.clear(); // a second description does no harm
         }
-        self.written.extend(self.new.drain(..));
+        while let Some(uuid) = self.new.pop() {
+            self.written.insert(uuid.0, uuid);
+        }
     }
 
     fn contains(&self, uuid: TrackUuid) -> bool {
-        self.written.contains(&uuid)
+        self.written.get(uuid.0, |written| *written == uuid).is_some()
     }
 }

@@ -5,9 +5,10 @@
 use std::ops::Range;
 use std::ops::{Deref, DerefMut};
 
-use hairline_formats::track_event::SequenceId;
+use hairline_formats::track_event::{SequenceId, SessionEnd, TrackUuid};
 
 use crate::builder::Detail;
+use crate::on::base::memory::{Bytes, Own};
 use crate::on::base::platform::process;
 use crate::on::callsite::Epoch;
 use crate::on::encode::fxt::sequence::FxtSequence;
@@ -15,7 +16,7 @@ use crate::on::encode::scheduling::Scheduling;
 use crate::on::encode::sequence::Sequence;
 use crate::on::encode::tail::Tail;
 use crate::on::encode::track_event::sequence::TrackEventSequence;
-use crate::on::encode::{fxt, track_event};
+use crate::on::encode::{OWN_SEQUENCE, fxt, track_event};
 use crate::on::event::Event;
 use crate::options::Format;
 
@@ -71,18 +72,22 @@ fn encoded(uuid: u128) -> Vec<u8> {
     number
 }
 
-/// The sequence of one thread, in its format. Not boxed: ten thousand threads have ten thousand of them.
+/// The sequence of one thread, in its format.
 pub(crate) enum AnySequence {
-    Fxt(FxtSequence),
-    TrackEvent(TrackEventSequence),
+    Fxt(Own<FxtSequence>),
+    TrackEvent(Own<TrackEventSequence>),
 }
 
 impl AnySequence {
-    /// Creates the sequence. `number` is its id in the stream.
+    /// Creates the sequence. `number` is its id in the stream. It is in memory of its own, and not on the
+    /// stack of a thread's first event.
+    #[inline(never)]
     pub(crate) fn new(epoch: Epoch, number: SequenceId, thread: process::Thread, detail: Detail) -> Self {
         match epoch.format() {
-            Format::Fxt => Self::Fxt(FxtSequence::new(epoch, number, thread, detail)),
-            Format::TrackEvent => Self::TrackEvent(TrackEventSequence::new(epoch, number, thread, detail)),
+            Format::Fxt => Self::Fxt(Own::new(FxtSequence::new(epoch, number, thread, detail))),
+            Format::TrackEvent => {
+                Self::TrackEvent(Own::new(TrackEventSequence::new(epoch, number, thread, detail)))
+            }
         }
     }
 }
@@ -92,8 +97,8 @@ impl Deref for AnySequence {
 
     fn deref(&self) -> &Self::Target {
         match self {
-            Self::Fxt(sequence) => sequence,
-            Self::TrackEvent(sequence) => sequence,
+            Self::Fxt(sequence) => &**sequence,
+            Self::TrackEvent(sequence) => &**sequence,
         }
     }
 }
@@ -101,8 +106,8 @@ impl Deref for AnySequence {
 impl DerefMut for AnySequence {
     fn deref_mut(&mut self) -> &mut Self::Target {
         match self {
-            Self::Fxt(sequence) => sequence,
-            Self::TrackEvent(sequence) => sequence,
+            Self::Fxt(sequence) => &mut **sequence,
+            Self::TrackEvent(sequence) => &mut **sequence,
         }
     }
 }
@@ -122,8 +127,8 @@ pub(crate) fn heartbeat(format: Format) -> Vec<u8> {
 /// work in. Returns the number of arguments that are left out.
 pub(crate) fn put_late_end(
     format: Format,
-    out: &mut Vec<u8>,
-    scratch: &mut Vec<u8>,
+    out: &mut Bytes,
+    scratch: &mut Bytes,
     event: &Event<'_>,
     now: u64,
 ) -> u64 {
@@ -144,12 +149,35 @@ pub(crate) fn put_scheduling(format: Format, out: &mut Vec<u8>, of: &Scheduling<
     }
 }
 
+/// Writes the last names of threads, each with its track.
+pub(crate) fn put_names(format: Format, out: &mut Bytes, threads: &[(process::Thread, TrackUuid)]) {
+    for (thread, track) in threads {
+        match format {
+            Format::Fxt => fxt::sequence::put_thread(out, thread),
+            Format::TrackEvent => {
+                track_event::tracks::put_thread(out, OWN_SEQUENCE, *track, thread);
+            }
+        }
+    }
+}
+
 /// Returns the tail of the stream.
 pub(crate) fn tail(format: Format, tail: &Tail) -> Vec<u8> {
     let mut out = Vec::new();
     match format {
         Format::Fxt => fxt::stream::put_tail(&mut out, tail),
         Format::TrackEvent => track_event::stream::put_tail(&mut out, tail),
+    }
+    out
+}
+
+/// Returns the last record of a session's trace: the session has ended, and nothing was cut off. `pid` is 0
+/// if another process has completed the trace.
+pub(crate) fn session_end(format: Format, pid: u32, now: u64) -> Vec<u8> {
+    let (mut out, end) = (Vec::new(), SessionEnd { pid: pid.cast_signed(), timestamp_ns: now });
+    match format {
+        Format::Fxt => hairline_formats::fxt::session_end(&mut out, end),
+        Format::TrackEvent => track_event::stream::put_session_end(&mut out, end),
     }
     out
 }

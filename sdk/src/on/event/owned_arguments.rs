@@ -6,18 +6,19 @@ use std::ops::Range;
 use hairline_formats::Value;
 
 use crate::on::base::few::Few;
+use crate::on::base::memory::{Bytes, List, Text};
 use crate::on::event::tree::Tree;
 
 /// A list of arguments that owns its values.
 #[derive(Debug, Default)]
 pub(crate) struct OwnedArguments {
-    text: String,
-    bytes: Vec<u8>,
-    path: String,
-    trees: Vec<Tree>,
+    text: Text,
+    bytes: Bytes,
+    path: Text,
+    trees: List<Tree>,
     /// Number of `trees` in use; the others only keep their memory.
     tree_count: usize,
-    all: Vec<(Name, Scalar)>,
+    all: List<(Name, Scalar)>,
 }
 
 #[derive(Debug)]
@@ -136,7 +137,7 @@ impl OwnedArguments {
         }
         let mut path = std::mem::take(&mut self.path);
         path.clear();
-        path.push_str(name);
+        path.push(name);
         value.flatten(&mut path, &mut |path, value| {
             if let Some(scalar) = self.scalar(&value) {
                 let path = self.add_text(path);
@@ -157,12 +158,12 @@ impl OwnedArguments {
         self.all.iter().map(|(name, scalar)| {
             let name = match name {
                 Name::Static(name) => name,
-                Name::Text(range) => &self.text[range.clone()],
+                Name::Text(range) => &self.text.as_str()[range.clone()],
             };
             let value = match scalar {
                 Scalar::Blob(range) => Value::Blob(&self.bytes[range.clone()]),
                 Scalar::Tree(index) => self.trees[*index].value(),
-                scalar => scalar.value(&self.text),
+                scalar => scalar.value(self.text.as_str()),
             };
             (name, value)
         })
@@ -191,7 +192,7 @@ impl OwnedArguments {
     /// Appends a text to `text`.
     fn add_text(&mut self, text: &str) -> Range<usize> {
         let start = self.text.len();
-        self.text.push_str(text);
+        self.text.push(text);
         start..self.text.len()
     }
 }

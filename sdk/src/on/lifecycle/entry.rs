@@ -5,10 +5,12 @@
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use hairline_shm::Uncancelled;
+
 use crate::builder::Config;
 use crate::error::Error;
 use crate::on::base::stderr::{self, Level};
-use crate::on::callsite::{Callsite, Epoch, Key};
+use crate::on::callsite::{Callsite, Epoch, Key, registry};
 use crate::on::event::track::Track;
 use crate::on::lifecycle::inherited::{DONE, NOT_STARTED, STARTING, STATE};
 use crate::on::lifecycle::{connect, env, inherited, start};
@@ -41,6 +43,7 @@ impl Track {
 /// registers the callsite. Returns the callsite's epoch after that.
 #[cold]
 pub(crate) fn first_hit(callsite: &'static Callsite) -> Option<Epoch> {
+    let _uncancelled = Uncancelled::new(); // the start opens files
     connect::connect();
     cold::first_hit(callsite, start_once)
 }
@@ -101,7 +104,9 @@ fn start_requested() -> Result<(), Error> {
     let mut config = builder.into_config()?;
     config.is_from_environment = true;
     if start_unless_running(config)? {
-        stderr::write(Level::Info, format_args!("tracing"));
+        let rest = "; of the crates `tracing` and `log` up to INFO, the rest with HAIRLINE_LEVEL=trace";
+        let rest = if registry::has_levels() && !env::names_level() { rest } else { "" };
+        stderr::write(Level::Info, format_args!("tracing{rest}"));
     } else {
         let message = "HAIRLINE has no effect: the program's own session was first";
         stderr::write(Level::Error, format_args!("{message}"));

@@ -15,7 +15,7 @@ use crate::error::Error;
 use crate::filter::Filter;
 use crate::on::base::stderr::{self, log_level};
 use crate::on::base::variables::{self, one_of, read, variable};
-use crate::on::session::output;
+use crate::on::session::{output, placeholders};
 use crate::options::{ClockSource, Format, parse_size};
 use crate::slow::parse_duration;
 use crate::vocabulary::Level;
@@ -39,11 +39,12 @@ pub(crate) fn settings() -> Result<Option<SessionBuilder>, Error> {
         let value = path.to_string_lossy().into_owned();
         return Err(Error::Value { what: "HAIRLINE", value, expected });
     }
-    if let Some(unknown) = path.to_str().and_then(output::unknown_placeholder) {
+    if let Some(unknown) = path.to_str().and_then(placeholders::unknown) {
         stderr::write(
             stderr::Level::Error,
             format_args!(
-                "HAIRLINE: {unknown:?} is not replaced; known are %p, %e and %n, and %% is a percent sign"
+                "HAIRLINE: {unknown:?} is not replaced; known are {}, and %% is a percent sign",
+                placeholders::KNOWN
             ),
         );
     }
@@ -150,6 +151,20 @@ fn level(name: String) -> Result<Level, Error> {
     let known = [Level::Trace, Level::Debug, Level::Info, Level::Warn, Level::Error];
     let known = known.map(|level| (level.name(), level));
     one_of("HAIRLINE_LEVEL", name, &known, "use trace, debug, info, warn or error")
+}
+
+/// Whether the environment names the level of the session.
+pub(crate) fn names_level() -> bool {
+    read("HAIRLINE_LEVEL").is_some()
+}
+
+/// Returns the level of the session that the environment requests. `None`: it requests no session. A wrong
+/// name is reported when the session starts.
+#[cfg(feature = "subscriber")]
+pub(crate) fn requested_level() -> Option<Level> {
+    read("HAIRLINE")?;
+    let name = variable("HAIRLINE_LEVEL").ok().flatten();
+    Some(name.and_then(|name| level(name).ok()).unwrap_or(Level::Info))
 }
 
 /// `HAIRLINE_ROTATE`: the size of a file, and the number of files to keep.

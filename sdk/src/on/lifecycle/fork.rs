@@ -62,11 +62,12 @@ use hairline_shm::Lease;
 
 use crate::builder::Config;
 use crate::filter::Filter;
-use crate::on::base::{files, heap, lock, platform, this_thread};
+use crate::on::base::files::output_file;
+use crate::on::base::{heap, lock, platform, this_thread};
 use crate::on::callsite::registry;
 use crate::on::event::flow;
 use crate::on::lifecycle::inherited;
-use crate::on::session::{current, hardware, sampling, scheduling};
+use crate::on::session::{current, descriptors};
 use crate::on::thread::{cold, lanes};
 
 /// The longest wait of a fork for all locks of this crate together.
@@ -88,8 +89,8 @@ struct Held {
     registry: Option<registry::Held>,
     lanes: Option<lanes::Held>,
     /// The tables of callsites that are created at run time.
-    #[cfg(feature = "log")]
-    log: Option<crate::on::callsite::tables::log::Held>,
+    #[cfg(any(feature = "log", feature = "subscriber"))]
+    messages: Option<crate::on::callsite::tables::messages::Held>,
     #[cfg(feature = "metrics")]
     metrics: Option<crate::on::callsite::tables::metrics::Held>,
     #[cfg(feature = "subscriber")]
@@ -116,8 +117,8 @@ impl Held {
             current: current::hold(until),
             registry: registry::hold(until),
             lanes: lanes::hold(until),
-            #[cfg(feature = "log")]
-            log: crate::on::callsite::tables::log::hold(until),
+            #[cfg(any(feature = "log", feature = "subscriber"))]
+            messages: crate::on::callsite::tables::messages::hold(until),
             #[cfg(feature = "metrics")]
             metrics: crate::on::callsite::tables::metrics::hold(until),
             #[cfg(feature = "subscriber")]
@@ -127,8 +128,8 @@ impl Held {
 
     fn has_all(&self) -> bool {
         let has_all = self.current.is_some() && self.registry.is_some() && self.lanes.is_some();
-        #[cfg(feature = "log")]
-        let has_all = has_all && self.log.is_some();
+        #[cfg(any(feature = "log", feature = "subscriber"))]
+        let has_all = has_all && self.messages.is_some();
         #[cfg(feature = "metrics")]
         let has_all = has_all && self.metrics.is_some();
         #[cfg(feature = "subscriber")]
@@ -164,10 +165,8 @@ extern "C" fn in_parent() {
 extern "C" fn in_child() {
     lock::set_forked();
     heap::set_session(false);
-    files::close_in_child();
-    scheduling::close_in_child();
-    hardware::close_in_child();
-    sampling::close_in_child();
+    output_file::close_in_child();
+    descriptors::close_in_child();
     flow::detach_after_fork();
     let Some(Fork { lease, mut locks, is_consistent }) = take_fork() else { return forget_all() };
     cold::leave_in_child(lease);

@@ -51,6 +51,12 @@ pub(crate) const STARTING: u32 = 1;
 /// The session has started, or the process has none.
 pub(crate) const DONE: u32 = 2;
 
+/// Returns whether the automatic start is over, with a session or without.
+#[cfg(feature = "subscriber")]
+pub(crate) fn is_done() -> bool {
+    STATE.load(Ordering::Acquire) == DONE
+}
+
 /// Prevents the automatic start: the program has started a session itself.
 pub(crate) fn set_done() {
     STATE.store(DONE, Ordering::Release);

@@ -8,7 +8,8 @@
 //!
 //! The handlers use atomics and call `sem_post`, `signal` and `raise`, which are safe in a handler. The
 //! program's own handlers come first: a signal that ends the process is handled here only if the program does
-//! not handle it.
+//! not handle it. Another copy of this crate in the process may handle it: then it gets the signal after this
+//! one.
 
 #![allow(unsafe_code)] // the waker
 
@@ -35,9 +36,26 @@ static WAKER: Waker = Waker::new();
 /// One more than the highest signal number.
 const SIGNALS: usize = 65;
 
-/// The action of each signal before [`handle_trigger`] was installed. Null: not installed. An action lives as
-/// long as the process, because a handler may read it at any time.
-static BEFORE: [AtomicPtr<Action>; SIGNALS] = [const { AtomicPtr::new(std::ptr::null_mut()) }; SIGNALS];
+/// The action of each signal before a handler of this crate was installed. Null: not installed, or nothing to
+/// call. An action lives as long as the process, because a handler may read it at any time.
+type Before = [AtomicPtr<Action>; SIGNALS];
+
+/// Before [`handle_trigger`].
+static TRIGGERED_BEFORE: Before = [const { AtomicPtr::new(std::ptr::null_mut()) }; SIGNALS];
+
+/// Before [`handle_end`]: those of other copies of this crate, which complete their own traces.
+static ENDED_BEFORE: Before = [const { AtomicPtr::new(std::ptr::null_mut()) }; SIGNALS];
+
+fn keep(all: &Before, signal: c_int, before: Action) {
+    if let Some(slot) = usize::try_from(signal).ok().and_then(|n| all.get(n)) {
+        slot.store(Box::leak(Box::new(before)), Ordering::Release); // pairs with the Acquire in `kept`
+    }
+}
+
+fn kept(all: &Before, signal: c_int) -> Option<&'static Action> {
+    let slot = usize::try_from(signal).ok().and_then(|n| all.get(n))?;
+    forever::get(slot.load(Ordering::Acquire))
+}
 
 /// Installs the handlers that the session's settings request. Only the one thread that starts a session calls
 /// it.
@@ -66,7 +84,11 @@ fn handle_ending_signals() -> io::Result<()> {
     unsafe { WAKER.start() }?;
     drop(own_thread::spawn(c"hairline-signal", wait)?); // the drop detaches the thread
     PID.store(process::id(), Ordering::Release);
-    platform::ENDING.into_iter().try_for_each(|signal| platform::handle_ending(signal, handle_end))
+    platform::ENDING.into_iter().try_for_each(|signal| {
+        platform::handle_ending(signal, handle_end, |of_another_copy| {
+            keep(&ENDED_BEFORE, signal, of_another_copy);
+        })
+    })
 }
 
 /// Handles a signal that ends the process.
@@ -76,7 +98,7 @@ extern "C" fn handle_end(signal: c_int) {
         // SAFETY: the waker was prepared before `PID` was stored.
         unsafe { WAKER.wake() };
     } else {
-        platform::die_of(signal); // a forked child without a session of its own
+        end_by(signal); // a forked child without a session of its own
     }
 }
 
@@ -85,22 +107,29 @@ fn wait() {
     // SAFETY: the waker was prepared before this thread started.
     unsafe { WAKER.wait() };
     control::stop_current();
-    platform::die_of(ENDED_BY.load(Ordering::Relaxed));
+    end_by(ENDED_BY.load(Ordering::Relaxed));
+}
+
+/// Lets another copy of this crate complete its trace, or ends the process.
+fn end_by(signal: c_int) {
+    match kept(&ENDED_BEFORE, signal) {
+        Some(of_another_copy) => of_another_copy.pass_on(signal),
+        None => platform::die_of(signal),
+    }
 }
 
 /// Installs [`handle_trigger`] for the signal.
 fn trigger_on(signal: c_int) -> io::Result<()> {
-    let index = usize::try_from(signal).ok().filter(|n| *n < SIGNALS).ok_or(io::ErrorKind::InvalidInput)?;
-    platform::handle(signal, handle_trigger, |before| {
-        let before = Box::leak(Box::new(before));
-        BEFORE[index].store(before, Ordering::Release); // pairs with the Acquire in `handle_trigger`
-    })
+    if !(1..SIGNALS as c_int).contains(&signal) {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    platform::handle(signal, handle_trigger, |before| keep(&TRIGGERED_BEFORE, signal, before))
 }
 
 /// Handles a signal that triggers a snapshot. Calls the handler that was installed before.
 extern "C" fn handle_trigger(signal: c_int, info: *mut platform::SignalInfo, context: *mut c_void) {
     trigger::trigger();
-    let Some(index) = usize::try_from(signal).ok().filter(|n| *n < SIGNALS) else { return };
-    let Some(before) = forever::get(BEFORE[index].load(Ordering::Acquire)) else { return };
-    before.call(signal, info, context);
+    if let Some(before) = kept(&TRIGGERED_BEFORE, signal) {
+        before.call(signal, info, context);
+    }
 }

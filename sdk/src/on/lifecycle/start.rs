@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use hairline_shm::Uncancelled;
+
 use crate::builder::Config;
 use crate::error::Error;
 use crate::on::base::platform;
@@ -18,6 +20,7 @@ pub(crate) fn start(config: Config) -> Result<Arc<Shared>, Error> {
     if !platform::CAN_RECORD {
         return Err(Error::Unsupported);
     }
+    let _uncancelled = Uncancelled::new();
     connect::connect();
     let starting = Starting::new(config.clock)?;
     if inherited::take().is_some() {

@@ -83,5 +83,5 @@ calls! {
     /// Begins an interval on a track of its own.
     fn async_scope(Epoch, extras: &Extras<'_>) -> AsyncScope = AsyncScope::begin;
     /// Begins the life of a future.
-    fn life(Epoch) -> Life = Life::begin;
+    fn life(Epoch, extras: &Extras<'_>) -> Life = Life::begin;
 }

@@ -22,7 +22,8 @@ mod sorting;
 /// ```
 ///
 /// Category and name are constant expressions of type `&'static str`. A category like `"net,slow"` is two
-/// categories, and the event is recorded if one of them is on.
+/// categories, and the event is recorded if one of them is on. They cannot name `Self` or a generic
+/// parameter, since all instances of a function share one callsite; the option `name:` can.
 ///
 /// # Arguments
 ///
@@ -74,9 +75,9 @@ macro_rules! scope {
         static __HAIRLINE_CALLSITE: $crate::__private::Callsite =
             $crate::__hairline_callsite!(Scope, $category, $name, &[]);
         match __HAIRLINE_CALLSITE.epoch() {
-            ::core::option::Option::None => $crate::__private::Scope::none(&__HAIRLINE_CALLSITE),
-            ::core::option::Option::Some(epoch) => {
-                $crate::__private::Scope::begin(&__HAIRLINE_CALLSITE, epoch)
+            $crate::__private::Option::None => $crate::__private::Scope::none(&__HAIRLINE_CALLSITE),
+            $crate::__private::Option::Some(__hairline_epoch) => {
+                $crate::__private::Scope::begin(&__HAIRLINE_CALLSITE, __hairline_epoch)
             }
         }
     }};
@@ -101,8 +102,8 @@ macro_rules! trace_instant {
         static __HAIRLINE_CALLSITE: $crate::__private::Callsite =
             $crate::__hairline_callsite!(Instant, $category, $name, &[]);
         match __HAIRLINE_CALLSITE.epoch() {
-            ::core::option::Option::None => {}
-            ::core::option::Option::Some(epoch) => $crate::__private::instant(&__HAIRLINE_CALLSITE, epoch),
+            $crate::__private::Option::None => {}
+            $crate::__private::Option::Some(__hairline_epoch) => $crate::__private::instant(&__HAIRLINE_CALLSITE, __hairline_epoch),
         }
     }};
     ($category:expr, $name:expr, $($arguments:tt)+) => {
@@ -160,7 +161,7 @@ macro_rules! trace_begin {
         $crate::__hairline_arguments!((__hairline_begin_with $category, $name) [] [] [] [] $($arguments)+)
     };
     ($category:expr, $name:expr $(,)?) => {
-        ::core::compile_error!(
+        $crate::__private::core::compile_error!(
             "a slice without a guard needs a track: trace_begin!(category, name, track: &track)"
         )
     };
@@ -235,6 +236,39 @@ macro_rules! trace_async {
     };
 }
 
+/// Records the life of a future and its polls, as [`TraceFuture::traced`](crate::TraceFuture::traced) does,
+/// with arguments and a parent. Returns a [`Traced`](crate::Traced).
+///
+/// ```
+/// use hairline::{future_arg, trace_async, trace_future};
+///
+/// # async fn query(table: &str) -> usize { table.len() }
+/// # async fn serve() {
+/// let request = trace_async!("web", "request");
+/// let table = "users";
+/// let rows = trace_future!("db", "query", query(table), table, track: &request).await;
+/// # let _ = rows;
+/// # }
+/// ```
+///
+/// Category and name are as in [`trace_scope!`](crate::trace_scope), and so are the arguments. They are
+/// evaluated after the future's expression, when its life begins. `track:` is the parent, as in
+/// [`trace_async!`](crate::trace_async); by default that is the future that the thread polls.
+/// [`future_arg`](crate::future_arg) adds arguments that are known at the end.
+///
+/// A stream is recorded in the same way, with the feature `futures`.
+#[macro_export]
+macro_rules! trace_future {
+    ($category:expr, $name:expr, $future:expr $(, $($arguments:tt)*)?) => {
+        match $future {
+            // Values made in the future's expression live as long as they do without the macro.
+            __hairline_future => {
+                $crate::__hairline_life!($category, $name $(, $($arguments)*)?).wrap(__hairline_future)
+            }
+        }
+    };
+}
+
 /// Records a log message, formatted as by `format!`. The format string is the name of the event.
 ///
 /// ```
@@ -251,7 +285,7 @@ macro_rules! trace_log {
             off: (),
             on: $crate::__private::log,
             $level,
-            &$crate::__private::Text::display(&::core::format_args!($format $($arguments)*)),
+            &$crate::__private::Text::display(&$crate::__private::core::format_args!($format $($arguments)*)),
         )
     };
 }

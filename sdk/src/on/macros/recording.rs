@@ -18,9 +18,9 @@ macro_rules! __hairline_callsite {
             $name,
             $keys,
             &$crate::__private::Site {
-                file: ::core::file!(),
-                line: ::core::line!(),
-                module: ::core::module_path!(),
+                file: $crate::__private::core::file!(),
+                line: $crate::__private::core::line!(),
+                module: $crate::__private::core::module_path!(),
                 counter: $counter,
                 slow_after: $slow_after,
             },
@@ -53,8 +53,8 @@ macro_rules! __hairline_record {
     (($($callsite:tt)+) off: $off:expr, on: $on:path, $($argument:expr),+ $(,)?) => {{
         $crate::__hairline_statics!($($callsite)+);
         match __HAIRLINE_CALLSITE.registered_epoch() {
-            ::core::option::Option::None => $off,
-            ::core::option::Option::Some(epoch) => $on(&__HAIRLINE_CALLSITE, epoch, $($argument),+),
+            $crate::__private::Option::None => $off,
+            $crate::__private::Option::Some(__hairline_epoch) => $on(&__HAIRLINE_CALLSITE, __hairline_epoch, $($argument),+),
         }
     }};
 }
@@ -75,7 +75,7 @@ macro_rules! __hairline_scope_with {
             (Scope, $category, $name, [] $(, slow $slow)?)
             off: $crate::__private::Scope::none(&__HAIRLINE_CALLSITE),
             on: $crate::__private::Scope::begin_flow,
-            ::core::convert::AsRef::as_ref(&$flow),
+            $crate::__private::core::convert::AsRef::as_ref(&$flow),
         )
     };
     ($category:expr, $name:expr, $keys:tt, [$(($value:expr))*], [.name(&$own_name:expr)], []
@@ -85,7 +85,7 @@ macro_rules! __hairline_scope_with {
             off: $crate::__private::Scope::none(&__HAIRLINE_CALLSITE),
             on: $crate::__private::scope_named,
             &$crate::__hairline_values!($(($value))*),
-            ::core::convert::AsRef::<str>::as_ref(&$own_name),
+            $crate::__private::core::convert::AsRef::<str>::as_ref(&$own_name),
         )
     };
     ($category:expr, $name:expr, $keys:tt, [$(($value:expr))*], [$($options:tt)+], [] $(, slow $slow:expr)?) => {
@@ -138,7 +138,7 @@ macro_rules! __hairline_instant_with {
         )
     };
     ($category:expr, $name:expr, $keys:tt, $values:tt, $options:tt, $track:tt, slow $slow:expr) => {
-        ::core::compile_error!("an instant has no duration, and so no option `slow`")
+        $crate::__private::core::compile_error!("an instant has no duration, and so no option `slow`")
     };
 }
 
@@ -163,10 +163,10 @@ macro_rules! __hairline_begin_with {
         )
     };
     ($category:expr, $name:expr, $keys:tt, $values:tt, $options:tt, $track:tt, slow $slow:expr) => {
-        ::core::compile_error!("`slow:` needs a guard: use scope! or trace_scope! with the option `track:`")
+        $crate::__private::core::compile_error!("`slow:` needs a guard: use scope! or trace_scope! with the option `track:`")
     };
     ($category:expr, $name:expr, $keys:tt, $values:tt, $options:tt, $track:tt) => {
-        ::core::compile_error!(
+        $crate::__private::core::compile_error!(
             "a slice without a guard needs one track: trace_begin!(category, name, track: &track)"
         )
     };
@@ -193,12 +193,12 @@ macro_rules! __hairline_end_with {
                 &__HAIRLINE_CALLSITE,
                 __HAIRLINE_CALLSITE.registered_epoch(),
                 &$crate::__hairline_values!($(($value))*),
-                ::core::convert::AsRef::as_ref(&$track),
+                $crate::__private::core::convert::AsRef::as_ref(&$track),
             );
         }
     }};
     ($category:expr, $name:expr, $keys:tt, $values:tt, $options:tt, $track:tt) => {
-        ::core::compile_error!("an end has a track and arguments: trace_end!(&track, key = value)")
+        $crate::__private::core::compile_error!("an end has a track and arguments: trace_end!(&track, key = value)")
     };
 }
 
@@ -208,9 +208,9 @@ macro_rules! __hairline_async_with {
     ($category:expr, $name:expr, [], [], [], [] $(, slow $slow:expr)?) => {{
         $crate::__hairline_statics!(Scope, $category, $name, [] $(, slow $slow)?);
         match __HAIRLINE_CALLSITE.registered_epoch() {
-            ::core::option::Option::None => $crate::__private::AsyncScope::none(&__HAIRLINE_CALLSITE),
-            ::core::option::Option::Some(epoch) => {
-                $crate::__private::AsyncScope::begin_bare(&__HAIRLINE_CALLSITE, epoch)
+            $crate::__private::Option::None => $crate::__private::AsyncScope::none(&__HAIRLINE_CALLSITE),
+            $crate::__private::Option::Some(__hairline_epoch) => {
+                $crate::__private::AsyncScope::begin_bare(&__HAIRLINE_CALLSITE, __hairline_epoch)
             }
         }
     }};
@@ -229,13 +229,17 @@ macro_rules! __hairline_async_with {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __hairline_life_with {
-    ($category:expr, $name:expr, $keys:tt, [$(($value:expr))*], [], []) => {
+    ($category:expr, $name:expr, $keys:tt, [$(($value:expr))*], [], [$(($track:expr))?]) => {
         $crate::__hairline_record!(
             (Scope, $category, $name, $keys)
             off: $crate::__private::Life::none(&__HAIRLINE_CALLSITE),
             on: $crate::__private::life,
             &$crate::__hairline_values!($(($value))*),
+            &$crate::__private::Extras::new()$(.track(&$track))?,
         )
+    };
+    ($category:expr, $name:expr, $keys:tt, $values:tt, $options:tt, $track:tt $(, $slow:ident $limit:expr)?) => {
+        $crate::__private::core::compile_error!("a future has arguments, and of the options only `track`")
     };
 }
 

@@ -22,26 +22,26 @@ macro_rules! __hairline_arguments {
     };
     ($head:tt [$($keys:tt)*] [$($values:tt)*] $options:tt $track:tt
      $key:ident = % $value:expr $(, $($rest:tt)*)?) => {
-        $crate::__hairline_arguments!($head [$($keys)* (::core::stringify!($key))]
+        $crate::__hairline_arguments!($head [$($keys)* ($crate::__private::core::stringify!($key))]
             [$($values)* ($crate::__private::Text::display(&$value))] $options $track $($($rest)*)?)
     };
     ($head:tt [$($keys:tt)*] [$($values:tt)*] $options:tt $track:tt
      $key:ident = ? $value:expr $(, $($rest:tt)*)?) => {
-        $crate::__hairline_arguments!($head [$($keys)* (::core::stringify!($key))]
+        $crate::__hairline_arguments!($head [$($keys)* ($crate::__private::core::stringify!($key))]
             [$($values)* ($crate::__private::Text::debug(&$value))] $options $track $($($rest)*)?)
     };
     ($head:tt [$($keys:tt)*] [$($values:tt)*] $options:tt $track:tt
      $key:ident = $value:expr $(, $($rest:tt)*)?) => {
-        $crate::__hairline_arguments!($head [$($keys)* (::core::stringify!($key))]
+        $crate::__hairline_arguments!($head [$($keys)* ($crate::__private::core::stringify!($key))]
             [$($values)* ($crate::__private::Argument::hold(&$value))] $options $track $($($rest)*)?)
     };
     ($head:tt [$($keys:tt)*] [$($values:tt)*] $options:tt $track:tt $key:ident $(, $($rest:tt)*)?) => {
-        $crate::__hairline_arguments!($head [$($keys)* (::core::stringify!($key))]
+        $crate::__hairline_arguments!($head [$($keys)* ($crate::__private::core::stringify!($key))]
             [$($values)* ($crate::__private::Argument::hold(&$key))] $options $track $($($rest)*)?)
     };
     ($head:tt $keys:tt $values:tt $options:tt $track:tt $($other:tt)+) => {
-        ::core::compile_error!(::core::concat!(
-            "no argument or option: `", ::core::stringify!($($other)+),
+        $crate::__private::core::compile_error!($crate::__private::core::concat!(
+            "no argument or option: `", $crate::__private::core::stringify!($($other)+),
             "`; an argument is `key = value`, `key = %value`, `key = ?value` or a variable's name, and an \
              option is `name: value`"
         ))
@@ -138,8 +138,8 @@ macro_rules! __hairline_counter_option {
         $crate::__hairline_counter!($head $fixed [$($extras)* (name $value)] $($rest)*)
     };
     ($other:ident $($rest:tt)*) => {
-        ::core::compile_error!(::core::concat!(
-            "a counter has no option `", ::core::stringify!($other),
+        $crate::__private::core::compile_error!($crate::__private::core::concat!(
+            "a counter has no option `", $crate::__private::core::stringify!($other),
             "`: use unit, multiplier, incremental, track or name"
         ))
     };

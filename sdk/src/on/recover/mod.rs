@@ -48,7 +48,15 @@ pub(crate) fn recover(path: &Path, options: &RecoverOptions) -> Result<Recovered
 fn write(region: &DeadRegion, options: &RecoverOptions, report: &mut Recovered) -> Result<(), RecoverError> {
     let format = format_of(region.facts(), region.path())?;
     let mut output = Output::choose(region, options.to.as_deref(), &mut report.notes)?;
+    if region.facts().has_tail && !output.has_original {
+        output.abandon();
+        report.notes.push("the session had ended, and its trace was complete".to_owned());
+        return Ok(());
+    }
     report.cut = output.cut;
+    if region.facts().overwrites() && region.facts().has_kernel_events {
+        report.notes.push("the context switches are lost: the process had them in its own memory".to_owned());
+    }
     let part = if output.has_original { Part::NotInOutput } else { Part::All };
     let written = append(&Source::Dead(region, part), format, &mut output, report);
     end(region.facts(), output, written, report)
@@ -59,12 +67,6 @@ pub(crate) fn snapshot(path: &Path, to: &Path) -> Result<Recovered, RecoverError
     let (glance, format, mut output, notes) = glance_beside_output(path, to)?;
     let facts = glance.facts();
     let mut report = Recovered { notes, ..report_of(facts) };
-    if !facts.overwrites() && !output.has_original {
-        report.notes.push(
-            "the session's output cannot be read: the copy has only the records that are still in the ring"
-                .to_owned(),
-        );
-    }
     if facts.overwrites() && glance.missed() > 0 {
         let note = format!("of {} threads the newest was overwritten while it was read", glance.missed());
         report.notes.push(note);
@@ -72,6 +74,13 @@ pub(crate) fn snapshot(path: &Path, to: &Path) -> Result<Recovered, RecoverError
     if facts.overwrites() && glance.has_gone_round() {
         let note = "the whole ring was overwritten while it was read: threads may be missing";
         report.notes.push(note.to_owned());
+    }
+    if facts.overwrites() && facts.has_kernel_events {
+        report.notes.push(
+            "the context switches are missing: the process has them in its own memory, and writes them into the \
+             snapshots that it takes itself (trigger!, HAIRLINE_TRIGGER)"
+                .to_owned(),
+        );
     }
     let written = append(&Source::Alive(&glance), format, &mut output, &mut report);
     end(facts, output, written, &mut report)?;
@@ -136,13 +145,38 @@ enum Source<'r> {
     Alive(&'r Glance),
 }
 
-/// The gaps in the fragments.
-#[derive(Default)]
-struct Missing {
-    /// Chunks that are damaged.
-    damaged: u32,
-    /// Sequences whose first fragment is missing.
-    headless: u32,
+/// The fragments that can be read without the output that the session has written.
+///
+/// The first chunk of a sequence tells the strings and the tracks that the later ones refer to. If it was
+/// written to an output that is gone, nobody can read what is left of the sequence.
+struct Readable {
+    /// Whether the output has what is missing, or each chunk has it.
+    is_all: bool,
+    /// The present sequence, and whether its first chunk is there.
+    sequence: Option<(u32, bool)>,
+    /// The sequences that cannot be read, and their records.
+    unreadable: (u32, u64),
+}
+
+impl Readable {
+    fn new(facts: &Facts, output: &Output) -> Self {
+        let is_all = output.has_original || facts.overwrites();
+        Self { is_all, sequence: None, unreadable: (0, 0) }
+    }
+
+    /// Whether the fragment can be read.
+    fn has(&mut self, fragment: &Fragment<'_>) -> bool {
+        let (is_readable, is_new) = match self.sequence {
+            Some((sequence, is_readable)) if sequence == fragment.sequence => (is_readable, false),
+            _ => (self.is_all || fragment.index == 0, true),
+        };
+        self.sequence = Some((fragment.sequence, is_readable));
+        if !is_readable {
+            self.unreadable.0 += u32::from(is_new);
+            self.unreadable.1 += u64::from(fragment.records);
+        }
+        is_readable
+    }
 }
 
 impl Source<'_> {
@@ -153,20 +187,20 @@ impl Source<'_> {
         }
     }
 
-    /// Calls `visit` with each fragment, in the order of the output.
+    /// Calls `visit` with each fragment, in the order of the output. Returns the number of damaged chunks.
     fn each(
         &self,
         mut visit: impl FnMut(&Fragment<'_>) -> Result<(), RecoverError>,
-    ) -> Result<Missing, RecoverError> {
+    ) -> Result<u32, RecoverError> {
         match self {
             Self::Dead(region, part) => {
                 let mut fragments = region.fragments(*part)?;
                 while let Some(fragment) = fragments.next()? {
                     visit(&fragment)?;
                 }
-                Ok(Missing { damaged: fragments.damaged(), headless: fragments.headless() })
+                Ok(fragments.damaged())
             }
-            Self::Alive(glance) => glance.each(visit).map(|()| Missing::default()),
+            Self::Alive(glance) => glance.each(visit).map(|()| 0),
         }
     }
 }
@@ -179,13 +213,25 @@ fn append(
     report: &mut Recovered,
 ) -> Result<(), RecoverError> {
     let chunks = append_fragments(source, format, output, report)?;
-    if source.facts().has_tail && output.has_original {
-        return Ok(());
+    if !output.has_original && report.records == 0 && source.facts().output_bytes > 0 {
+        return Err(unreadable(source.facts(), report));
     }
-    append_tail(source.facts(), format, chunks, output, report)
+    if !source.facts().has_tail || !output.has_original {
+        append_tail(source.facts(), format, chunks, output, report)?;
+    }
+    // It is whole, but no session has ended it: a later run does not replace it.
+    let end = stream::session_end(format, 0, source.facts().last_look);
+    report.bytes += end.len() as u64;
+    output.write(&end)
 }
 
-/// Appends the fragments. Returns their number.
+/// The error where nothing of a trace can be read: the session has written the rest to an output that is
+/// gone.
+fn unreadable(facts: &Facts, report: &Recovered) -> RecoverError {
+    RecoverError::Unreadable { output: facts.output.clone(), records: report.lost.output }
+}
+
+/// Appends the fragments that can be read, and counts the others as lost. Returns the number of fragments.
 fn append_fragments(
     source: &Source<'_>,
     format: Format,
@@ -193,28 +239,32 @@ fn append_fragments(
     report: &mut Recovered,
 ) -> Result<u64, RecoverError> {
     let mut chunks = 0;
-    let mut count = |fragment: &Fragment<'_>| {
-        report.records += u64::from(fragment.records);
-        report.bytes += fragment.bytes.len() as u64;
-        chunks += 1;
+    let mut readable = Readable::new(source.facts(), output);
+    let mut take = |fragment: &Fragment<'_>| {
+        let is_readable = readable.has(fragment);
+        if is_readable {
+            report.records += u64::from(fragment.records);
+            report.bytes += fragment.bytes.len() as u64;
+            chunks += 1;
+        }
+        is_readable
     };
-    let missing = match lost_flow_begins(source, format, output)? {
-        None => source.each(|fragment| {
-            count(fragment);
-            output.write(fragment.bytes)
-        })?,
-        Some((mut flows, begun)) => source.each(|fragment| {
-            count(fragment);
-            flows.mend(fragment.bytes, |id| !begun.contains(&id), |bytes| output.write(bytes))
+    let damaged = match lost_flow_begins(source, format, output)? {
+        None => source.each(|fragment| if take(fragment) { output.write(fragment.bytes) } else { Ok(()) })?,
+        Some((mut flows, begun)) => source.each(|fragment| match take(fragment) {
+            true => flows.mend(fragment.bytes, |id| !begun.contains(&id), |bytes| output.write(bytes)),
+            false => Ok(()),
         })?,
     };
-    if missing.damaged > 0 {
-        report.notes.push(format!("{} chunks were damaged and are left out", missing.damaged));
+    if damaged > 0 {
+        report.notes.push(format!("{damaged} chunks were damaged and are left out"));
     }
-    if !output.has_original && !source.facts().overwrites() && missing.headless > 0 {
+    let (sequences, records) = readable.unreadable;
+    if sequences > 0 {
+        report.lost.output = report.lost.output.saturating_add(records);
         report.notes.push(format!(
-            "{} threads' records begin in their middle: their strings and tracks were in the lost output",
-            missing.headless
+            "{records} records of {sequences} threads begin in their middle and are left out: their strings and \
+             tracks were in the lost output"
         ));
     }
     Ok(chunks)
@@ -288,6 +338,11 @@ fn lost(facts: &Facts) -> Lost {
 /// Finds the regions in `/dev/shm`.
 pub(crate) fn find() -> Result<Vec<FoundRegion>, RecoverError> {
     Ok(shm::find()?.into_iter().map(found).collect())
+}
+
+/// Returns the other user who has a region of this process.
+pub(crate) fn other_user_of(pid: u32) -> Option<u32> {
+    shm::other_user_of(pid)
 }
 
 fn found(found: shm::Found) -> FoundRegion {

@@ -129,7 +129,7 @@ impl Output {
             Names::Free(_) => Unfinished::beside_unchecked(facts.output.as_ref().unwrap_or(&path)),
         };
         let unfinished = unfinished.map_err(at(&path))?;
-        let file = unfinished.file().try_clone().map_err(at(&path))?;
+        let file = unfinished.file().and_then(File::try_clone).map_err(at(&path))?;
         let mut this = Self {
             file: io::BufWriter::with_capacity(PIECE, file),
             path,

@@ -4,11 +4,14 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
+use hairline_shm::Uncancelled;
+
 use crate::error::Error;
 use crate::on::base::{files, stderr, this_thread};
 use crate::on::session::current;
 use crate::on::session::requests::Outcome;
 use crate::on::session::shared::Shared;
+use crate::on::session::snapshot::{Name, Occasion};
 use crate::summary::Summary;
 
 /// The end of the process waits while the output takes bytes. An output that takes none for this time is
@@ -34,7 +37,7 @@ impl Shared {
         if !self.may_wait() {
             return Ok(());
         }
-        let _busy = this_thread::busy();
+        let (_busy, _uncancelled) = (this_thread::busy(), Uncancelled::new());
         let Some(number) = self.requests.request_flush() else { return Ok(()) };
         self.drain.unpark();
         match self.requests.wait_for_flush(number) {
@@ -49,11 +52,11 @@ impl Shared {
             return Err(Error::Forked);
         }
         let recorder = self.recorder().ok_or(Error::NotRecording)?;
-        let _busy = this_thread::busy();
+        let (_busy, _uncancelled) = (this_thread::busy(), Uncancelled::new());
         self.format().check_extension(path)?;
         let _blocked = files::WriteSignalsBlocked::new();
-        match recorder.write_file(self, path) {
-            Ok(end) => Ok(self.summary(&end)),
+        match recorder.write_file(self, Occasion::Trigger, Name::Given(path)) {
+            Ok(written) => Ok(self.summary(&written.end)),
             Err(source) => Err(Error::Create { path: path.to_owned(), source }),
         }
     }
@@ -88,7 +91,7 @@ impl Shared {
         if !self.may_wait() {
             return Ok(Summary::default());
         }
-        let _busy = this_thread::busy();
+        let (_busy, _uncancelled) = (this_thread::busy(), Uncancelled::new());
         self.request_stop();
         let Some(result) = self.join() else { return Ok(Summary::default()) };
         if let (true, Ok(summary)) = (current::forget(self.epoch()), &result) {
@@ -102,7 +105,7 @@ impl Shared {
         if !self.may_wait() {
             return;
         }
-        let _busy = this_thread::busy();
+        let (_busy, _uncancelled) = (this_thread::busy(), Uncancelled::new());
         self.request_stop();
         let Some(has_ended) = self.ends_unless_stuck() else { return };
         let result = if has_ended { self.join() } else { None };

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use crate::error::Error;
 use crate::on::base::lock::{Mutex, MutexGuard};
+use crate::on::base::memory::List;
 use crate::on::base::this_thread;
 use crate::on::callsite::Epoch;
 use crate::on::session::shared::Shared;
@@ -104,6 +105,25 @@ pub(crate) fn running() -> Option<Arc<Shared>> {
         return None;
     }
     CURRENT.try_lock_until(until)?.running().cloned()
+}
+
+/// Sessions that have ended, and that a thread left for another one.
+static RETIRED: Mutex<List<Arc<Shared>>> = Mutex::new(List::new());
+
+/// Leaves it to [`free_retired`] to drop a session: an event must not free its memory, which a signal handler
+/// may record.
+pub(crate) fn retire(shared: Arc<Shared>) {
+    let mut shared = Some(shared);
+    if let Some(mut retired) = RETIRED.lock_unless_lost_with_room(|retired| (retired, 1)) {
+        retired.extend(shared.take());
+    }
+    std::mem::forget(shared); // a forked child has lost the lock
+}
+
+/// Frees the sessions that threads have left. A session's own thread calls this.
+pub(crate) fn free_retired() {
+    let retired = RETIRED.lock_unless_lost().map(|mut retired| std::mem::take(&mut *retired));
+    drop(retired); // outside of the lock
 }
 
 /// Frees the place if the session with this epoch has it. Returns whether it had.

@@ -1,5 +1,9 @@
-//! Descriptors of the kernel's events, which a forked child closes: the kernel would otherwise go on
-//! recording for the child's whole life.
+//! Descriptors of a session.
+//!
+//! A program may close all of its descriptors, as daemons and sandboxes do, and its next file gets the number
+//! of one that Hairline still uses. So the session's own thread has a table of open files of its own, where
+//! the system has that: [`OwnFiles`](crate::on::session::own_files::OwnFiles). Elsewhere a forked child
+//! closes its copies: the kernel would otherwise go on recording for the child's whole life.
 
 #![allow(unsafe_code)] // shares a list without a lock
 
@@ -19,12 +23,35 @@ pub(crate) fn may_open() -> u64 {
     half.saturating_sub(open)
 }
 
+/// Those of the kernel's events of the running session: of context switches, the hardware's counters,
+/// samples.
+pub(crate) static SCHEDULING: Descriptors = Descriptors::none();
+pub(crate) static HARDWARE: Descriptors = Descriptors::none();
+pub(crate) static SAMPLING: Descriptors = Descriptors::none();
+
+const ALL: [&Descriptors; 3] = [&SCHEDULING, &HARDWARE, &SAMPLING];
+
+/// Returns the descriptors of all events.
+pub(crate) fn all() -> impl Iterator<Item = i32> {
+    ALL.into_iter().flat_map(Descriptors::list)
+}
+
+/// Notes that a forked child inherits none.
+pub(crate) fn are_not_inherited() {
+    ALL.iter().for_each(|of| of.clear());
+}
+
+/// Closes the parent's events in a forked child.
+pub(crate) fn close_in_child() {
+    ALL.iter().for_each(|of| of.close_in_child());
+}
+
 /// The descriptors of the running session.
 #[derive(Debug)]
 pub(crate) struct Descriptors(AtomicPtr<Vec<i32>>);
 
 impl Descriptors {
-    pub(crate) const fn none() -> Self {
+    const fn none() -> Self {
         Self(AtomicPtr::new(std::ptr::null_mut()))
     }
 
@@ -42,13 +69,19 @@ impl Descriptors {
         }
     }
 
+    /// Returns the list.
+    fn list(&self) -> Vec<i32> {
+        // SAFETY: null, or from the `Box` of `set`. Only the caller's own session frees it, after its start.
+        unsafe { self.0.load(Ordering::Acquire).as_ref() }.cloned().unwrap_or_default()
+    }
+
     #[cfg(test)]
     pub(crate) fn is_empty(&self) -> bool {
         self.0.load(Ordering::Relaxed).is_null()
     }
 
     /// Closes the parent's descriptors in a forked child.
-    pub(crate) fn close_in_child(&self) {
+    fn close_in_child(&self) {
         let descriptors = self.0.swap(std::ptr::null_mut(), Ordering::Relaxed);
         // SAFETY: null, or from the `Box` of `set`, which is freed only after the pointer was replaced. The
         // memory is not freed here, because another thread may have held the allocator's lock at the fork.

@@ -10,23 +10,28 @@ use std::time::{Duration, Instant};
 use std::{fs, io};
 
 use crate::builder::OutputConfig;
+use crate::on::base::files::claim;
+use crate::on::base::platform::facts::Identity;
 use crate::on::base::stderr;
-use crate::on::callsite::Callsite;
+use crate::on::callsite::listed::Listed;
 use crate::on::session::end::End;
 use crate::on::session::flight_recorder::FlightRecorder;
-use crate::on::session::output::{absolute, expand, has_serial};
+use crate::on::session::output::absolute;
+use crate::on::session::placeholders::{Placeholders, has_serial};
 use crate::on::session::shared::Shared;
-use crate::on::session::snapshot::PIECE;
-use crate::on::session::trigger;
+use crate::on::session::snapshot::{Name, Occasion, PIECE, Written};
+use crate::on::session::{trigger, without_effect};
 
 /// The destination of snapshots for which no caller gives a path.
 pub(crate) struct Destination {
     output: OutputConfig,
+    names: Placeholders,
     /// The program's directory at the session's start. A relative output path starts there.
     directory: PathBuf,
-    /// Number of snapshots that were written, and the path of the last one.
+    /// Number of the last snapshot that was written, its path and its file.
     serial: u64,
     path: Option<PathBuf>,
+    file: Option<Identity>,
     /// The shortest time between two snapshots of triggers, and between two of panics.
     interval: Duration,
     last_trigger: Option<Instant>,
@@ -42,14 +47,16 @@ pub(crate) struct Destination {
 impl Destination {
     /// Creates the destination at a session's start. `interval` is the shortest time between two snapshots of
     /// triggers, `keep` the number of snapshots of slow slices that stay.
-    pub(crate) fn new(output: OutputConfig, interval: Duration, keep: u32) -> Self {
+    pub(crate) fn new(output: OutputConfig, names: Placeholders, interval: Duration, keep: u32) -> Self {
         trigger::reset();
         let directory = absolute(PathBuf::from("."));
         Self {
             output,
+            names,
             directory,
             serial: 0,
             path: None,
+            file: None,
             interval,
             last_trigger: None,
             last_panic: None,
@@ -82,18 +89,19 @@ impl Destination {
         &mut self,
         shared: &Shared,
         recorder: &FlightRecorder,
-        callsite: &'static Callsite,
+        callsite: &'static Listed,
     ) {
         let OutputConfig::Path(template) = &self.output else { return };
         if self.last_slow.is_some_and(|last| last.elapsed() < self.interval) {
             return;
         }
         self.last_slow = Some(Instant::now());
-        let path = self.directory.join(expand(template, self.serial + 1));
-        let path = path_of_slice(&path, callsite.category(), callsite.name(), self.slow + 1);
-        match recorder.write_file(shared, &path) {
-            Ok(_) => {
-                self.slow += 1;
+        let path = self.directory.join(self.names.expand(template, self.serial + 1));
+        let name = |n| path_of_slice(&path, callsite.category, callsite.name, self.slow + n);
+        // The windows of earlier runs stay.
+        match recorder.write_file(shared, Occasion::Trigger, Name::FirstFree(&name)) {
+            Ok(Written { number, path, .. }) => {
+                self.slow += number;
                 self.kept.push_back(path);
                 if self.keep > 0 && self.kept.len() > self.keep {
                     // A file that somebody has removed is no error.
@@ -107,7 +115,10 @@ impl Destination {
     /// Writes the snapshot of the session's end, unless it would replace the file of a trigger's snapshot.
     pub(crate) fn write_last(&mut self, shared: &Shared, recorder: &FlightRecorder) -> io::Result<End> {
         let has_serial = matches!(&self.output, OutputConfig::Path(template) if has_serial(template));
-        if self.serial > 0 && !has_serial { Ok(self.unwritten(shared)) } else { self.write(shared, recorder) }
+        if self.serial > 0 && !has_serial {
+            return Ok(self.unwritten(shared));
+        }
+        self.write(shared, recorder, Occasion::End)
     }
 
     /// Writes a snapshot if the output is a file: every other output holds one trace. Reports the first error
@@ -116,36 +127,53 @@ impl Destination {
         if !matches!(self.output, OutputConfig::Path(_)) {
             return;
         }
-        if let Err(e) = self.write(shared, recorder) {
+        if let Err(e) = self.write(shared, recorder, Occasion::Trigger) {
             report(shared, e);
         }
     }
 
-    fn write(&mut self, shared: &Shared, recorder: &FlightRecorder) -> io::Result<End> {
-        let written = match &mut self.output {
-            OutputConfig::None => return Ok(self.unwritten(shared)),
-            OutputConfig::Path(template) => {
-                let path = self.directory.join(expand(template, self.serial + 1));
-                recorder.write_file(shared, &path)
-            }
+    fn write(&mut self, shared: &Shared, recorder: &FlightRecorder, on: Occasion) -> io::Result<End> {
+        match &mut self.output {
+            OutputConfig::None => Ok(self.unwritten(shared)),
+            OutputConfig::Path(_) => self.write_file(shared, recorder, on),
             OutputConfig::Memory(memory) => {
                 let mut bytes = Vec::new();
-                let written = recorder.write(shared, &mut bytes);
+                let written = recorder.write(shared, on, &mut bytes);
                 memory.append(&[io::IoSlice::new(&bytes)]);
                 written
             }
             // Into memory first, so that no other snapshot waits for the program's code.
             OutputConfig::Writer(writer) => {
                 let mut bytes = Vec::new();
-                let written = recorder.write(shared, &mut bytes);
+                let written = recorder.write(shared, on, &mut bytes);
                 written.and_then(|end| copy_to_writer(recorder, &bytes, writer.as_mut()).map(|()| end))
             }
-        };
-        if let Ok(end) = &written {
-            self.serial += 1;
-            self.path.clone_from(&end.path);
         }
-        written
+    }
+
+    /// Writes a snapshot to the path of the output. With `%n`, the path has the first number that no file has.
+    /// Without it, the snapshot replaces the last one of this session, or the file of a session that has
+    /// ended. Any other file stays, and the snapshot gets the next free name beside it.
+    fn write_file(&mut self, shared: &Shared, recorder: &FlightRecorder, on: Occasion) -> io::Result<End> {
+        let OutputConfig::Path(template) = &self.output else { return Ok(self.unwritten(shared)) };
+        let path = |serial| self.directory.join(self.names.expand(template, serial));
+        let first = path(self.serial + 1);
+        let numbered = |n| path(self.serial + n);
+        let beside = |n| claim::nth_name(&first, n);
+        let has_serial = has_serial(template);
+        let name = match has_serial {
+            true => Name::FirstFree(&numbered),
+            false => Name::FirstReplaceable(&beside, self.file),
+        };
+        let Written { mut end, number, path, file } = recorder.write_file(shared, on, name)?;
+        if !has_serial && number > 1 {
+            let note = claim::note_of_kept(&first, &path);
+            without_effect::say(&note, shared.settings.is_from_environment);
+            end.notes.push(note);
+        }
+        self.serial += if has_serial { number } else { 1 };
+        (self.path, self.file) = (Some(path), file);
+        Ok(end)
     }
 
     /// Returns the results of a session whose end writes no snapshot.

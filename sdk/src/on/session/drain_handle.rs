@@ -3,6 +3,7 @@
 //! A flight recorder has no drain thread. There this is the handle of the recorder thread.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use crate::error::Error;
 use crate::on::base::lock::Mutex;
@@ -22,12 +23,38 @@ pub(crate) struct DrainHandle {
     passes: AtomicU64,
 }
 
+/// What a session's own thread does. It sends whether it has taken the session's files, and lives.
+pub(crate) type Life = Box<dyn FnOnce(&SyncSender<bool>) + Send>;
+
+/// A session's own thread, which has started and waits for its [`Life`]. A drop ends it.
+#[derive(Debug)]
+pub(crate) struct Waiting {
+    life: SyncSender<Life>,
+    has_files: Receiver<bool>,
+}
+
+impl Waiting {
+    /// Lets the thread live. Returns whether it has taken the session's files.
+    pub(crate) fn begin(self, life: Life) -> bool {
+        self.life.send(life).is_ok() && self.has_files.recv().unwrap_or(false)
+    }
+}
+
 impl DrainHandle {
-    /// Starts the thread. `life` calls [`set_to_current`](Self::set_to_current) first.
-    pub(crate) fn spawn(&self, life: impl FnOnce() + Send + 'static) -> Result<(), Error> {
-        let thread = own_thread::spawn(c"hairline-writer", life).map_err(Error::Thread)?;
+    /// Starts the thread. It calls `begin`, which calls [`set_to_current`](Self::set_to_current), and waits for
+    /// its life: a session whose thread cannot start has not changed its output.
+    pub(crate) fn spawn(&self, begin: impl FnOnce() + Send + 'static) -> Result<Waiting, Error> {
+        let (life, lives) = sync_channel::<Life>(1);
+        let (sender, has_files) = sync_channel(1);
+        let body = move || {
+            begin();
+            if let Ok(life) = lives.recv() {
+                life(&sender);
+            }
+        };
+        let thread = own_thread::spawn(c"hairline-writer", body).map_err(Error::Thread)?;
         *self.thread.lock() = Some(thread); // replaces `None`: nothing is freed under the lock
-        Ok(())
+        Ok(Waiting { life, has_files })
     }
 
     /// Makes the calling thread the one that this handle wakes.

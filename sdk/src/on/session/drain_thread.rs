@@ -9,11 +9,12 @@ use std::time::{Duration, Instant};
 
 use hairline_shm::Drain;
 
-use crate::on::base::clock::Clock;
 use crate::on::base::hooks;
 use crate::on::base::hooks::Sampled;
+use crate::on::base::memory::Bytes;
 use crate::on::encode::stream;
 use crate::on::encode::tail::BeforeTail;
+use crate::on::session::current;
 use crate::on::session::end::End;
 use crate::on::session::late_ends::LATE_ROOM;
 use crate::on::session::recall;
@@ -33,8 +34,8 @@ const LAST_PASSES: u32 = 8;
 
 /// Runs the drain thread until the session ends. Only the caller's own `Write` implementation can panic here;
 /// the panic becomes an error of the output.
-pub(crate) fn run(shared: &Arc<Shared>, sink: Sink, clock: Clock) {
-    let life = std::panic::AssertUnwindSafe(|| DrainThread::new(shared, sink, clock).live());
+pub(crate) fn run(shared: &Arc<Shared>, sink: Sink, upkeep: Upkeep) {
+    let life = std::panic::AssertUnwindSafe(|| DrainThread::new(shared, sink, upkeep).live());
     if std::panic::catch_unwind(life).is_err() {
         shared.deactivate();
         shared.hardware.close();
@@ -60,13 +61,15 @@ struct DrainThread<'s> {
     /// Late ends that were written to the sink.
     late_ends: u64,
     /// The buffer of [`write_late_ends`](Self::write_late_ends).
-    late_records: Vec<u8>,
+    late_records: Bytes,
     /// Chunks that were read to their end.
     chunks: u64,
     /// Flushes that were requested and done.
     flushes: u64,
     upkeep: Upkeep,
     last_heartbeat: Instant,
+    /// When the names of threads were last read.
+    last_names: Instant,
     /// The sleep before the next pass. It doubles with each pass that finds nothing.
     tick: Duration,
     /// The context switches, if the session records them.
@@ -89,6 +92,9 @@ enum State {
     AtLimit,
 }
 
+/// Time between two looks at the names of threads.
+const BETWEEN_NAMES: Duration = Duration::from_secs(1);
+
 /// Whether a pass flushes the sink.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Flush {
@@ -107,7 +113,7 @@ enum NextPass {
 }
 
 impl<'s> DrainThread<'s> {
-    fn new(shared: &'s Arc<Shared>, sink: Sink, clock: Clock) -> Self {
+    fn new(shared: &'s Arc<Shared>, sink: Sink, upkeep: Upkeep) -> Self {
         Self {
             shared,
             drain: Drain::new(Arc::clone(shared.region())),
@@ -116,11 +122,12 @@ impl<'s> DrainThread<'s> {
             found_records: false,
             next_sample: None,
             late_ends: 0,
-            late_records: Vec::with_capacity(LATE_ROOM),
+            late_records: Bytes::with_capacity(LATE_ROOM),
             chunks: 0,
             flushes: 0,
-            upkeep: Upkeep::new(clock),
+            upkeep,
             last_heartbeat: Instant::now(),
+            last_names: Instant::now(),
             tick: TICK,
             scheduling: shared.scheduling.close(),
             sampling: shared.sampling.close(),
@@ -142,6 +149,10 @@ impl<'s> DrainThread<'s> {
             self.write_switches();
             self.write_samples();
             self.write_heartbeat_if_due();
+            if self.last_names.elapsed() >= BETWEEN_NAMES {
+                self.write_names(false);
+            }
+            current::free_retired();
             self.upkeep.refine_clock(self.shared);
             if requests.stop {
                 break;
@@ -156,6 +167,7 @@ impl<'s> DrainThread<'s> {
             self.recall_or_sleep();
         }
         self.last_passes();
+        self.write_names(true);
         self.write_last_samples();
         self.write_last_switches();
         self.end();
@@ -180,7 +192,7 @@ impl<'s> DrainThread<'s> {
         // Taken before the pass, so that the pass writes all that these sequences have committed.
         let ended = self.shared.ended_sequences.take();
         let passed = self.drain.pass(&mut self.sink).and_then(|pass| Ok((pass, self.write_late_ends()?)));
-        ended.into_iter().for_each(|next_chunk| self.drain.end_sequence(next_chunk, &mut self.sink));
+        ended.iter().for_each(|next_chunk| self.drain.end_sequence(*next_chunk, &mut self.sink));
         let flushed = if flush == Flush::Now { self.sink.flush() } else { Ok(()) };
         let (pass, late_ends) = passed?;
         flushed?;
@@ -236,6 +248,21 @@ impl<'s> DrainThread<'s> {
         let Some(scheduling) = self.scheduling.take().filter(|_| self.state == State::Open) else { return };
         let (drain, sink) = (&mut self.drain, &mut self.sink);
         if let Err(e) = scheduling.finish(self.shared.traced(), |bytes| drain.insert(bytes, sink)) {
+            self.fail(e);
+        }
+    }
+
+    /// Writes the names of threads that were renamed since their first event. Of two names, readers show the
+    /// last.
+    fn write_names(&mut self, all: bool) {
+        self.last_names = Instant::now();
+        let names = self.shared.threads.take_new_names(all);
+        if names.is_empty() || self.state != State::Open {
+            return;
+        }
+        let mut bytes = Bytes::new();
+        stream::put_names(self.shared.format(), &mut bytes, &names);
+        if let Err(e) = self.drain.insert(&bytes, &mut self.sink) {
             self.fail(e);
         }
     }
@@ -318,15 +345,20 @@ impl<'s> DrainThread<'s> {
         }
     }
 
-    /// Ends the recording after an error of the sink. The ring's content counts as lost.
+    /// Ends the recording after an error of the sink. A file that is full still takes what it has room for. The
+    /// rest of the ring's content counts as lost.
     fn fail(&mut self, e: io::Error) {
-        self.state = if self.sink.is_at_limit() { State::AtLimit } else { State::Failed };
+        let is_own_limit = self.sink.is_at_limit() && !self.sink.is_full();
+        self.state = if is_own_limit { State::AtLimit } else { State::Failed };
         self.scheduling = None; // the kernel records no more
         self.sampling = None;
         self.shared.deactivate();
         self.shared.region().end_waits();
         if self.state == State::Failed {
             self.shared.requests.set_error(&Arc::new(e));
+        }
+        if self.sink.is_full() {
+            let _ = self.drain.pass(&mut self.sink);
         }
         self.drain.discard();
     }
@@ -336,6 +368,7 @@ impl<'s> DrainThread<'s> {
         self.write_tail();
         // SAFETY: this thread has the region's only drain, which makes no further pass.
         unsafe { self.shared.region().close() };
+        self.write_end();
         let records_by_sequence = self.drain.records_by_sequence().clone();
         self.shared.hardware.close();
         self.shared.requests.set_end(End {
@@ -355,12 +388,28 @@ impl<'s> DrainThread<'s> {
             flushes: self.flushes,
         });
         self.sink.release_tail_room();
-        if self.state == State::Failed {
+        let has_failed = self.state == State::Failed;
+        if has_failed && !self.sink.is_file_or_memory() {
             return;
         }
         let written = self.drain.insert_tail(&tail, &mut self.sink.uncompressed());
-        if let Err(e) = written.and_then(|()| self.sink.flush()) {
-            self.fail(e);
+        match written.and_then(|()| self.sink.flush()) {
+            Err(e) if !has_failed => self.fail(e),
+            _ => {} // a file that has failed may have no room for it
+        }
+    }
+
+    /// Writes the end of the session, once nothing is left to recover: a later run may replace the trace, unless
+    /// the output has failed.
+    fn write_end(&mut self) {
+        let has_failed = self.state == State::Failed;
+        if has_failed && !self.sink.is_file_or_memory() {
+            return;
+        }
+        let end = if has_failed { self.shared.kept_end() } else { self.shared.session_end() };
+        match self.sink.end(&end).and_then(|()| self.sink.flush()) {
+            Err(e) if !has_failed => drop(self.shared.requests.set_error(&Arc::new(e))),
+            _ => {}
         }
     }
 

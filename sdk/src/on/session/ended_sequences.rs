@@ -3,10 +3,11 @@
 use hairline_shm::ChunkInfo;
 
 use crate::on::base::lock::Mutex;
+use crate::on::base::memory::List;
 
 /// Sequences that ended without a chunk. The drain thread records their ends.
 #[derive(Debug, Default)]
-pub(crate) struct EndedSequences(Mutex<Vec<ChunkInfo>>);
+pub(crate) struct EndedSequences(Mutex<List<ChunkInfo>>);
 
 impl EndedSequences {
     /// Adds a sequence, by the `ChunkInfo` that its next chunk would have had.
@@ -16,7 +17,7 @@ impl EndedSequences {
     }
 
     /// Takes the sequences that were added since the last call.
-    pub(crate) fn take(&self) -> Vec<ChunkInfo> {
+    pub(crate) fn take(&self) -> List<ChunkInfo> {
         std::mem::take(&mut self.0.lock())
     }
 }

@@ -5,7 +5,6 @@ use hairline_perf::{Counter, Counts};
 
 use crate::on::base::lock::Mutex;
 use crate::on::session::descriptors;
-use crate::on::session::descriptors::Descriptors;
 
 /// The counters, in the order of [`Slot::now`].
 const COUNTERS: [Counter; 3] = [Counter::Cycles, Counter::Instructions, Counter::CacheMisses];
@@ -17,13 +16,6 @@ struct Counters([Option<Counts>; COUNTERS.len()]);
 /// Where a session keeps its counters, while its own thread does not read them.
 #[derive(Debug, Default)]
 pub(crate) struct Slot(Mutex<Option<Box<Counters>>>);
-
-static DESCRIPTORS: Descriptors = Descriptors::none();
-
-/// Closes the parent's counters in a forked child.
-pub(crate) fn close_in_child() {
-    DESCRIPTORS.close_in_child();
-}
 
 impl Slot {
     /// Opens the counters of the process's threads that the machine has.
@@ -44,10 +36,19 @@ impl Slot {
             let advice = hairline_perf::advice(&e);
             return Err(format!("hardware counters are not recorded: {e}; {advice}"));
         }
-        DESCRIPTORS.set(all.iter().flatten().flat_map(Counts::raw_fds).collect());
+        descriptors::HARDWARE.set(all.iter().flatten().flat_map(Counts::raw_fds).collect());
         let have_all_threads = all.iter().flatten().all(Counts::has_all_threads);
         self.put(Some(Box::new(Counters(all))));
         if have_all_threads { Ok(()) } else { Err(hairline_perf::not_all_threads("hardware counters")) }
+    }
+
+    /// Notes that the calling thread, the session's own, has the descriptors in a table of its own.
+    pub(crate) fn moved_here(&self) {
+        if let Some(slot) = self.0.lock_unless_lost()
+            && let Some(counters) = slot.as_ref()
+        {
+            counters.0.iter().flatten().for_each(Counts::moved_here);
+        }
     }
 
     /// Returns the counts since the session began: cycles, instructions and cache misses. The session's own
@@ -81,7 +82,7 @@ impl Drop for Counters {
     fn drop(&mut self) {
         // A child that is forked from here on keeps descriptors of events that count nothing.
         self.0.iter().flatten().for_each(Counts::disable);
-        DESCRIPTORS.clear();
+        descriptors::HARDWARE.clear();
     }
 }
 
@@ -110,11 +111,11 @@ mod tests {
         assert!(counts.iter().all(|count| count.is_some_and(|ns| ns > 100_000)), "{counts:?}");
         slot.close();
         assert_eq!(slot.now(), [None; COUNTERS.len()]);
-        assert!(DESCRIPTORS.is_empty());
+        assert!(descriptors::HARDWARE.is_empty());
         // A session that fails to start is dropped without an end.
         drop(slot.open_these([Counter::TaskClock; COUNTERS.len()]));
         drop(slot);
-        assert!(DESCRIPTORS.is_empty(), "a child would close other files");
+        assert!(descriptors::HARDWARE.is_empty(), "a child would close other files");
     }
 
     #[test]

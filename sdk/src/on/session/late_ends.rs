@@ -11,6 +11,7 @@ use std::sync::Arc;
 use hairline_shm::{ChunkInfo, Region, WriteChunk};
 
 use crate::on::base::lock::Mutex;
+use crate::on::base::memory::Bytes;
 use crate::on::base::platform::process;
 use crate::on::encode::stream;
 use crate::on::event::Event;
@@ -35,8 +36,8 @@ pub(crate) struct LateEnds {
 
 #[derive(Debug, Default)]
 struct Buffers {
-    record: Vec<u8>,
-    scratch: Vec<u8>,
+    record: Bytes,
+    scratch: Bytes,
 }
 
 /// Encoded late ends.
@@ -46,14 +47,14 @@ struct Queue {
     chunk: Option<WriteChunk>,
     next_chunk: ChunkInfo,
     /// The ends in memory, in the bytes of the trace, and their number.
-    records: Vec<u8>,
+    records: Bytes,
     count: u64,
 }
 
 impl LateEnds {
     /// Claims a chunk of `region` for late ends, if the region drains and has at least [`FEW_CHUNKS`].
     pub(crate) fn new(region: &Arc<Region>) -> Self {
-        let room = || Vec::with_capacity(LATE_ROOM);
+        let room = || Bytes::with_capacity(LATE_ROOM);
         Self {
             queue: Mutex::new(Queue::new(region)),
             buffers: Mutex::new(Buffers { record: room(), scratch: room() }),
@@ -79,7 +80,7 @@ impl LateEnds {
 
     /// Moves the ends in memory to `taken`, and keeps the memory of `taken` for further ends. Returns their
     /// number.
-    pub(crate) fn take(&self, taken: &mut Vec<u8>) -> u64 {
+    pub(crate) fn take(&self, taken: &mut Bytes) -> u64 {
         taken.clear();
         let mut queue = self.queue.lock();
         std::mem::swap(taken, &mut queue.records);
@@ -108,7 +109,7 @@ impl LateEnds {
 impl Queue {
     fn new(region: &Arc<Region>) -> Self {
         let next_chunk = ChunkInfo { sequence: SEQUENCE, tid: process::id(), ..ChunkInfo::default() };
-        let records = Vec::with_capacity(LATE_ROOM);
+        let records = Bytes::with_capacity(LATE_ROOM);
         let region = Arc::clone(region);
         let mut queue = Self { region, chunk: None, next_chunk, records, count: 0 };
         if !queue.region.overwrites() && queue.region.chunk_count() >= FEW_CHUNKS {

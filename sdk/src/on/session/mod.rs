@@ -26,6 +26,8 @@ pub(crate) mod hardware;
 pub(crate) mod late_ends;
 pub(crate) mod open_slices;
 pub(crate) mod output;
+pub(crate) mod own_files;
+pub(crate) mod placeholders;
 pub(crate) mod recall;
 pub(crate) mod recorder_thread;
 pub(crate) mod report;

@@ -8,12 +8,10 @@
 //!
 //! Nothing is allocated or freed under the lock, and no code of the program runs under it.
 
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
-
 use hairline_formats::track_event::TrackUuid;
 
 use crate::on::base::lock::{Mutex, MutexGuard};
+use crate::on::base::memory::{Bytes, Own, Table};
 
 /// The slices that are open on tracks.
 #[derive(Debug, Default)]
@@ -23,7 +21,7 @@ pub(crate) struct OpenSlices(Mutex<Open>);
 #[derive(Debug, Default)]
 pub(crate) struct Open {
     /// The innermost open slice of each track, by the track's UUID.
-    innermost: HashMap<TrackUuid, Box<OpenSlice>>,
+    innermost: Table<Own<OpenSlice>>,
     /// Number of open slices, and the bytes of their begins.
     count: u64,
     bytes: usize,
@@ -34,11 +32,12 @@ pub(crate) struct Open {
 /// An open slice.
 #[derive(Debug)]
 struct OpenSlice {
+    track: TrackUuid,
     serial: u64,
     /// The record of its begin, which needs no context.
-    begin: Box<[u8]>,
+    begin: Bytes,
     /// The slice around it on the same track.
-    outer: Option<Box<OpenSlice>>,
+    outer: Option<Own<OpenSlice>>,
 }
 
 impl OpenSlice {
@@ -61,7 +60,9 @@ impl Drop for OpenSlice {
 impl OpenSlices {
     /// Adds a slice that begins on a track.
     pub(crate) fn begin(&self, track: TrackUuid, begin: &[u8]) {
-        let mut slice = Box::new(OpenSlice { serial: 0, begin: begin.into(), outer: None });
+        let mut own_begin = Bytes::new();
+        own_begin.extend_from_slice(begin);
+        let mut slice = Own::new(OpenSlice { track, serial: 0, begin: own_begin, outer: None });
         let Some(mut open) = self.0.lock_unless_lost_with_room(|open| (&mut open.innermost, 1)) else {
             return;
         };
@@ -69,22 +70,22 @@ impl OpenSlices {
         open.bytes += begin.len();
         slice.serial = open.next_serial;
         open.next_serial += 1;
-        match open.innermost.entry(track) {
-            Entry::Vacant(entry) => drop(entry.insert(slice)),
-            Entry::Occupied(mut entry) => {
-                let outer = std::mem::replace(entry.get_mut(), slice);
-                entry.get_mut().outer = Some(outer);
+        match open.innermost_on(track) {
+            Some(innermost) => {
+                let outer = std::mem::replace(innermost, slice);
+                innermost.outer = Some(outer);
             }
+            None => open.innermost.insert(track.0, slice),
         }
     }
 
     /// Copies the begin of the innermost slice on the track to `begin`. Returns the slice's serial number,
     /// for [`end`](Self::end).
-    pub(crate) fn last(&self, track: TrackUuid, begin: &mut Vec<u8>) -> Option<u64> {
+    pub(crate) fn last(&self, track: TrackUuid, begin: &mut Bytes) -> Option<u64> {
         begin.clear();
         loop {
-            let open = self.0.lock_unless_lost()?;
-            let slice = open.innermost.get(&track)?;
+            let mut open = self.0.lock_unless_lost()?;
+            let slice = open.innermost_on(track)?;
             let len = slice.begin.len();
             if len <= begin.capacity() {
                 begin.extend_from_slice(&slice.begin);
@@ -100,13 +101,10 @@ impl OpenSlices {
     /// call of `write` if another thread has ended the slice meanwhile, or has begun a slice in it.
     pub(crate) fn end<R>(&self, track: TrackUuid, serial: u64, write: impl FnOnce() -> R) -> Option<R> {
         let mut open = self.0.lock_unless_lost()?;
-        let Entry::Occupied(mut entry) = open.innermost.entry(track) else { return None };
-        if entry.get().serial != serial {
-            return None;
-        }
-        let ended = match entry.get_mut().outer.take() {
-            Some(outer) => std::mem::replace(entry.get_mut(), outer),
-            None => entry.remove(),
+        let innermost = open.innermost_on(track).filter(|slice| slice.serial == serial)?;
+        let ended = match innermost.outer.take() {
+            Some(outer) => std::mem::replace(innermost, outer),
+            None => open.innermost.remove(track.0, |slice| slice.track == track)?,
         };
         open.count -= 1;
         open.bytes -= ended.begin.len();
@@ -119,7 +117,7 @@ impl OpenSlices {
     /// Removes the innermost slice on the track, because its end cannot be written. Returns whether a slice
     /// was open.
     pub(crate) fn forget_last(&self, track: TrackUuid) -> bool {
-        let mut begin = Vec::new();
+        let mut begin = Bytes::new();
         std::iter::from_fn(|| self.last(track, &mut begin))
             .any(|serial| self.end(track, serial, || ()).is_some())
     }
@@ -140,10 +138,14 @@ impl OpenSlices {
 }
 
 impl Open {
+    fn innermost_on(&mut self, track: TrackUuid) -> Option<&mut Own<OpenSlice>> {
+        self.innermost.get_mut(track.0, |slice| slice.track == track)
+    }
+
     /// Copies all begins to `copy`, on each track from the outermost.
     pub(crate) fn copy_to(&self, copy: &mut CopiedBegins) {
         copy.bytes.clear();
-        for innermost in self.innermost.values() {
+        for innermost in self.innermost.iter() {
             let from = copy.bytes.len();
             let len: usize = innermost.chain().map(|slice| slice.begin.len()).sum();
             copy.bytes.resize(from + len, 0);
@@ -160,7 +162,7 @@ impl Open {
 /// The begins of open slices, and their number.
 #[derive(Debug, Default)]
 pub(crate) struct CopiedBegins {
-    pub(crate) bytes: Vec<u8>,
+    pub(crate) bytes: Bytes,
     pub(crate) count: u64,
 }
 
@@ -173,7 +175,7 @@ mod tests {
     fn all(open: &OpenSlices) -> (Vec<u8>, u64) {
         let mut copy = CopiedBegins::default();
         open.hold(&mut copy).copy_to(&mut copy);
-        (copy.bytes, copy.count)
+        (copy.bytes.to_vec(), copy.count)
     }
 
     #[test]
@@ -183,10 +185,10 @@ mod tests {
             open.begin(TRACK, begin);
         }
         assert_eq!(all(&open), (b"abc".to_vec(), 3));
-        let mut begin = Vec::new();
+        let mut begin = Bytes::new();
         for expected in [b"c", b"b", b"a"] {
             let serial = open.last(TRACK, &mut begin).expect("one is open");
-            assert_eq!(begin, expected);
+            assert_eq!(&begin[..], expected);
             assert_eq!(open.end(TRACK, serial, || 1), Some(1));
         }
         assert_eq!((open.last(TRACK, &mut begin), all(&open)), (None, (Vec::new(), 0)));
@@ -196,7 +198,7 @@ mod tests {
     fn a_slice_ends_once_and_only_while_it_is_the_innermost() {
         let open = OpenSlices::default();
         open.begin(TRACK, b"a");
-        let mut begin = Vec::new();
+        let mut begin = Bytes::new();
         let serial = open.last(TRACK, &mut begin).expect("one is open");
         open.begin(TRACK, b"b");
         assert_eq!(open.end(TRACK, serial, || ()), None, "a slice has begun in it");

@@ -17,9 +17,9 @@ use std::time::Duration;
 
 use hairline_shm::LossReason;
 
-use crate::on::base::clock::Clock;
 use crate::on::base::hooks;
 use crate::on::base::hooks::Sampled;
+use crate::on::session::current;
 use crate::on::session::destination::Destination;
 use crate::on::session::end::End;
 use crate::on::session::flight_recorder::FlightRecorder;
@@ -35,9 +35,9 @@ const TICK: Duration = Duration::from_millis(200);
 
 /// Runs the recorder thread until the session ends. Only the caller's own `Write` implementation can panic
 /// here; the panic becomes an error of the output.
-pub(crate) fn run(shared: &Arc<Shared>, destination: Destination, clock: Clock) {
+pub(crate) fn run(shared: &Arc<Shared>, destination: Destination, upkeep: Upkeep) {
     let life = std::panic::AssertUnwindSafe(|| match shared.recorder() {
-        Some(recorder) => RecorderThread::new(shared, recorder, destination, clock).live(),
+        Some(recorder) => RecorderThread::new(shared, recorder, destination, upkeep).live(),
         None => Ok(End::default()),
     });
     let end = std::panic::catch_unwind(life).unwrap_or_else(|_| Err(io::Error::other("the output panicked")));
@@ -68,8 +68,13 @@ struct RecorderThread<'s> {
 }
 
 impl<'s> RecorderThread<'s> {
-    fn new(shared: &'s Shared, recorder: &'s FlightRecorder, destination: Destination, clock: Clock) -> Self {
-        let (upkeep, recaller) = (Upkeep::new(clock), Recaller::default());
+    fn new(
+        shared: &'s Shared,
+        recorder: &'s FlightRecorder,
+        destination: Destination,
+        upkeep: Upkeep,
+    ) -> Self {
+        let recaller = Recaller::default();
         Self { shared, recorder, destination, upkeep, recaller, refused: 0 }
     }
 
@@ -87,6 +92,7 @@ impl<'s> RecorderThread<'s> {
             }
             let next_read = self.keep_switches(stop);
             self.recall_if_refused();
+            current::free_retired();
             self.upkeep.refine_clock(self.shared);
             self.shared.region().note_time(self.shared.now());
             if stop {

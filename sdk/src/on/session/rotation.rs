@@ -7,6 +7,8 @@
 //!             with a UUID of its own: each is a trace
 //! ```
 //!
+//! The numbers go on where the files of earlier runs end, so a higher number is always the later file.
+//!
 //! The drain thread changes the file between two batches. The change is a batch of its own. Recovery finds
 //! one of the two files at the path, and knows by its inode which file it is (`RegionHeader::next_output`):
 //!
@@ -16,11 +18,13 @@
 //! 3  link the old file to its numbered name
 //! 4  rename the next file to the path, atomically
 //! 5  complete the batch
-//! 6  erase in the old file the events that the next one has instead: their partners came too late
+//! 6  erase in the old file the events that the next one has instead (their partners came too late), and write its
+//!    end
 //! ```
 
 use std::borrow::Cow;
-use std::io::{IoSlice, Seek, SeekFrom, Write};
+use std::collections::VecDeque;
+use std::io::{IoSlice, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::{fs, io};
@@ -29,8 +33,10 @@ use hairline_formats::track_event::{Erasure, SequenceId};
 use hairline_formats::{fxt, track_event};
 use hairline_shm::{ChunkInfo, Region};
 
+use crate::on::base::clock;
 use crate::on::base::files;
-use crate::on::base::files::OutputFile;
+use crate::on::base::files::claim;
+use crate::on::base::files::output_file::OutputFile;
 use crate::on::base::files::unfinished::Unfinished;
 use crate::on::base::platform;
 use crate::on::encode::stream;
@@ -52,7 +58,9 @@ pub(crate) struct Rotation {
     carry: Carry,
     /// A time before which all events were committed when the pass began.
     pass_began: u64,
-    /// Number of files before the newest one.
+    /// The numbers of the files before the newest one, of earlier runs too. Those of this run go on from there.
+    numbers: VecDeque<u64>,
+    /// Number of files of this run before the newest one.
     finished: u64,
     /// The length in bytes at which the newest file is full.
     full_at: u64,
@@ -64,6 +72,15 @@ pub(crate) struct Rotation {
 enum Carry {
     Fxt(Box<fxt::Carry>),
     TrackEvent(Box<track_event::Carry>),
+}
+
+impl Carry {
+    fn format(&self) -> Format {
+        match self {
+            Self::Fxt(_) => Format::Fxt,
+            Self::TrackEvent(_) => Format::TrackEvent,
+        }
+    }
 }
 
 impl Rotation {
@@ -80,11 +97,13 @@ impl Rotation {
             Format::Fxt => Carry::Fxt(Box::default()),
             Format::TrackEvent => Carry::TrackEvent(Box::default()),
         };
+        // If the output's path is a link, the link stays, and leads to the newest file.
+        let path = fs::canonicalize(&path).unwrap_or(path);
         Self {
             size,
             keep: u64::from(keep),
-            // If the output's path is a link, the link stays, and leads to the newest file.
-            path: fs::canonicalize(&path).unwrap_or(path),
+            numbers: claim::numbers(&path).into(),
+            path,
             head,
             region,
             carry,
@@ -205,6 +224,7 @@ impl Rotation {
         match self.next_file(file) {
             Ok((next, next_len)) => {
                 self.erase_moved(file);
+                self.end(file, *len);
                 (*file, *len) = (next, next_len);
                 // Head and carry may be long: at least half of the size is for records.
                 self.full_at = self.size.max(next_len + self.size / 2);
@@ -213,8 +233,8 @@ impl Rotation {
             }
             Err(e) => {
                 // Recovery must find the file that the output stays in.
-                if let Ok(current) = platform::identity(file) {
-                    self.region.announce_output(current.inode, *len, self.finished + 1);
+                if let Ok(current) = file.identity() {
+                    self.region.announce_output(current.inode, *len, self.next_number());
                 }
                 self.full_at = *len + bytes + self.size;
                 self.error = Some(e);
@@ -227,9 +247,8 @@ impl Rotation {
     fn next_file(&mut self, current: &OutputFile) -> io::Result<(OutputFile, u64)> {
         let is_current_at_path = self.is_at_path(current)?;
         let (next, len) = self.write_opening()?;
-        let number = self.finished + 1;
-        self.region.announce_output(platform::identity(next.file())?.inode, len, number);
-        let numbered = files::numbered_path(&self.path, number);
+        let (numbered, number) = self.next_name();
+        self.region.announce_output(next.file().and_then(platform::identity)?.inode, len, number);
         if is_current_at_path {
             link_to(&self.path, &numbered)?;
         }
@@ -243,8 +262,27 @@ impl Rotation {
             };
         })?;
         self.finished += 1;
+        self.numbers.push_back(number);
         self.remove_oldest();
         Ok((OutputFile::new(file), len))
+    }
+
+    /// Returns the number that the newest file gets when it is finished.
+    fn next_number(&self) -> u64 {
+        self.numbers.back().map_or(1, |last| last.saturating_add(1))
+    }
+
+    /// Returns the name with the next number, and the number. Passes over files that somebody has made since
+    /// the start.
+    fn next_name(&mut self) -> (PathBuf, u64) {
+        loop {
+            let number = self.next_number();
+            let name = files::numbered_path(&self.path, number);
+            if fs::symlink_metadata(&name).is_err() || number == u64::MAX {
+                return (name, number);
+            }
+            self.numbers.push_back(number);
+        }
     }
 
     /// Erases in the file `old` the events that the next file has instead. An error leaves them in both.
@@ -254,8 +292,14 @@ impl Rotation {
             Carry::TrackEvent(carry) => carry.moved(),
         };
         for Erasure { at, bytes } in erasures {
-            let _ = (&**old).seek(SeekFrom::Start(at)).and_then(|_| old.write_all(&bytes));
+            let _ = old.replace_at(at, &bytes);
         }
+    }
+
+    /// Writes the end of a session behind the `len` bytes of a finished file. An error leaves it without.
+    fn end(&self, old: &mut OutputFile, len: u64) {
+        let end = stream::session_end(self.carry.format(), 0, clock::boottime());
+        let _ = old.replace_at(len, &end);
     }
 
     /// Returns whether `current` is the file at the path; false: the path has no file.
@@ -264,7 +308,7 @@ impl Rotation {
     /// When the path has another file.
     fn is_at_path(&self, current: &OutputFile) -> io::Result<bool> {
         let is_current = match platform::identity_at(&self.path) {
-            Ok(there) => there == platform::identity(current)?,
+            Ok(there) => there == current.identity()?,
             Err(e) if e.kind() == io::ErrorKind::NotFound => false,
             Err(e) => return Err(e),
         };
@@ -277,11 +321,13 @@ impl Rotation {
         Ok(is_current)
     }
 
-    /// Removes the newest file that is one too many. Earlier rotations have removed the files before it.
-    fn remove_oldest(&self) {
-        if let Some(old) = (self.finished + 1).checked_sub(self.keep).filter(|old| *old > 0 && self.keep > 0)
+    /// Removes the oldest files that are too many, of this run or of an earlier one.
+    fn remove_oldest(&mut self) {
+        while self.keep > 0
+            && self.numbers.len() as u64 >= self.keep
+            && let Some(oldest) = self.numbers.pop_front()
         {
-            let _ = fs::remove_file(files::numbered_path(&self.path, old));
+            let _ = fs::remove_file(files::numbered_path(&self.path, oldest));
         }
     }
 
@@ -298,17 +344,15 @@ impl Rotation {
                 (opening.len() - packet.len()) as u64
             }),
         }
-        next.file().write_all(&opening)?;
+        next.file()?.write_all(&opening)?;
         Ok((next, opening.len() as u64))
     }
 }
 
-/// Links the file at `path` to `name`. A file at `name` is of an earlier run, and is replaced. Moves the file
-/// where the file system has no hard links.
+/// Links the file at `path` to `name`, which is free. Moves the file where the file system has no hard links.
 fn link_to(path: &Path, name: &Path) -> io::Result<()> {
-    match fs::remove_file(name) {
-        Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
-        _ => {}
+    match fs::hard_link(path, name) {
+        Err(e) if e.kind() != io::ErrorKind::AlreadyExists => fs::rename(path, name),
+        linked => linked,
     }
-    fs::hard_link(path, name).or_else(|_| fs::rename(path, name))
 }

@@ -21,7 +21,6 @@ use crate::on::base::lock::Mutex;
 use crate::on::encode::scheduling::Scheduling as Encoded;
 use crate::on::encode::stream;
 use crate::on::session::descriptors;
-use crate::on::session::descriptors::Descriptors;
 use crate::on::session::thread_list::ThreadList;
 use crate::options::Format;
 
@@ -99,13 +98,6 @@ pub(crate) enum Keep {
 /// takes the processor away in the middle of a switch.
 const RECENT: u64 = 1_000_000;
 
-static DESCRIPTORS: Descriptors = Descriptors::none();
-
-/// Closes the parent's events in a forked child.
-pub(crate) fn close_in_child() {
-    DESCRIPTORS.close_in_child();
-}
-
 impl Slot {
     /// Opens the events of the process's threads.
     ///
@@ -115,7 +107,7 @@ impl Slot {
     pub(crate) fn open(&self) -> Result<(), String> {
         let own = Switches::of_this_process(clock::boottime, descriptors::may_open())
             .map_err(|e| format!("context switches are not recorded: {e}; {}", hairline_perf::advice(&e)))?;
-        DESCRIPTORS.set(own.raw_fds());
+        descriptors::SCHEDULING.set(own.raw_fds());
         self.is_open.store(true, Ordering::Relaxed);
         let has_all_threads = own.has_all_threads();
         self.put(Some(Box::new(Scheduling {
@@ -126,6 +118,15 @@ impl Slot {
             history: History::default(),
         })));
         if has_all_threads { Ok(()) } else { Err(hairline_perf::not_all_threads("context switches")) }
+    }
+
+    /// Notes that the calling thread, the session's own, has the descriptors in a table of its own.
+    pub(crate) fn moved_here(&self) {
+        if let Some(slot) = self.scheduling.lock_unless_lost()
+            && let Some(scheduling) = slot.as_ref()
+        {
+            scheduling.own.moved_here();
+        }
     }
 
     /// Returns whether the session records switches.
@@ -236,7 +237,7 @@ impl Drop for Scheduling {
     fn drop(&mut self) {
         // A child that is forked from here on keeps descriptors of events that record nothing.
         self.own.disable();
-        DESCRIPTORS.clear();
+        descriptors::SCHEDULING.clear();
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use hairline_formats::track_event::SequenceId;
-use hairline_shm::{ChunkInfo, LossReason, Region};
+use hairline_shm::{ChunkInfo, LossReason, Region, Uncancelled};
 
 use crate::builder::{Config, Detail};
 use crate::error::Error;
@@ -15,15 +15,16 @@ use crate::on::base::lock::Mutex;
 use crate::on::base::platform::process;
 use crate::on::callsite::Epoch;
 use crate::on::event::Event;
+use crate::on::event::track::own_uuid;
 use crate::on::session::chunks_for_ends::ChunksForEnds;
-use crate::on::session::drain_handle::DrainHandle;
+use crate::on::session::drain_handle::{DrainHandle, Waiting};
 use crate::on::session::ended_sequences::EndedSequences;
 use crate::on::session::flight_recorder::FlightRecorder;
 use crate::on::session::late_ends::LateEnds;
 use crate::on::session::requests::Requests;
 use crate::on::session::settings::Settings;
 use crate::on::session::stray::StrayBefore;
-use crate::on::session::thread_list::ThreadList;
+use crate::on::session::thread_list::{Place, ThreadList};
 use crate::on::session::{hardware, sampling, scheduling};
 use crate::options::Format;
 
@@ -111,15 +112,9 @@ impl Shared {
     }
 
     /// Starts the session's own thread.
-    pub(crate) fn spawn(
-        self: &Arc<Self>,
-        life: impl FnOnce(Arc<Self>) + Send + 'static,
-    ) -> Result<(), Error> {
+    pub(crate) fn spawn(self: &Arc<Self>) -> Result<Waiting, Error> {
         let shared = Arc::clone(self);
-        self.drain.spawn(move || {
-            shared.drain.set_to_current();
-            life(shared);
-        })
+        self.drain.spawn(move || shared.drain.set_to_current())
     }
 
     /// Returns what the context switches need of the session.
@@ -200,8 +195,8 @@ impl Shared {
     }
 
     /// Adds a thread that begins to record.
-    pub(crate) fn add_thread(&self, sequence: SequenceId, thread: process::Thread) {
-        self.threads.add(sequence, thread);
+    pub(crate) fn add_thread(&self, sequence: SequenceId, thread: process::Thread) -> Place {
+        self.threads.add(sequence, thread, own_uuid())
     }
 
     /// Ends a sequence whose last chunk was recalled. `next_chunk` is the `ChunkInfo` of the sequence's next
@@ -278,7 +273,7 @@ impl Shared {
     /// are.
     pub(crate) fn wait_for_pass(&self, number: u64) -> bool {
         const POLL: Duration = Duration::from_micros(100);
-        let ends = self.patience_ends();
+        let (ends, _uncancelled) = (self.patience_ends(), Uncancelled::new());
         while self.passes() < number {
             if ends.is_none_or(|ends| Instant::now() >= ends) {
                 return false;

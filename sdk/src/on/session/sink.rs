@@ -1,12 +1,13 @@
 //! The sink of drained bytes: a file, memory, or any `Write`.
 
 use std::io;
-use std::io::{IoSlice, Seek, SeekFrom, Write};
+use std::io::{IoSlice, Write};
 use std::path::Path;
 
 use hairline_shm::{ChunkInfo, Output};
 
-use crate::on::base::files::OutputFile;
+use crate::on::base::files::output_file;
+use crate::on::base::files::output_file::OutputFile;
 use crate::on::base::platform;
 use crate::on::session::rotation::Rotation;
 use crate::output::MemoryOutput;
@@ -18,7 +19,10 @@ pub(crate) const TAIL_ROOM: u64 = 2 << 10;
 pub(crate) enum Target {
     /// The file, and its length in bytes.
     File(OutputFile, u64),
+    /// A pipe or a device, which the session has opened.
+    Pipe(OutputFile),
     Memory(MemoryOutput),
+    /// The program's own.
     Writer(Box<dyn Write + Send>),
 }
 
@@ -33,6 +37,8 @@ pub(crate) struct Sink {
     rotation: Option<Rotation>,
     /// Whether a write was refused because of the limit.
     is_at_limit: bool,
+    /// Whether the limit is what a file had room for when a write failed.
+    is_full: bool,
     /// Compresses drained bytes. The drain thread's own packets (the stream's head, markers and statistics)
     /// stay uncompressed, so that readers find them without decompression.
     #[cfg(feature = "compress")]
@@ -47,6 +53,7 @@ impl Sink {
             limit: None,
             rotation: None,
             is_at_limit: false,
+            is_full: false,
             #[cfg(feature = "compress")]
             compressor: None,
         }
@@ -89,13 +96,32 @@ impl Sink {
     /// Returns whether the target is a file or memory. Then a write neither waits for a reader nor runs the
     /// program's code.
     pub(crate) fn is_file_or_memory(&self) -> bool {
-        !matches!(self.target, Target::Writer(_))
+        matches!(self.target, Target::File(..) | Target::Memory(_))
+    }
+
+    /// Returns whether a write runs the program's code.
+    pub(crate) fn is_of_program(&self) -> bool {
+        matches!(self.target, Target::Writer(_))
+    }
+
+    /// Returns the number of the open file, if the session has opened one.
+    pub(crate) fn number(&self) -> Option<i32> {
+        match &self.target {
+            Target::File(file, _) | Target::Pipe(file) => Some(platform::number_of(file.get())),
+            Target::Memory(_) | Target::Writer(_) => None,
+        }
     }
 
     /// Returns whether a write was refused because of the size limit. After that only the tail has room, once
     /// [`release_tail_room`](Self::release_tail_room) was called.
     pub(crate) fn is_at_limit(&self) -> bool {
         self.is_at_limit
+    }
+
+    /// Returns whether the target is a file that had no room for a write: a full disk, or a limit of the system.
+    /// It takes what it had room for, but for [`TAIL_ROOM`].
+    pub(crate) fn is_full(&self) -> bool {
+        self.is_full
     }
 
     /// Releases the bytes that the limit reserves for the tail.
@@ -107,12 +133,29 @@ impl Sink {
     /// Returns whether the sink's file is no longer at `path`: the file was removed or replaced.
     pub(crate) fn has_vanished(&self, path: &Path) -> bool {
         let Target::File(file, _) = &self.target else { return false };
-        platform::identity(file).ok() != platform::identity_at(path).ok()
+        file.identity().ok() != platform::identity_at(path).ok()
     }
 
-    /// Writes the stream's head, uncompressed.
-    pub(crate) fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.write_within_limit(&[IoSlice::new(bytes)])
+    /// Removes what the file held, and writes the stream's head, uncompressed. A file that was created for the
+    /// session stays from here on.
+    pub(crate) fn begin(&mut self, head: &[u8]) -> io::Result<()> {
+        if let Target::File(file, _) = &mut self.target {
+            file.make_empty()?;
+        }
+        self.write_within_limit(&[IoSlice::new(head)])?;
+        if let Target::File(file, _) = &mut self.target {
+            file.keep();
+        }
+        Ok(())
+    }
+
+    /// Writes the end of the session, which is the last record of its trace.
+    pub(crate) fn end(&mut self, end: &[u8]) -> io::Result<()> {
+        self.write_within_limit(&[IoSlice::new(end)])?;
+        if let Target::File(file, _) = &self.target {
+            output_file::note_ended(file.identity().ok());
+        }
+        Ok(())
     }
 
     /// Returns this sink without its compression.
@@ -124,6 +167,7 @@ impl Sink {
     pub(crate) fn flush(&mut self) -> io::Result<()> {
         match &mut self.target {
             Target::Writer(writer) => writer.flush(),
+            Target::Pipe(pipe) => pipe.flush(),
             Target::File(..) | Target::Memory(_) => Ok(()),
         }
     }
@@ -160,14 +204,15 @@ impl Output for Sink {
         };
         let in_total = self.limit.map(|limit| limit.saturating_sub(self.written));
         #[cfg(feature = "compress")]
-        let in_total = in_total.filter(|_| self.compressor.is_none()); // the compressed size is not known yet
+        // The compressed size is not known yet.
+        let in_total = in_total.filter(|_| self.compressor.is_none() || self.is_full);
         in_file.into_iter().chain(in_total).min()
     }
 
     fn file_len(&self) -> Option<u64> {
         match self.target {
             Target::File(_, len) => Some(len),
-            Target::Memory(_) | Target::Writer(_) => None,
+            Target::Memory(_) | Target::Pipe(_) | Target::Writer(_) => None,
         }
     }
 }
@@ -233,12 +278,16 @@ impl Sink {
         }
         match &mut self.target {
             Target::Memory(memory) => memory.append(parts),
-            Target::Writer(writer) => write_vectored(writer, parts)?,
+            Target::Writer(writer) => write_vectored(writer, parts).1?,
+            Target::Pipe(pipe) => write_vectored(pipe, parts).1?,
             Target::File(file, len) => match write_vectored(file, parts) {
-                Ok(()) => *len += bytes,
-                Err(e) => {
+                (_, Ok(())) => *len += bytes,
+                (taken, Err(e)) => {
                     // Removes the incomplete record at the file's end.
-                    let _ = file.set_len(*len).and_then(|()| (&**file).seek(SeekFrom::Start(*len)));
+                    let _ = file.cut_to(*len);
+                    let limit = self.written + taken.saturating_sub(TAIL_ROOM);
+                    self.limit = Some(self.limit.map_or(limit, |before| before.min(limit)));
+                    self.is_full = true;
                     return Err(e);
                 }
             },
@@ -248,20 +297,24 @@ impl Sink {
     }
 }
 
-/// Writes all parts, with as few calls as the writer permits.
-fn write_vectored(writer: &mut impl Write, parts: &[IoSlice<'_>]) -> io::Result<()> {
+/// Writes all parts, with as few calls as the writer permits. Returns the number of bytes that were taken.
+fn write_vectored(writer: &mut impl Write, parts: &[IoSlice<'_>]) -> (u64, io::Result<()>) {
     let mut owned = parts.to_vec();
     let mut rest = owned.as_mut_slice();
+    let mut taken = 0;
     IoSlice::advance_slices(&mut rest, 0); // skips empty slices
     while !rest.is_empty() {
         match writer.write_vectored(rest) {
-            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
-            Ok(n) => IoSlice::advance_slices(&mut rest, n),
+            Ok(0) => return (taken, Err(io::ErrorKind::WriteZero.into())),
+            Ok(n) => {
+                taken += n as u64;
+                IoSlice::advance_slices(&mut rest, n);
+            }
             Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-            Err(e) => return Err(e),
+            Err(e) => return (taken, Err(e)),
         }
     }
-    Ok(())
+    (taken, Ok(()))
 }
 
 #[cfg(test)]
@@ -291,7 +344,8 @@ mod tests {
     fn a_writer_with_short_writes_and_interrupts_gets_all_bytes() {
         let mut slow = Slow(Vec::new(), false);
         let parts = [b"".as_slice(), b"hair", b"", b"line is long", b"!"].map(IoSlice::new);
-        write_vectored(&mut slow, &parts).unwrap();
-        assert_eq!(slow.0, b"hairline is long!");
+        let (taken, written) = write_vectored(&mut slow, &parts);
+        written.unwrap();
+        assert_eq!((&slow.0[..], taken), (&b"hairline is long!"[..], 17));
     }
 }

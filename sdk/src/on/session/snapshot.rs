@@ -1,16 +1,19 @@
 //! Snapshots: the content of a flight recorder's ring, as a whole trace.
 
 use std::collections::HashMap;
-use std::fs::File;
 use std::io;
 use std::io::{BufWriter, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use hairline_formats::fxt;
 use hairline_perf::Taken;
 use hairline_shm::Window;
 
 use crate::on::base::files::unfinished::Unfinished;
+use crate::on::base::files::{claim, output_file};
+use crate::on::base::memory::Bytes;
+use crate::on::base::platform;
+use crate::on::base::platform::facts::Identity;
 use crate::on::base::platform::process;
 use crate::on::encode::stream;
 use crate::on::encode::tail::BeforeTail;
@@ -23,13 +26,44 @@ use crate::on::session::scheduling;
 use crate::on::session::shared::Shared;
 use crate::options::Format;
 
+/// The most names that are tried.
+const MOST_NAMES: u64 = 1 << 16;
+
 /// The most bytes of one write to a file or to the program's output.
 pub(crate) const PIECE: usize = 1 << 16;
+
+/// Why a snapshot is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Occasion {
+    /// A trigger, or a call of the program. A later run does not replace the file.
+    Trigger,
+    /// The end of the session. The file ends as the trace of a session does.
+    End,
+}
+
+/// The name that the file of a snapshot gets.
+pub(crate) enum Name<'n> {
+    /// This one, which the program has given. A file there is replaced.
+    Given(&'n Path),
+    /// The first of these that no file has, by number from 1.
+    FirstFree(&'n dyn Fn(u64) -> PathBuf),
+    /// The first of these that no file has, or this file, or the trace of a session that has ended.
+    FirstReplaceable(&'n dyn Fn(u64) -> PathBuf, Option<Identity>),
+}
+
+/// A snapshot in a file.
+pub(crate) struct Written {
+    pub(crate) end: End,
+    /// The number of the name that the file got.
+    pub(crate) number: u64,
+    pub(crate) path: PathBuf,
+    pub(crate) file: Option<Identity>,
+}
 
 impl FlightRecorder {
     /// Writes the ring's present content as a whole trace. Other snapshots wait meanwhile, so `out` must not
     /// run code of the program.
-    pub(crate) fn write(&self, shared: &Shared, out: &mut dyn Write) -> io::Result<End> {
+    pub(crate) fn write(&self, shared: &Shared, on: Occasion, out: &mut dyn Write) -> io::Result<End> {
         let mut taken = self.take_window().ok_or_else(forked)?;
         let Some(window) = &mut taken.window else { return Ok(End::default()) };
         let mut open = CopiedBegins::default();
@@ -43,7 +77,7 @@ impl FlightRecorder {
             drop(held);
             open = copy;
         })?;
-        let written = write_trace(shared, window, &open, |records| {
+        let written = write_trace(shared, window, &open, on, |records| {
             self.add_written(records.len());
             out.write_all(records)
         });
@@ -51,34 +85,77 @@ impl FlightRecorder {
         written
     }
 
-    /// Like [`write`](Self::write), to a file. `path` leads to the file once it is complete.
-    pub(crate) fn write_file(&self, shared: &Shared, path: &Path) -> io::Result<End> {
-        let unfinished = Unfinished::beside(path)?;
-        let mut out = BufWriter::with_capacity(PIECE, InProcess::new(unfinished.file()));
-        let end = self.write(shared, &mut out)?;
+    /// Like [`write`](Self::write), to a file. The name leads to the file once it is complete.
+    pub(crate) fn write_file(&self, shared: &Shared, on: Occasion, name: Name<'_>) -> io::Result<Written> {
+        let first = name.of(1);
+        let unfinished = Unfinished::beside(&first)?;
+        let mut out = BufWriter::with_capacity(PIECE, InProcess::new(&unfinished));
+        let end = self.write(shared, on, &mut out)?;
         out.flush()?;
         drop(out);
-        unfinished.replace(path)?;
-        Ok(End { path: Some(absolute(path.to_owned())), ..end })
+        let file = unfinished.file().and_then(platform::identity).ok();
+        let (number, path) = name.give(unfinished)?;
+        if on == Occasion::End {
+            output_file::note_ended(file);
+        }
+        let path = absolute(path);
+        Ok(Written { end: End { path: Some(path.clone()), ..end }, number, path, file })
+    }
+}
+
+impl Name<'_> {
+    fn of(&self, number: u64) -> PathBuf {
+        match self {
+            Self::Given(path) => (*path).to_owned(),
+            Self::FirstFree(name) | Self::FirstReplaceable(name, _) => name(number),
+        }
+    }
+
+    fn may_replace(&self, path: &Path) -> bool {
+        match self {
+            Self::Given(_) => true,
+            Self::FirstFree(_) => false,
+            Self::FirstReplaceable(_, own) => {
+                own.is_some() && platform::identity_at(path).ok() == *own || claim::may_replace(path)
+            }
+        }
+    }
+
+    /// Gives a complete file its name. Returns the name and its number.
+    fn give(&self, mut unfinished: Unfinished) -> io::Result<(u64, PathBuf)> {
+        for number in 1.. {
+            let path = self.of(number);
+            if self.may_replace(&path) {
+                return unfinished.replace(&path).map(|()| (number, path));
+            }
+            match unfinished.name_if_free(&path) {
+                Ok(()) => return Ok((number, path)),
+                Err((same, e)) if e.kind() == io::ErrorKind::AlreadyExists && number < MOST_NAMES => {
+                    unfinished = same;
+                }
+                Err((_, e)) => return Err(e),
+            }
+        }
+        Err(io::ErrorKind::AlreadyExists.into())
     }
 }
 
 /// A file for this process alone. A signal handler may fork while its thread writes a snapshot: the child
 /// goes on with that, and writes nothing.
 struct InProcess<'f> {
-    file: &'f File,
+    file: &'f Unfinished,
     process: u32,
 }
 
 impl<'f> InProcess<'f> {
-    fn new(file: &'f File) -> Self {
+    fn new(file: &'f Unfinished) -> Self {
         Self { file, process: process::id() }
     }
 }
 
 impl Write for InProcess<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if process::id() == self.process { self.file.write(bytes) } else { Err(forked()) }
+        if process::id() == self.process { self.file.file()?.write(bytes) } else { Err(forked()) }
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -101,6 +178,7 @@ fn write_trace(
     shared: &Shared,
     window: &Window,
     CopiedBegins { bytes: open, count }: &CopiedBegins,
+    on: Occasion,
     mut write: impl FnMut(&[u8]) -> io::Result<()>,
 ) -> io::Result<End> {
     let head = stream::head(shared.format(), u128::from_le_bytes(process::random()));
@@ -128,7 +206,12 @@ fn write_trace(
         chunks += 1;
     }
     bytes += scheduling::put_changes(shared.traced(), &changes, &mut write)?;
-    let tail = shared.tail(BeforeTail { bytes, chunks, flushes: 0 });
+    let mut last_names = Bytes::new();
+    stream::put_names(shared.format(), &mut last_names, &shared.threads.all_new_names());
+    write(&last_names)?;
+    bytes += last_names.len() as u64;
+    let mut tail = shared.tail(BeforeTail { bytes, chunks, flushes: 0 });
+    tail.extend(if on == Occasion::End { shared.session_end() } else { shared.kept_end() });
     write(&tail)?;
     Ok(End {
         records: records_by_sequence.values().sum::<u64>() + count,

@@ -18,10 +18,14 @@ use crate::on::encode::stream;
 use crate::on::session::compress;
 use crate::on::session::current::Reserved;
 use crate::on::session::destination::Destination;
+use crate::on::session::drain_handle::Life;
+use crate::on::session::own_files::OwnFiles;
+use crate::on::session::placeholders::Placeholders;
 use crate::on::session::rotation::Rotation;
 use crate::on::session::settings::Settings;
 use crate::on::session::shared::Shared;
-use crate::on::session::sink::Sink;
+use crate::on::session::sink::{Sink, Target};
+use crate::on::session::upkeep::Upkeep;
 use crate::on::session::{drain_thread, output, recorder_thread, snapshot, trigger, without_effect};
 use crate::options::{ClockSource, Format, Overflow};
 use crate::process_counters::Group;
@@ -74,30 +78,19 @@ impl Starting {
             self;
         let format = output::format(&config)?;
         let child_config = output::child_config(&config);
-        // The region comes first, so that wrong sizes are found before a file is touched.
+        let names = Placeholders::now();
+        // The output comes first, because the region names the file that was chosen. What was in the file is
+        // replaced last, when nothing else can fail.
+        let Opened { target, path, note } = open_output(&mut config, names)?;
         let uuid = u128::from_le_bytes(process::random()) | stream::VARIANT;
-        let path = output::path(&config);
         let head = stream::head(format, uuid);
         let region = create_region(&config, format, uuid.to_le_bytes(), path.as_deref(), &head)?;
-        let create = |source| Error::Create { path: path.clone().unwrap_or_default(), source };
-        let mut sink = open_sink(&mut config, path.clone())?;
-        let written = sink.as_mut().map_or(Ok(()), |sink| write_head(sink, &head, &mut signals_blocked));
-        if pid != process::id() {
-            std::mem::forget((sink, region, reserved)); // they are the parent's
-            return Err(Error::Forked);
-        }
-        written.map_err(create)?;
-        if let (Some(sink), Some(path)) = (&mut sink, &path) {
-            rotate(sink, &config, path, (head, uuid), &region, format);
-        }
         clock.calibrate();
-        region.note_time(clock.parameters().now());
-        // If the process is killed after this, recovery completes the trace.
-        region.activate(sink.as_ref().and_then(Sink::file_len));
-        let is_file = sink.as_ref().is_some_and(|sink| sink.file_len().is_some());
-        let without_effect = without_effect::notes(&config, format, is_file);
-        let settings = Settings::new(&config, path, without_effect);
-        let shared = Arc::new(Shared::new(format, settings, region, &clock, child_config));
+        let is_file = matches!(target, Some(Target::File(..)));
+        let mut notes = without_effect::notes(&config, format, is_file);
+        notes.extend(note.inspect(|note| without_effect::say(note, config.is_from_environment)));
+        let settings = Settings::new(&config, path.clone(), notes);
+        let shared = Arc::new(Shared::new(format, settings, Arc::clone(&region), &clock, child_config));
         if config.scheduling {
             record_switches(&shared); // before the session's own thread starts, so that it is seen too
         }
@@ -105,10 +98,31 @@ impl Starting {
         if let Some(frequency) = config.sampling {
             record_samples(&shared, &config, frequency);
         }
+        let own_thread = shared.spawn()?;
+        let mut sink = target.map(|target| new_sink(target, &config, format));
+        let written = sink.as_mut().map_or(Ok(()), |sink| begin(sink, &head, &mut signals_blocked));
+        if pid != process::id() {
+            std::mem::forget((sink, region, reserved, shared, own_thread)); // they are the parent's
+            return Err(Error::Forked);
+        }
+        if let Err(source) = written {
+            drop(own_thread);
+            shared.drain.join();
+            return Err(Error::Create { path: path.unwrap_or_default(), source });
+        }
+        if let (Some(sink), Some(path)) = (&mut sink, &path) {
+            rotate(sink, &config, path, (head, uuid), &region, format);
+        }
+        region.note_time(clock.parameters().now());
+        // If the process is killed after this, recovery completes the trace.
+        region.activate(sink.as_ref().and_then(Sink::file_len));
         let (filter, level) = (std::mem::take(&mut config.filter), config.level);
         let slow = std::mem::take(&mut config.slow);
         let slow = (config.overflow == Overflow::Overwrite).then_some(slow);
-        spawn(&shared, sink, config, clock)?;
+        let files = own_files(sink.as_ref(), &config);
+        if own_thread.begin(life(Arc::clone(&shared), files.clone(), sink, config, clock, names)) {
+            files.close_in_process();
+        }
         reserved.fill(Arc::clone(&shared));
         registry::activate(shared.epoch(), filter, level, slow);
         // Released first, because the bridges look at callsites and run the program's code.
@@ -123,6 +137,9 @@ fn record_switches(shared: &Shared) {
     if let Err(note) = shared.scheduling.open() {
         without_effect::say(&note, shared.settings.is_from_environment);
         let _ = shared.scheduling_note.set(note);
+    }
+    if shared.scheduling.is_open() {
+        shared.region().note_kernel_events();
     }
 }
 
@@ -151,17 +168,37 @@ fn record_samples(shared: &Shared, config: &Config, frequency: u32) {
     }
 }
 
-/// Opens the sink of a session that drains. A flight recorder has none; its path is checked instead.
-fn open_sink(config: &mut Config, path: Option<PathBuf>) -> Result<Option<Sink>, Error> {
+/// The output of a session that drains, or the path of a flight recorder.
+struct Opened {
+    target: Option<Target>,
+    path: Option<PathBuf>,
+    note: Option<String>,
+}
+
+/// Opens the output of a session that drains. A flight recorder has none; its path is checked instead.
+fn open_output(config: &mut Config, names: Placeholders) -> Result<Opened, Error> {
+    let path = output::path(config, names);
     if config.overflow == Overflow::Overwrite {
         let create = |source| Error::Create { path: path.clone().unwrap_or_default(), source };
         path.as_deref().map_or(Ok(()), snapshot::probe).map_err(create)?;
-        return Ok(None);
+        return Ok(Opened { target: None, path, note: None });
     }
     let output = std::mem::replace(&mut config.output, OutputConfig::None);
-    let mut sink = output::open(output, path)?;
+    let output::Opened { target, path, note } =
+        output::open(output, path.as_deref(), config.rotate.is_some())?;
+    Ok(Opened { target: Some(target), path, note })
+}
+
+fn new_sink(target: Target, config: &Config, format: Format) -> Sink {
+    let mut sink = Sink::new(target);
     sink.limit_to(config.max_file_size);
-    Ok(Some(sink))
+    #[cfg(feature = "compress")]
+    if config.compress && format == Format::TrackEvent {
+        sink.compressor = Some(compress::Compressor::default());
+    }
+    #[cfg(not(feature = "compress"))]
+    let _ = format;
+    sink
 }
 
 /// Makes the sink rotate its files, if the settings say so and the output is a file.
@@ -178,21 +215,39 @@ fn rotate(
     }
 }
 
-/// Starts the session's own thread: the drain thread, or the recorder thread of a flight recorder.
-fn spawn(shared: &Arc<Shared>, sink: Option<Sink>, config: Config, clock: Clock) -> Result<(), Error> {
-    #[allow(unused_mut)] // only compression changes the sink
-    if let Some(mut sink) = sink {
-        #[cfg(feature = "compress")]
-        if config.compress && shared.is_track_event() {
-            sink.compressor = Some(compress::Compressor::default());
-        }
-        return shared.spawn(move |shared| drain_thread::run(&shared, sink, clock));
+/// Returns the files of the session.
+fn own_files(sink: Option<&Sink>, config: &Config) -> OwnFiles {
+    let is_programs =
+        sink.is_some_and(Sink::is_of_program) || matches!(config.output, OutputConfig::Writer(_));
+    OwnFiles::new(sink.and_then(Sink::number), is_programs)
+}
+
+/// Returns what the session's own thread does: as the drain thread, or the recorder thread of a flight
+/// recorder.
+fn life(
+    shared: Arc<Shared>,
+    files: OwnFiles,
+    sink: Option<Sink>,
+    config: Config,
+    clock: Clock,
+    names: Placeholders,
+) -> Life {
+    if let Some(sink) = sink {
+        return Box::new(move |has_files| {
+            let has_own_files = files.take(&shared);
+            let _ = has_files.send(has_own_files);
+            drain_thread::run(&shared, sink, Upkeep::new(clock));
+        });
     }
-    let destination = Destination::new(config.output, config.trigger_interval, config.keep_snapshots);
+    let destination = Destination::new(config.output, names, config.trigger_interval, config.keep_snapshots);
     if config.trigger_on_panic {
         trigger::set_for_panics();
     }
-    shared.spawn(move |shared| recorder_thread::run(&shared, destination, clock))
+    Box::new(move |has_files| {
+        let has_own_files = files.take(&shared);
+        let _ = has_files.send(has_own_files);
+        recorder_thread::run(&shared, destination, Upkeep::new(clock));
+    })
 }
 
 /// Returns the size of a chunk in bytes. In a flight recorder each chunk begins with the context of the
@@ -215,10 +270,10 @@ pub(crate) fn check_buffer(config: &Config) -> Result<(), Error> {
     chunks.map(drop).map_err(|e| Error::Buffer(Box::new(e)))
 }
 
-/// Writes the stream's head. The program's own `Write`, and a pipe that may be full, run with the signals as
-/// the program has set them.
-fn write_head(sink: &mut Sink, head: &[u8], blocked: &mut process::SignalsBlocked) -> io::Result<()> {
-    if sink.is_file_or_memory() { sink.write(head) } else { blocked.without(|| sink.write(head)) }
+/// Empties the output, and writes the stream's head. The program's own `Write`, and a pipe that may be full,
+/// run with the signals as the program has set them.
+fn begin(sink: &mut Sink, head: &[u8], blocked: &mut process::SignalsBlocked) -> io::Result<()> {
+    if sink.is_file_or_memory() { sink.begin(head) } else { blocked.without(|| sink.begin(head)) }
 }
 
 fn create_region(
@@ -237,7 +292,7 @@ fn create_region(
         backing: if process::is_privileged() { BackingChoice::Unnamed } else { BackingChoice::Auto },
         format: format as u32,
         session,
-        process_name: process::name(),
+        process_name: process::name().to_owned(),
         about: hairline_shm::About {
             output: output.map(Path::to_owned).unwrap_or_default(),
             prelude: head.to_owned(),

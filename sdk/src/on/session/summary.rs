@@ -1,8 +1,11 @@
 //! The report of a session: its summary, its losses, and the tail of its trace.
 
+use std::io;
+
 use hairline_formats::OUT_OF_ORDER;
 use hairline_shm::{Backing, LOSS_REASONS, LossReason};
 
+use crate::on::base::clock;
 use crate::on::base::platform::process;
 use crate::on::encode::stream;
 use crate::on::encode::tail::{BeforeTail, Tail};
@@ -41,6 +44,16 @@ impl Shared {
         stream::tail(self.format(), &tail)
     }
 
+    /// Returns the last record of the trace.
+    pub(crate) fn session_end(&self) -> Vec<u8> {
+        stream::session_end(self.format(), process::id(), clock::boottime())
+    }
+
+    /// Returns the last record of a trace that no later run replaces: a window, or one that its output has cut.
+    pub(crate) fn kept_end(&self) -> Vec<u8> {
+        stream::session_end(self.format(), 0, clock::boottime())
+    }
+
     fn lost(&self) -> Lost {
         let [buffer_full, reentrant, too_large, thread_exit, output, arguments, damaged, kernel_ring] =
             LOSS_REASONS.map(|reason| self.lost_for(reason));
@@ -71,10 +84,10 @@ impl Shared {
         notes.extend(self.sampling_note.get().cloned());
         notes.extend_from_slice(&self.settings.without_effect);
         if matches!(self.region().backing(), Backing::Memfd | Backing::Heap) {
-            let why = if process::is_privileged() {
-                "the program has more rights than its caller, so the ring has no file"
-            } else {
-                "no room in /dev/shm"
+            let why = match self.region().no_file() {
+                None => "the program has more rights than its caller, so the ring has no file".to_owned(),
+                Some((_, e)) if e.kind() == io::ErrorKind::StorageFull => "no room in /dev/shm".to_owned(),
+                Some((what, e)) => format!("the ring has no file, since the system refused {what}: {e}"),
             };
             notes.push(format!("{why}: if the process is killed, the content of the ring is lost"));
         }

@@ -2,13 +2,16 @@
 
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
-use crate::on::callsite::{self, Callsite};
+use crate::on::base::forever;
+use crate::on::callsite::Callsite;
+use crate::on::callsite::listed::Listed;
 
 /// Whether a snapshot is requested. The recorder thread clears it.
 static IS_TRIGGERED: AtomicBool = AtomicBool::new(false);
 
-/// The callsite of the first slow slice for which a snapshot is requested; null if there is none.
-static SLOW: AtomicPtr<Callsite> = AtomicPtr::new(std::ptr::null_mut());
+/// The callsite of the first slow slice for which a snapshot is requested; null if there is none. The code of
+/// the callsite may be unloaded before the snapshot is written, so this is its entry in the registry.
+static SLOW: AtomicPtr<Listed> = AtomicPtr::new(std::ptr::null_mut());
 
 /// Whether the running session writes snapshots of panics.
 static IS_FOR_PANICS: AtomicBool = AtomicBool::new(false);
@@ -21,14 +24,15 @@ pub fn trigger() {
 /// Requests a snapshot for a slow slice of the callsite. Takes no lock.
 #[cold]
 pub(crate) fn trigger_slow(callsite: &'static Callsite) {
-    let slow = std::ptr::from_ref(callsite).cast_mut();
+    let Some(listed) = Listed::of(callsite) else { return };
+    let slow = std::ptr::from_ref(listed).cast_mut();
     // Release pairs with the Acquire in `take_slow`. Until that, the first one stays.
     let _ = SLOW.compare_exchange(std::ptr::null_mut(), slow, Ordering::Release, Ordering::Relaxed);
 }
 
 /// Takes the request for a slow slice. Returns the callsite of the slice.
-pub(crate) fn take_slow() -> Option<&'static Callsite> {
-    callsite::pointee(SLOW.swap(std::ptr::null_mut(), Ordering::Acquire)) // pairs with the Release above
+pub(crate) fn take_slow() -> Option<&'static Listed> {
+    forever::get(SLOW.swap(std::ptr::null_mut(), Ordering::Acquire)) // pairs with the Release above
 }
 
 /// Takes the request. Returns whether there was one.

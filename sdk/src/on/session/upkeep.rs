@@ -113,8 +113,7 @@ impl Upkeep {
     pub(crate) fn allocate_ahead(&mut self, shared: &Shared) -> bool {
         let region = shared.region();
         if has_enough(region, self.started.elapsed()) || !region.grow(step(region)) {
-            let pruning =
-                self.pruning.get_or_insert_with(|| Pruning::new(&process::name(), region.backing()));
+            let pruning = self.pruning.get_or_insert_with(|| Pruning::new(process::name(), region.backing()));
             pruning.proceed(|| shared.requests.pending().stop);
             return false;
         }

@@ -6,12 +6,14 @@
 #![allow(unsafe_code)] // the region of a thread that forks
 
 use std::cell::{Cell, RefCell};
+use std::mem::ManuallyDrop;
 use std::sync::Arc;
 
 #[cfg(feature = "subscriber")]
 use hairline_shm::Commit;
-use hairline_shm::{Lease, LossReason, Region, start_pool_in_child};
+use hairline_shm::{Lease, LossReason, Region, Uncancelled, start_pool_in_child};
 
+use crate::on::base::memory::Own;
 use crate::on::base::this_thread::Hot;
 #[cfg(feature = "subscriber")]
 use crate::on::base::this_thread::Position;
@@ -19,6 +21,7 @@ use crate::on::base::{lease, this_thread};
 use crate::on::callsite::{Callsite, Epoch, fence_constants, registry};
 use crate::on::encode::constants;
 use crate::on::event::Event;
+use crate::on::session::shared::Shared;
 use crate::on::session::{current, stray};
 use crate::on::thread::chunk_writer::ChunkWriter;
 use crate::on::thread::open_scope::OpenScope;
@@ -31,40 +34,29 @@ fn count_lost_to_busy(hot: &Hot) {
 }
 
 thread_local! {
-    static WRITER: RefCell<Owner> = const { RefCell::new(Owner(None)) };
-    /// Whether the thread has ever had a chunk writer.
-    static HAS_OWNER: Cell<bool> = const { Cell::new(false) };
+    /// Without a destructor: to register one, the C library allocates. The thread's lease has one, which
+    /// calls [`thread_ended`].
+    static WRITER: RefCell<ManuallyDrop<Owner>> = const { RefCell::new(ManuallyDrop::new(Owner(None))) };
     /// For a forked child: the region that the thread may write into; null without a chunk writer.
     static REGION: Cell<*const Region> = const { Cell::new(std::ptr::null()) };
 }
 
-/// The thread's chunk writer. Gives its chunk back at thread exit.
-struct Owner(Option<ChunkWriter>);
+/// The thread's chunk writer.
+struct Owner(Option<Own<ChunkWriter>>);
 
-impl Drop for Owner {
-    fn drop(&mut self) {
-        let hot = this_thread::hot();
-        let _busy = hot.busy();
-        self.leave(hot);
-    }
-}
-
-/// Gives the thread's chunk back after its thread-locals are gone: an event may have come even later.
+/// Gives the thread's chunk back at its end.
 pub(crate) fn thread_ended() {
-    let hot = this_thread::hot();
-    let _ = with_owner_if_any(|owner| {
+    let (hot, _uncancelled) = (this_thread::hot(), Uncancelled::new());
+    let _ = with_owner(|owner| {
         let _busy = hot.busy();
-        owner.leave(hot);
+        drop(owner.leave(hot));
     });
 }
 
-/// Calls `f` with the thread's [`Owner`], if the thread has one. A plain access to the thread-local would
-/// make one, whose destructor never runs on a thread at its end.
-fn with_owner_if_any<R>(f: impl FnOnce(&mut Owner) -> R) -> Option<R> {
-    if !HAS_OWNER.get() {
-        return None;
-    }
-    WRITER.try_with(|owner| owner.try_borrow_mut().ok().map(|mut owner| f(&mut owner))).ok().flatten()
+/// Calls `f` with the thread's [`Owner`]. `None` if an event of this thread has it, which a signal handler
+/// has interrupted.
+fn with_owner<R>(f: impl FnOnce(&mut Owner) -> R) -> Option<R> {
+    WRITER.with(|owner| owner.try_borrow_mut().ok().map(|mut owner| f(&mut owner)))
 }
 
 /// Keeps the region that [`REGION`] points to alive. The drop clears `REGION` before it releases the region:
@@ -93,19 +85,21 @@ impl Drop for Noted {
 }
 
 impl Owner {
-    /// Drops the chunk writer. Call it with the thread marked busy.
-    fn leave(&mut self, hot: &Hot) {
+    /// Drops the chunk writer. Returns its session, which this thread may have been the last to know. Call it
+    /// with the thread marked busy.
+    #[inline(never)]
+    fn leave(&mut self, hot: &Hot) -> Option<Arc<Shared>> {
         hot.lease().clear();
-        if let Some(mut writer) = self.0.take() {
-            let _noted = Noted::new(writer.region());
-            if writer.is_of_parent_process() {
-                std::mem::forget(writer); // a signal handler interrupted one of its events and forked
-            } else {
-                writer.take_over(hot);
-                writer.finish();
-                hot.lease().give_up();
-            }
+        let mut writer = self.0.take()?;
+        let _noted = Noted::new(writer.region());
+        if writer.is_of_parent_process() {
+            std::mem::forget(writer); // a signal handler interrupted one of its events and forked
+            return None;
         }
+        writer.take_over(hot);
+        let shared = writer.into_inner().finish();
+        hot.lease().give_up();
+        Some(shared)
     }
 
     /// Returns the chunk writer if it belongs to the session with `epoch`, after
@@ -173,10 +167,10 @@ fn with_writer_of(epoch: Epoch, end: impl FnOnce(&Hot, &mut ChunkWriter)) {
         return;
     }
     let _busy = hot.busy();
-    let _ = WRITER.try_with(|owner| {
+    let _ = with_owner(|owner| {
         // Without a chunk writer of this epoch, the session has stopped, or the thread has ended: the slice
         // stays open.
-        if let Some(writer) = owner.try_borrow_mut().ok().as_mut().and_then(|o| o.writer(hot, epoch)) {
+        if let Some(writer) = owner.writer(hot, epoch) {
             end(hot, &mut writer.publish_on_drop(hot));
         }
     });
@@ -211,11 +205,9 @@ pub(crate) fn end_on_track(epoch: Epoch, event: &Event<'_>) -> TrackEnd {
     }
     let _busy = hot.busy();
     fence_constants(); // as in `event`: another thread may have registered the callsite
-    let outcome = WRITER.try_with(|owner| {
-        let mut owner = owner.try_borrow_mut().ok()?;
-        Some(attach(hot, &mut owner, epoch)?.publish_on_drop(hot).end_on_track(hot, event))
-    });
-    let outcome = outcome.ok().flatten();
+    let outcome =
+        with_owner(|owner| Some(attach(hot, owner, epoch)?.publish_on_drop(hot).end_on_track(hot, event)));
+    let outcome = outcome.flatten();
     if let Some(Some(time)) = outcome {
         return TrackEnd::Recorded(time);
     }
@@ -260,12 +252,8 @@ pub(crate) fn first_hit(callsite: &'static Callsite, start: fn()) -> Option<Epoc
 /// Records the event with this thread's chunk writer for the session with `epoch`. Returns the id of the
 /// thread's last begin, `None` if the event was not recorded.
 fn record(hot: &Hot, epoch: Epoch, event: &Event<'_>) -> Option<u32> {
-    let outcome = WRITER.try_with(|owner| {
-        let Ok(mut owner) = owner.try_borrow_mut() else {
-            stray::count(LossReason::Reentrant);
-            return None;
-        };
-        let Some(writer) = attach(hot, &mut owner, epoch) else {
+    let outcome = with_owner(|owner| {
+        let Some(writer) = attach(hot, owner, epoch) else {
             // The session is over, or there is no chunk.
             if let Some(shared) = current::current(epoch) {
                 shared.refuse_for_room();
@@ -278,8 +266,8 @@ fn record(hot: &Hot, epoch: Epoch, event: &Event<'_>) -> Option<u32> {
         let mut writer = writer.publish_on_drop(hot);
         writer.event(hot, event).then(|| writer.last_begin())
     });
-    outcome.unwrap_or_else(|_| {
-        stray::count(LossReason::ThreadExit);
+    outcome.unwrap_or_else(|| {
+        stray::count(LossReason::Reentrant);
         None
     })
 }
@@ -293,12 +281,16 @@ fn attach<'o>(hot: &Hot, owner: &'o mut Owner, epoch: Epoch) -> Option<&'o mut C
         let writer = owner.writer(hot, epoch)?;
         return writer.resume(hot).is_ok().then_some(writer);
     }
+    let _uncancelled = Uncancelled::new();
     let shared = current::current(epoch)?;
-    owner.leave(hot);
+    if owner.0.is_some()
+        && let Some(shared) = owner.leave(hot)
+    {
+        current::retire(shared);
+    }
     if shared.has_no_chunk() {
         return None; // do not make a chunk writer in vain
     }
-    HAS_OWNER.set(true);
     let noted = Noted::new(shared.region());
     let writer = owner.0.insert(ChunkWriter::new(shared)?);
     noted.leave_to_writer();
@@ -342,6 +334,6 @@ pub(crate) fn forget_parent() {
         unsafe { region.leave_in_child() };
     }
     // If an event is using the chunk writer, the event continues, and finds that its session is the parent's.
-    let _ = with_owner_if_any(|owner| std::mem::forget(owner.0.take()));
+    let _ = with_owner(|owner| std::mem::forget(owner.0.take()));
     REGION.set(std::ptr::null());
 }

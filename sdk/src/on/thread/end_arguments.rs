@@ -143,8 +143,9 @@ impl EndArguments {
         Self::add_to(list, key, &held.value());
     }
 
+    /// Adds an argument that is held already.
     #[inline(never)]
-    fn add_to(list: &mut Option<Box<Self>>, key: &'static str, value: &Value<'_>) {
+    pub(crate) fn add_to(list: &mut Option<Box<Self>>, key: &'static str, value: &Value<'_>) {
         if !matches!(value, Value::Null) {
             list.get_or_insert_with(Self::take_free).add_value(key, value);
         }

@@ -4,6 +4,8 @@
 //! `epoch` is that of the callsite. For a callsite that was never hit it is [`Epoch::UNREGISTERED`], which
 //! equals no session's epoch, so that the event takes the cold path.
 
+use std::marker::PhantomData;
+
 use hairline_formats::Value;
 use hairline_formats::track_event::Priority;
 
@@ -18,6 +20,7 @@ use crate::on::event::on_track::{OnTrack, Sealed, TrackRef};
 use crate::on::event::position::TrackAction;
 use crate::on::event::track::Track;
 use crate::on::thread::hot::Taken;
+use crate::on::thread::kind::{Instants, Kind, Scopes};
 use crate::on::thread::open_scope::{End, OpenScope};
 use crate::on::thread::{cold, hot, slow, starved};
 use crate::options::Format;
@@ -28,80 +31,92 @@ use crate::vocabulary::Level;
 // They are not inlined into the traced program. So a disabled callsite is a load and a branch there, the
 // calls need no saved register, and a program with thousands of callsites has one hot path in its cache.
 
+/// A kind of event without arguments.
+trait Plain: Kind {
+    fn slow(callsite: &'static Callsite) -> Self::Recorded;
+}
+
+/// The functions that continue an event: see [`hot::Next`].
+struct Next<K>(PhantomData<K>);
+
+impl<K: Plain> Next<K> {
+    const ALL: hot::Next<K::Recorded> = hot::Next {
+        packet: packet::<K>,
+        unseen: unseen::<K>,
+        located_packet: located_packet::<K>,
+        far: far::<K>,
+        slow: K::slow,
+    };
+}
+
+#[inline(always)]
+fn plain<K: Plain>(callsite: &'static Callsite) -> K::Recorded {
+    hot::plain_or(this_thread::hot(), callsite, K::KIND, Next::<K>::ALL, K::recorded)
+}
+
+#[inline(never)]
+fn unseen<K: Plain>(
+    hot: &'static Hot,
+    callsite: &'static Callsite,
+    room: i32,
+    taken: Taken,
+    epoch: Epoch,
+) -> K::Recorded {
+    hot::plain_unseen(hot, callsite, K::KIND, (room, taken, epoch), Next::<K>::ALL, K::recorded)
+}
+
+#[inline(never)]
+fn far<K: Plain>(
+    hot: &'static Hot,
+    callsite: &'static Callsite,
+    room: i32,
+    taken: Taken,
+    epoch: Epoch,
+) -> K::Recorded {
+    hot::plain_far(hot, callsite, K::KIND, (room, taken, epoch), Next::<K>::ALL, K::recorded)
+}
+
+#[inline(never)]
+fn located_packet<K: Plain>(
+    hot: &'static Hot,
+    callsite: &'static Callsite,
+    room: i32,
+    taken: Taken,
+    epoch: Epoch,
+) -> K::Recorded {
+    match hot::packet::located(hot, callsite, K::KIND, room, taken) {
+        Some(now) => K::recorded(epoch, now),
+        None => K::slow(callsite),
+    }
+}
+
+#[inline(never)]
+fn packet<K: Plain>(
+    hot: &'static Hot,
+    callsite: &'static Callsite,
+    room: i32,
+    taken: Taken,
+    epoch: Epoch,
+) -> K::Recorded {
+    match hot::packet::plain::<false>(hot, callsite, K::KIND, room, taken) {
+        Some(now) => K::recorded(epoch, now),
+        None => K::slow(callsite),
+    }
+}
+
 /// Begins a scope. Returns the begin if it was recorded.
 #[inline(never)]
 pub(crate) fn begin(callsite: &'static Callsite) -> Option<OpenScope> {
-    hot::plain_or(this_thread::hot(), callsite, CallsiteKind::Scope, NEXT_OF_BEGIN, begun)
+    plain::<Scopes>(callsite)
 }
 
-const NEXT_OF_BEGIN: hot::Next<Option<OpenScope>> = hot::Next {
-    packet: begin_packet,
-    unseen: begin_unseen,
-    located_packet: begin_located_packet,
-    far: begin_far,
-    slow: begin_slow,
-};
-
-#[inline(always)]
-fn begun(epoch: Epoch, now: u64) -> Option<OpenScope> {
-    Some(OpenScope::new(epoch, now))
-}
-
-#[inline(never)]
-fn begin_unseen(
-    hot: &'static Hot,
-    callsite: &'static Callsite,
-    room: i32,
-    taken: Taken,
-    epoch: Epoch,
-) -> Option<OpenScope> {
-    hot::plain_unseen(hot, callsite, CallsiteKind::Scope, (room, taken, epoch), NEXT_OF_BEGIN, begun)
-}
-
-#[inline(never)]
-fn begin_far(
-    hot: &'static Hot,
-    callsite: &'static Callsite,
-    room: i32,
-    taken: Taken,
-    epoch: Epoch,
-) -> Option<OpenScope> {
-    hot::plain_far(hot, callsite, CallsiteKind::Scope, (room, taken, epoch), NEXT_OF_BEGIN, begun)
-}
-
-#[inline(never)]
-fn begin_located_packet(
-    hot: &'static Hot,
-    callsite: &'static Callsite,
-    room: i32,
-    taken: Taken,
-    epoch: Epoch,
-) -> Option<OpenScope> {
-    match hot::located_packet(hot, callsite, CallsiteKind::Scope, room, taken) {
-        Some(now) => Some(OpenScope::new(epoch, now)),
-        None => begin_slow(callsite),
+impl Plain for Scopes {
+    #[cold]
+    #[inline(never)]
+    fn slow(callsite: &'static Callsite) -> Option<OpenScope> {
+        let hot = this_thread::hot();
+        if hot.is_unusual() { begin_unusual(callsite) } else { begin_warm(hot, callsite) }
     }
-}
-
-#[inline(never)]
-fn begin_packet(
-    hot: &'static Hot,
-    callsite: &'static Callsite,
-    room: i32,
-    taken: Taken,
-    epoch: Epoch,
-) -> Option<OpenScope> {
-    match hot::plain_packet(hot, callsite, CallsiteKind::Scope, room, taken) {
-        Some(now) => Some(OpenScope::new(epoch, now)),
-        None => begin_slow(callsite),
-    }
-}
-
-#[cold]
-#[inline(never)]
-fn begin_slow(callsite: &'static Callsite) -> Option<OpenScope> {
-    let hot = this_thread::hot();
-    if hot.is_unusual() { begin_unusual(callsite) } else { begin_warm(hot, callsite) }
 }
 
 // A program whose ring is full comes here with each event: the functions that need many registers are behind.
@@ -176,7 +191,7 @@ fn end_of(end: &End) {
 
 #[inline(never)]
 fn end_packet(hot: &'static Hot, end: &End, id: u32, taken: Taken) {
-    if !hot::end_packet(hot, id, taken) {
+    if !hot::packet::end::<false>(hot, id, taken) {
         end_slow(end);
     }
 }
@@ -194,59 +209,22 @@ fn end_slow(end: &End) {
 /// Records an instant.
 #[inline(never)]
 pub fn instant(callsite: &'static Callsite, _epoch: Epoch) {
-    hot::plain_or(this_thread::hot(), callsite, CallsiteKind::Instant, NEXT_OF_INSTANT, |_, _| ());
+    plain::<Instants>(callsite);
 }
 
-const NEXT_OF_INSTANT: hot::Next<()> = hot::Next {
-    packet: instant_packet,
-    unseen: instant_unseen,
-    located_packet: instant_located_packet,
-    far: instant_far,
-    slow: instant_slow,
-};
-
-#[inline(never)]
-fn instant_unseen(hot: &'static Hot, callsite: &'static Callsite, room: i32, taken: Taken, epoch: Epoch) {
-    let kind = CallsiteKind::Instant;
-    hot::plain_unseen(hot, callsite, kind, (room, taken, epoch), NEXT_OF_INSTANT, |_, _| ());
-}
-
-#[inline(never)]
-fn instant_far(hot: &'static Hot, callsite: &'static Callsite, room: i32, taken: Taken, epoch: Epoch) {
-    hot::plain_far(hot, callsite, CallsiteKind::Instant, (room, taken, epoch), NEXT_OF_INSTANT, |_, _| ());
-}
-
-#[inline(never)]
-fn instant_located_packet(
-    hot: &'static Hot,
-    callsite: &'static Callsite,
-    room: i32,
-    taken: Taken,
-    _epoch: Epoch,
-) {
-    if hot::located_packet(hot, callsite, CallsiteKind::Instant, room, taken).is_none() {
-        instant_slow(callsite);
-    }
-}
-
-#[inline(never)]
-fn instant_packet(hot: &'static Hot, callsite: &'static Callsite, room: i32, taken: Taken, _epoch: Epoch) {
-    if hot::plain_packet(hot, callsite, CallsiteKind::Instant, room, taken).is_none() {
-        instant_slow(callsite);
-    }
-}
-
-#[cold]
-#[inline(never)]
-fn instant_slow(callsite: &'static Callsite) {
-    let hot = this_thread::hot();
-    if hot.is_unusual() && (is_lost_again(callsite) || instant_with_facts(hot, callsite)) {
-        return;
-    }
-    if hot::plain::<true>(hot, callsite, CallsiteKind::Instant).is_none()
-        && let Some(epoch) = callsite.epoch()
-    {
-        bare(callsite, epoch);
+impl Plain for Instants {
+    #[cold]
+    #[inline(never)]
+    fn slow(callsite: &'static Callsite) {
+        let hot = this_thread::hot();
+        if hot.is_unusual() && (is_lost_again(callsite) || instant_with_facts(hot, callsite)) {
+            return;
+        }
+        if hot::plain::<true>(hot, callsite, CallsiteKind::Instant).is_none()
+            && let Some(epoch) = callsite.epoch()
+        {
+            bare(callsite, epoch);
+        }
     }
 }
 
@@ -339,7 +317,7 @@ pub(crate) fn rich(
 ) -> Option<OpenScope> {
     if extras.name.is_some()
         && extras.has_only_name()
-        && let Some(now) = hot::composed::event(callsite, epoch, values, extras.name)
+        && let Some(now) = composed_named(callsite, epoch, values, extras.name)
     {
         return Some(OpenScope::new(epoch, now));
     }
@@ -374,6 +352,17 @@ pub(crate) fn rich(
         track.set_instant_time(epoch, last_event());
     }
     Some(recorded)
+}
+
+/// [`hot::composed::event`], not inlined: the cold path must not have its buffers on the stack.
+#[inline(never)]
+fn composed_named<V: Values>(
+    callsite: &'static Callsite,
+    epoch: Epoch,
+    values: &V,
+    name: Option<&str>,
+) -> Option<u64> {
+    hot::composed::event(callsite, epoch, values, name)
 }
 
 /// Records an instant, or the value of a counter, with options.

@@ -10,6 +10,7 @@ pub(crate) mod end_arguments;
 pub(crate) mod events;
 pub(crate) mod guards;
 pub(crate) mod hot;
+mod kind;
 pub(crate) mod lanes;
 pub(crate) mod late;
 pub(crate) mod named;

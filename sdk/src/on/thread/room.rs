@@ -31,20 +31,14 @@
 //! [`NoRoom::ChunkFull`], and the chunk writer encodes the beginning of the next chunk. For that, it finds
 //! the begins of all open slices by their notes.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use hairline_shm::{ChunkInfo, Commit, Region, WriteChunk};
 
+use crate::on::base::memory::{Bytes, List};
 use crate::on::encode::begin::{Begin, Note};
 use crate::on::encode::no_room::NoRoom;
 use crate::on::session::room::{OVERHANG, empty_room};
-
-/// Number of spares that need no allocation.
-const SPARES: usize = 4;
-
-/// Number of open slices that move to another chunk without an allocation.
-const DEPTH: usize = 64;
 
 /// Bytes of a note: the offset of a begin in its chunk, and the other facts about it.
 const NOTE: usize = 4 + Note::LEN;
@@ -63,11 +57,11 @@ const NOT_IN_CHUNK: u32 = u32::MAX;
 pub(crate) struct Room {
     region: Arc<Region>,
     chunk: WriteChunk,
-    spares: VecDeque<WriteChunk>,
+    spares: List<WriteChunk>,
     /// Open scopes whose end is reserved in `spares`.
     ends_in_spares: i32,
     /// The ids of their begins, the outermost first.
-    ids_in_spares: Vec<u32>,
+    ids_in_spares: List<u32>,
     /// Set if the drain thread has recalled the chunk: the number of ends that lost their reserved room. The
     /// chunk must not be touched.
     ends_owed: Option<i32>,
@@ -76,7 +70,7 @@ pub(crate) struct Room {
     /// Bytes reserved for the end of one scope.
     end_size: i32,
     next: ChunkInfo,
-    context: Vec<u8>,
+    context: Bytes,
     /// Grows with each change of the chunk, and with each record that is no event: later events may need it.
     changes: u64,
 }
@@ -84,10 +78,11 @@ pub(crate) struct Room {
 impl Room {
     /// Claims the first chunk of the sequence. Returns `None` if no chunk is free. The
     /// [`changes`](Self::changes) are counted from `changes` on.
+    #[inline(never)] // as `ChunkWriter::new`
     pub(crate) fn new(
         region: Arc<Region>,
         info: ChunkInfo,
-        context: Vec<u8>,
+        context: Bytes,
         end_size: i32,
         changes: u64,
     ) -> Option<Self> {
@@ -96,9 +91,9 @@ impl Room {
         let mut room = Self {
             region,
             chunk,
-            spares: VecDeque::with_capacity(SPARES),
+            spares: List::new(),
             ends_in_spares: 0,
-            ids_in_spares: Vec::with_capacity(DEPTH),
+            ids_in_spares: List::new(),
             ends_owed: None,
             limit: 0,
             end_size,
@@ -285,7 +280,8 @@ impl Room {
     }
 
     /// Copies the committed bytes of the chunk to `out`.
-    pub(crate) fn copy_written(&self, out: &mut Vec<u8>) {
+    pub(crate) fn copy_written(&self, out: &mut Bytes) {
+        out.resize(self.committed().cast_unsigned() as usize, 0);
         self.chunk.copy_committed(out);
     }
 
@@ -376,7 +372,7 @@ impl Room {
     fn claim_spare(&mut self) -> Result<(), NoRoom> {
         let chunk = self.region.claim(self.next, &self.context).ok_or(NoRoom::BufferFull)?;
         self.next.index += 1;
-        self.spares.push_back(chunk);
+        self.spares.push(chunk);
         Ok(())
     }
 
@@ -387,14 +383,16 @@ impl Room {
 
     /// Gives the chunk back and moves to the first spare, with `open` ends to reserve.
     fn rotate(&mut self, open: i32) {
-        let Some(chunk) = self.spares.pop_front() else { return };
+        let Some(chunk) = self.spares.shift() else { return };
         let mut ids = std::mem::take(&mut self.ids_in_spares);
         ids.extend((1..=self.ends_here()).map(|n| self.noted_id(self.capacity() - n * self.end_size)));
         self.chunk = chunk; // the old one is complete by its drop
         self.changes += 1;
         self.ends_in_spares = open.min(self.spares.len() as i32 * self.ends_per_spare());
         self.limit = self.capacity() - (open - self.ends_in_spares) * self.end_size;
-        self.note_ids(ids.drain((self.ends_in_spares.cast_unsigned() as usize).min(ids.len())..));
+        let kept = (self.ends_in_spares.cast_unsigned() as usize).min(ids.len());
+        self.note_ids(ids[kept..].iter().copied());
+        ids.truncate(kept);
         self.ids_in_spares = ids;
     }
 
@@ -407,7 +405,7 @@ impl Room {
         }
         let Self { chunk, mut spares, .. } = self;
         // The sequence's last chunk records the end. An unused spare is an empty chunk.
-        match spares.pop_back() {
+        match spares.pop() {
             Some(last) => {
                 drop(chunk);
                 drop(spares);
@@ -438,8 +436,8 @@ mod tests {
 
     const END: i32 = 16;
 
-    struct Bytes(Vec<u8>);
-    impl Output for Bytes {
+    struct Written(Vec<u8>);
+    impl Output for Written {
         fn write_all_parts(&mut self, parts: &[IoSlice<'_>]) -> io::Result<()> {
             parts.iter().for_each(|p| self.0.extend_from_slice(p));
             Ok(())
@@ -450,7 +448,7 @@ mod tests {
         let config = RegionConfig { buffer_size: chunks * 4096, ..RegionConfig::small() };
         let region = Region::create(&config).unwrap();
         let info = ChunkInfo { sequence: 1, ..Default::default() };
-        let room = Room::new(region.clone(), info, Vec::new(), END, 0).unwrap();
+        let room = Room::new(region.clone(), info, Bytes::new(), END, 0).unwrap();
         (region, room)
     }
 
@@ -475,7 +473,7 @@ mod tests {
         }
         (0..open).rev().for_each(|n| end(&mut room, n));
         room.finish();
-        let mut out = Bytes(Vec::new());
+        let mut out = Written(Vec::new());
         let mut drain = Drain::new(region.clone());
         drain.pass(&mut out).unwrap();
         let order: Vec<u64> =
@@ -500,7 +498,7 @@ mod tests {
     fn recursion_deeper_than_one_chunk_of_ends_can_be_repeated_after_unwinding() {
         let (region, mut room) = room(16);
         let mut drain = Drain::new(region);
-        let mut out = Bytes(Vec::new());
+        let mut out = Written(Vec::new());
         for round in 0..10 {
             for n in 0..800 {
                 begin(&mut room, n).unwrap_or_else(|e| panic!("round {round}, depth {n}: {e:?}"));

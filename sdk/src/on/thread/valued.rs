@@ -9,23 +9,18 @@ use crate::on::event::argument::Values;
 use crate::on::event::extras::Extras;
 use crate::on::thread::events::{if_scope, is_lost_again, rich};
 use crate::on::thread::hot::{self, Taken};
+use crate::on::thread::kind::{Counters, Instants, Kind, Scopes};
 use crate::on::thread::open_scope::OpenScope;
 use crate::on::thread::slow;
 use crate::site::CallsiteKind;
 
 /// A kind of event with values.
-trait Kind {
-    const KIND: CallsiteKind;
-    /// What the program needs of a recorded event.
-    type Recorded;
-
-    fn recorded(epoch: Epoch, now: u64) -> Self::Recorded;
-
+trait Valued: Kind {
     fn slow<V: Values>(callsite: &'static Callsite, values: &V) -> Self::Recorded;
 }
 
 #[inline(never)]
-fn short<K: Kind, V: Values>(callsite: &'static Callsite, values: &V) -> K::Recorded {
+fn short<K: Valued, V: Values>(callsite: &'static Callsite, values: &V) -> K::Recorded {
     if !V::ARE_HOT {
         return K::slow(callsite, values);
     }
@@ -35,7 +30,7 @@ fn short<K: Kind, V: Values>(callsite: &'static Callsite, values: &V) -> K::Reco
 
 /// Writes the record in one of the formats: a function for each.
 #[inline(never)]
-fn written<K: Kind, V: Values, const IS_FXT: bool>(
+fn written<K: Valued, V: Values, const IS_FXT: bool>(
     hot: &'static Hot,
     callsite: &'static Callsite,
     values: &V,
@@ -43,9 +38,11 @@ fn written<K: Kind, V: Values, const IS_FXT: bool>(
     taken: Taken,
 ) -> K::Recorded {
     let now = if IS_FXT {
-        hot::short_values_in_fxt(hot, callsite, K::KIND, values, taken)
+        hot::fxt::with_short_values(hot, callsite, K::KIND, values, taken)
+    } else if K::KIND == CallsiteKind::Counter {
+        hot::packet::counter::<false>(hot, callsite, values, taken)
     } else {
-        hot::short_values_in_packet(hot, callsite, K::KIND, values, taken)
+        hot::short_packet::with_short_values(hot, callsite, K::KIND, values, taken)
     };
     match now {
         Some(now) => K::recorded(epoch, now),
@@ -53,17 +50,7 @@ fn written<K: Kind, V: Values, const IS_FXT: bool>(
     }
 }
 
-struct Scopes;
-
-impl Kind for Scopes {
-    const KIND: CallsiteKind = CallsiteKind::Scope;
-    type Recorded = Option<OpenScope>;
-
-    #[inline(always)]
-    fn recorded(epoch: Epoch, now: u64) -> Option<OpenScope> {
-        Some(OpenScope::new(epoch, now))
-    }
-
+impl Valued for Scopes {
     #[cold]
     #[inline(never)]
     fn slow<V: Values>(callsite: &'static Callsite, values: &V) -> Option<OpenScope> {
@@ -72,15 +59,7 @@ impl Kind for Scopes {
     }
 }
 
-struct Instants;
-
-impl Kind for Instants {
-    const KIND: CallsiteKind = CallsiteKind::Instant;
-    type Recorded = ();
-
-    #[inline(always)]
-    fn recorded(_: Epoch, _: u64) {}
-
+impl Valued for Instants {
     #[cold]
     #[inline(never)]
     fn slow<V: Values>(callsite: &'static Callsite, values: &V) {
@@ -92,15 +71,7 @@ impl Kind for Instants {
     }
 }
 
-struct Counters;
-
-impl Kind for Counters {
-    const KIND: CallsiteKind = CallsiteKind::Counter;
-    type Recorded = ();
-
-    #[inline(always)]
-    fn recorded(_: Epoch, _: u64) {}
-
+impl Valued for Counters {
     #[cold]
     #[inline(never)]
     fn slow<V: Values>(callsite: &'static Callsite, value: &V) {

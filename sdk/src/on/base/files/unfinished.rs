@@ -12,10 +12,14 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
+use hairline_perf::Held;
+
 use crate::on::base::files;
 #[cfg(feature = "recovery")]
 use crate::on::base::files::Head;
 use crate::on::base::platform;
+#[cfg(feature = "recovery")]
+use crate::on::base::platform::facts::Lock;
 use crate::on::base::platform::process;
 
 /// Separates the name of the target from the random number in the name of an unfinished file.
@@ -35,7 +39,7 @@ const TRIES: u32 = 16;
 /// dropped.
 #[derive(Debug)]
 pub(crate) struct Unfinished {
-    file: File,
+    file: Held,
     path: PathBuf,
     has_target_name: bool,
     /// The process that has created it. A forked child leaves it to its parent.
@@ -73,8 +77,8 @@ impl Unfinished {
             match platform::create_private(&path) {
                 Err(e) if e.kind() == io::ErrorKind::AlreadyExists && tries < TRIES => {}
                 other => {
-                    let file = other?;
-                    files::try_lock(&file);
+                    let file = Held::new(other?);
+                    files::try_lock(file.unchecked());
                     let (has_target_name, has_passed_on_lock) = (false, false);
                     return Ok(Self {
                         file,
@@ -88,8 +92,12 @@ impl Unfinished {
         }
     }
 
-    pub(crate) fn file(&self) -> &File {
-        &self.file
+    /// Returns the open file.
+    ///
+    /// # Errors
+    /// If the program has closed its descriptor.
+    pub(crate) fn file(&self) -> io::Result<&File> {
+        self.file.get()
     }
 
     /// Renames the complete file to `target`, in place of any file there. It gets the mode of any new file.
@@ -97,7 +105,7 @@ impl Unfinished {
         if process::id() != self.process {
             return Err(io::Error::other("it is the file of another process"));
         }
-        platform::open_to_others(&self.file)?;
+        platform::open_to_others(self.file()?)?;
         fs::rename(&self.path, target)?;
         self.has_target_name = true;
         Ok(())
@@ -105,7 +113,7 @@ impl Unfinished {
 
     /// Renames the file like [`replace`](Self::replace). Returns the file, which stays locked.
     pub(crate) fn replace_locked(mut self, target: &Path) -> io::Result<File> {
-        let file = self.file.try_clone()?;
+        let file = self.file()?.try_clone()?;
         self.has_passed_on_lock = true;
         self.replace(target)?;
         Ok(file)
@@ -113,9 +121,8 @@ impl Unfinished {
 
     /// Gives the complete file the name `target` if that is free. Otherwise returns the unfinished file, with
     /// the error `AlreadyExists`.
-    #[cfg(feature = "recovery")]
     pub(crate) fn name_if_free(self, target: &Path) -> Result<(), (Self, io::Error)> {
-        if let Err(e) = platform::open_to_others(&self.file) {
+        if let Err(e) = self.file().and_then(platform::open_to_others) {
             return Err((self, e));
         }
         match fs::hard_link(&self.path, target) {
@@ -147,8 +154,10 @@ impl Drop for Unfinished {
         if !self.has_target_name {
             let _ = fs::remove_file(&self.path);
         }
-        if !self.has_passed_on_lock {
-            files::unlock(&self.file); // closing is not enough, as for an `OutputFile`
+        if !self.has_passed_on_lock
+            && let Ok(file) = self.file()
+        {
+            files::unlock(file); // closing is not enough, as for an `OutputFile`
         }
     }
 }
@@ -180,7 +189,7 @@ pub(crate) fn remove_left_over(target: &Path, head: &Head<'_>) {
     };
     let Ok(entries) = fs::read_dir(parent) else { return };
     for entry in entries.take(MOST_ENTRIES).flatten().filter(is_unfinished) {
-        let is_left_over = |file: &File| head.begins(file) && files::try_lock(file);
+        let is_left_over = |file: &File| head.begins(file) && files::try_lock(file) == Lock::Got;
         if files::open_own(&entry.path()).is_some_and(|file| is_left_over(&file)) {
             let _ = fs::remove_file(entry.path());
         }
@@ -207,12 +216,12 @@ mod tests {
         let target = directory.join("t.fxt");
         let names = || fs::read_dir(&directory).expect("a directory").count();
         let unfinished = Unfinished::beside(&target).expect("a file");
-        assert_eq!(unfinished.file().metadata().expect("its facts").mode() & 0o7777, 0o600);
-        (&unfinished.file).write_all(b"head, and more").expect("written");
+        assert_eq!(unfinished.file().and_then(File::metadata).expect("its facts").mode() & 0o7777, 0o600);
+        unfinished.file().expect("open").write_all(b"head, and more").expect("written");
         let head = |bytes: &'static [u8]| Head { bytes, own: 1..2 };
         remove_left_over(&target, &head(b"head"));
         assert_eq!(names(), 1, "it is locked, so not left over");
-        files::unlock(&unfinished.file);
+        files::unlock(unfinished.file().expect("open"));
         remove_left_over(&target, &head(b"heat"));
         assert_eq!(names(), 1);
         remove_left_over(&target, &head(b"h?ad"));

@@ -27,7 +27,7 @@ use std::sync::TryLockError;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use hairline_shm::Awaited;
+use hairline_shm::{Awaited, Uncancelled};
 
 pub(crate) use crate::on::base::lock::growing::{Fixed, Grow, Map};
 pub(crate) use crate::on::base::lock::guard::Guard;
@@ -95,7 +95,7 @@ impl<T> Mutex<T> {
         }
     }
 
-    fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
+    pub(crate) fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
         unless_blocked(self.mutex.try_lock()).map(Guard::new)
     }
 
@@ -213,7 +213,7 @@ fn unless_blocked<G>(tried: Result<G, TryLockError<G>>) -> Option<G> {
 /// It does not use the standard library's wait, from which a forked child may never return: a signal handler
 /// can fork while its thread waits there, and no thread wakes the child. ThreadSanitizer does not see into
 /// that wait either, and so misses the order that it makes.
-struct Wait {
+pub(crate) struct Wait {
     tries: u32,
     since: Option<Instant>,
 }
@@ -222,17 +222,18 @@ impl Wait {
     const SPINS: u32 = 100;
     const YIELDS: u32 = 10;
 
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { tries: 0, since: None }
     }
 
-    fn a_little(&mut self) {
+    pub(crate) fn a_little(&mut self) {
         self.tries = self.tries.saturating_add(1);
         if self.tries < Self::SPINS {
             std::hint::spin_loop();
         } else if self.tries < Self::SPINS + Self::YIELDS {
             std::thread::yield_now();
         } else {
+            let _uncancelled = Uncancelled::new();
             std::thread::sleep(PAUSE);
         }
     }

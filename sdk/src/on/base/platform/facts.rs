@@ -9,6 +9,18 @@ pub(crate) struct Identity {
     pub(crate) inode: u64,
 }
 
+/// The outcome of an attempt to lock a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Lock {
+    /// This process has the lock.
+    Got,
+    /// Another open file has it: of another process, or of this one.
+    Taken,
+    /// The file system has no locks, or the process may not lock files.
+    #[cfg_attr(not(any(unix, windows)), allow(dead_code))] // there is one process
+    Impossible,
+}
+
 /// The file at a path.
 #[derive(Debug)]
 #[cfg_attr(not(target_os = "linux"), allow(dead_code))] // elsewhere there are no such links
@@ -34,6 +46,7 @@ pub(crate) struct Resources {
 /// The machine, as the system describes it; empty and 0 for what it does not say.
 #[derive(Debug, Default)]
 pub(crate) struct Machine {
+    pub(crate) host: String,
     pub(crate) sysname: String,
     pub(crate) release: String,
     pub(crate) version: String,

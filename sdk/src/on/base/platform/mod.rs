@@ -10,6 +10,7 @@
 //! windows.rs  Windows
 //! other.rs    WebAssembly and others
 //! plain.rs      what those two share: no signals, no fork, threads of the standard library
+//! unknown.rs    what all but Linux share: what they do not tell
 //! facts.rs    the types that their functions return
 //! ```
 
@@ -27,6 +28,8 @@ pub(crate) mod process;
 pub(crate) mod system;
 #[cfg(all(unix, not(target_os = "linux")))]
 mod unix;
+#[cfg(not(target_os = "linux"))]
+mod unknown;
 pub(crate) mod usage;
 #[cfg(windows)]
 mod windows;

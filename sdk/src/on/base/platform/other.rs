@@ -11,7 +11,8 @@ use std::time::Instant;
 
 use hairline_formats::track_event::fields::clock as id;
 
-use crate::on::base::platform::facts::{Identity, Machine, Resources};
+use crate::on::base::memory::SharedText;
+use crate::on::base::platform::facts::{Identity, Lock, Machine, Resources};
 pub(crate) use crate::on::base::platform::plain::*;
 
 /// Whether sessions record on this platform: the drain needs a thread.
@@ -80,8 +81,8 @@ pub(crate) fn disk_bytes() -> (Option<u64>, Option<u64>) {
 }
 
 /// Returns the thread's name.
-pub(crate) fn thread_name() -> String {
-    std::thread::current().name().unwrap_or("thread").to_owned()
+pub(crate) fn thread_name() -> SharedText {
+    std::thread::current().name().unwrap_or("thread").into()
 }
 
 /// Fills `bytes` with the random numbers of the standard library's hash maps.
@@ -96,9 +97,9 @@ pub(crate) fn fill_randomly(bytes: &mut [u8]) -> bool {
 /// Does nothing: the system has no such handlers.
 pub(crate) fn at_exit(_handler: extern "C" fn()) {}
 
-/// Returns true: the system has no locks.
-pub(crate) fn try_lock(_file: &File) -> bool {
-    true
+/// Has always got the lock: no other process is known to have the files.
+pub(crate) fn try_lock(_file: &File) -> Lock {
+    Lock::Got
 }
 
 /// Does nothing.
@@ -111,7 +112,6 @@ pub(crate) fn open_to_read(path: &Path) -> io::Result<File> {
 }
 
 /// Reads bytes at an offset, at most as many as there are. Moves the position of the file.
-#[cfg(feature = "recovery")]
 pub(crate) fn read_at(mut file: &File, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
     use std::io::{Read, Seek};
     file.seek(io::SeekFrom::Start(offset))?;
@@ -139,7 +139,11 @@ pub(crate) fn identity_of_name(path: &Path) -> io::Result<Identity> {
 ///
 /// # Errors
 /// Always: there are no signals.
-pub(crate) fn handle_ending(_signal: c_int, _handler: extern "C" fn(c_int)) -> io::Result<()> {
+pub(crate) fn handle_ending(
+    _signal: c_int,
+    _handler: extern "C" fn(c_int),
+    _keep: impl FnOnce(Action),
+) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 

@@ -12,12 +12,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 
-use crate::on::base::platform::facts::Link;
-
-/// Returns how many files this process may have open, for the kernel's events: there are none here.
-pub(crate) fn file_limit() -> u64 {
-    0
-}
+use crate::on::base::platform::facts::{Identity, Link};
+pub(crate) use crate::on::base::platform::unknown::*;
 
 /// Returns a number for the calling thread that no other thread of the process has.
 #[cfg(not(windows))]
@@ -144,6 +140,10 @@ impl Action {
     /// Does nothing.
     #[allow(clippy::unused_self)] // as on other platforms
     pub(crate) fn call(&self, _signal: c_int, _info: *mut SignalInfo, _context: *mut c_void) {}
+
+    /// Does nothing.
+    #[allow(clippy::unused_self)] // as on other platforms
+    pub(crate) fn pass_on(&self, _signal: c_int) {}
 }
 
 /// Handles no signal.
@@ -210,6 +210,11 @@ pub(crate) fn number_of(_file: &File) -> i32 {
 
 /// Does nothing: there is no fork.
 pub(crate) fn close(_number: i32) {}
+
+/// Returns `None`: as [`number_of`].
+pub(crate) fn identity_of_number(_number: i32) -> Option<Identity> {
+    None
+}
 
 /// Opens the file at `name` for writing.
 pub(crate) fn open_output(name: &Path, options: &mut OpenOptions) -> io::Result<File> {
@@ -280,15 +285,6 @@ pub(crate) fn open_to_others(_file: &File) -> io::Result<()> {
 pub(crate) fn is_own(_metadata: &std::fs::Metadata) -> bool {
     true
 }
-
-/// Returns false: a starting session does not wait for a recovery here.
-pub(crate) fn has_recovery_mark(_file: &File) -> bool {
-    false
-}
-
-/// Does nothing: see [`has_recovery_mark`].
-#[cfg(feature = "recovery")]
-pub(crate) fn set_recovery_mark(_file: &File, _is_marked: bool) {}
 
 /// Returns the first characters of a name, at most `len` bytes.
 pub(crate) fn shortened(name: &std::ffi::OsStr, len: usize) -> std::ffi::OsString {

@@ -8,14 +8,12 @@ use std::fs::{File, Metadata, OpenOptions};
 use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-#[cfg(feature = "recovery")]
-use std::os::unix::fs::FileExt;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
 use hairline_shm::is_one_user;
 
-use crate::on::base::platform::facts::{Identity, Machine, Resources};
+use crate::on::base::platform::facts::{Identity, Lock, Machine, Resources};
 
 /// Whether sessions record on this platform.
 pub(crate) const CAN_RECORD: bool = true;
@@ -62,6 +60,7 @@ pub(crate) fn machine() -> Machine {
     };
     let page_size = sysconf(libc::_SC_PAGESIZE);
     Machine {
+        host: text(&name.nodename),
         sysname: text(&name.sysname),
         release: text(&name.release),
         version: text(&name.version),
@@ -114,9 +113,9 @@ pub(crate) fn effective_user() -> u32 {
 
 /// Writes to stderr in one call, without the standard library: in a forked child a thread that does not exist
 /// may hold the lock of its stderr. A closed stderr is no error.
-pub(crate) fn write_to_stderr(text: &str) {
+pub(super) fn write_to(stderr: libc::c_int, text: &str) {
     // SAFETY: the pointer and the length describe `text`.
-    unsafe { libc::write(libc::STDERR_FILENO, text.as_ptr().cast(), text.len()) };
+    unsafe { libc::write(stderr, text.as_ptr().cast(), text.len()) };
 }
 
 /// Calls `handler` when the process returns from `main` or calls `exit`, and when this library is unloaded.
@@ -288,13 +287,30 @@ impl Drop for WriteSignalsBlocked {
     }
 }
 
-/// Installs `handler` for a signal that ends the process, if the program does not handle it. A second signal
-/// ends the process at once.
-pub(crate) fn handle_ending(signal: libc::c_int, handler: extern "C" fn(libc::c_int)) -> io::Result<()> {
-    if action_of(signal)?.sa_sigaction == libc::SIG_DFL {
-        set_action(signal, handler as *const () as usize, libc::SA_RESTART | libc::SA_RESETHAND)?;
+/// The signals that [`handle_ending`] blocks while its handler runs. They have no meaning but that another
+/// copy of this crate knows the handler by them.
+const MARK: [libc::c_int; 6] = [37, 41, 43, 47, 53, 59];
+
+/// Installs `handler` for a signal that ends the process, if the program does not handle it, or if another
+/// copy of this crate does: calls `keep` with the action of that copy, before the handler can run. A second
+/// signal ends the process at once.
+pub(crate) fn handle_ending(
+    signal: libc::c_int,
+    handler: extern "C" fn(libc::c_int),
+    keep: impl FnOnce(Action),
+) -> io::Result<()> {
+    let (before, own) = (action_of(signal)?, handler as *const () as usize);
+    let is_marked = (1..=64).all(|n| {
+        // SAFETY: the set comes from `sigaction`.
+        let is_blocked = unsafe { libc::sigismember(&raw const before.sa_mask, n) == 1 };
+        is_blocked == MARK.contains(&n)
+    });
+    match before.sa_sigaction {
+        libc::SIG_DFL => {}
+        handler if is_marked && handler != own => keep(Action(before)),
+        _ => return Ok(()),
     }
-    Ok(())
+    set_action(signal, own, libc::SA_RESTART | libc::SA_RESETHAND, &MARK)
 }
 
 /// Ends the process by the signal's default action.
@@ -317,18 +333,14 @@ pub(crate) use libc::siginfo_t as SignalInfo;
 pub(crate) type Handler = extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut c_void);
 
 /// The action of a signal.
-pub(crate) struct Action {
-    handler: usize,
-    /// Whether the handler takes three arguments (`SA_SIGINFO`).
-    takes_info: bool,
-}
+pub(crate) struct Action(libc::sigaction);
 
 impl Action {
     /// Calls the handler of the action, if it has one.
     pub(crate) fn call(&self, signal: libc::c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
-        match self.handler {
+        match self.0.sa_sigaction {
             libc::SIG_DFL | libc::SIG_IGN => {}
-            handler if self.takes_info => {
+            handler if self.0.sa_flags & libc::SA_SIGINFO != 0 => {
                 // SAFETY: `sigaction` returned it as a handler with three arguments.
                 let handler: Handler = unsafe { std::mem::transmute(handler) };
                 handler(signal, info, context);
@@ -338,6 +350,15 @@ impl Action {
                 let handler: extern "C" fn(libc::c_int) = unsafe { std::mem::transmute(handler) };
                 handler(signal);
             }
+        }
+    }
+
+    /// Makes this the action of the signal again, and sends the signal to this process.
+    pub(crate) fn pass_on(&self, signal: libc::c_int) {
+        // SAFETY: the action comes from `sigaction`, and the other arguments are numbers.
+        unsafe {
+            libc::sigaction(signal, &raw const self.0, std::ptr::null_mut());
+            libc::kill(libc::getpid(), signal);
         }
     }
 }
@@ -356,9 +377,8 @@ pub(crate) fn handle(signal: libc::c_int, handler: Handler, keep: impl FnOnce(Ac
         return Err(io::ErrorKind::InvalidInput.into());
     }
     if before.sa_sigaction != own {
-        let takes_info = before.sa_flags & libc::SA_SIGINFO != 0;
-        keep(Action { handler: before.sa_sigaction, takes_info });
-        set_action(signal, own, libc::SA_RESTART | libc::SA_SIGINFO | libc::SA_ONSTACK)?;
+        keep(Action(before));
+        set_action(signal, own, libc::SA_RESTART | libc::SA_SIGINFO | libc::SA_ONSTACK, &[])?;
     }
     Ok(())
 }
@@ -374,12 +394,20 @@ fn action_of(signal: libc::c_int) -> io::Result<libc::sigaction> {
     }
 }
 
-fn set_action(signal: libc::c_int, handler: usize, flags: libc::c_int) -> io::Result<()> {
+fn set_action(
+    signal: libc::c_int,
+    handler: usize,
+    flags: libc::c_int,
+    blocked: &[libc::c_int],
+) -> io::Result<()> {
     // SAFETY: the sigaction is valid. Its handler is a function of this library with the arguments that
     // `flags` states.
     unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
         (action.sa_sigaction, action.sa_flags) = (handler, flags);
+        for other in blocked {
+            libc::sigaddset(&raw mut action.sa_mask, *other);
+        }
         match libc::sigaction(signal, &raw const action, std::ptr::null_mut()) {
             0 => Ok(()),
             _ => Err(io::Error::last_os_error()),
@@ -387,12 +415,14 @@ fn set_action(signal: libc::c_int, handler: usize, flags: libc::c_int) -> io::Re
     }
 }
 
-/// Tries to lock the file. Returns false if another process has it locked; true also if the file system has
-/// no locks.
-pub(crate) fn try_lock(file: &File) -> bool {
+/// Tries to lock the file.
+pub(crate) fn try_lock(file: &File) -> Lock {
     // SAFETY: a call on an open descriptor.
-    let outcome = unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) };
-    outcome == 0 || io::Error::last_os_error().kind() != io::ErrorKind::WouldBlock
+    match unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } {
+        0 => Lock::Got,
+        _ if io::Error::last_os_error().kind() == io::ErrorKind::WouldBlock => Lock::Taken,
+        _ => Lock::Impossible,
+    }
 }
 
 /// Unlocks the file. Without effect if this process does not have it locked.
@@ -504,7 +534,6 @@ pub(super) fn refuse_link(metadata: &Metadata) -> Option<io::Error> {
 }
 
 /// Reads bytes at an offset, at most as many as there are.
-#[cfg(feature = "recovery")]
 pub(crate) fn read_at(file: &File, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
     file.read_at(bytes, offset)
 }
@@ -512,6 +541,17 @@ pub(crate) fn read_at(file: &File, bytes: &mut [u8], offset: u64) -> io::Result<
 /// Returns the identity of an open file.
 pub(crate) fn identity(file: &File) -> io::Result<Identity> {
     file.metadata().map(|metadata| of(&metadata))
+}
+
+/// Returns the identity of the open file with this number. A forked child may call this.
+pub(crate) fn identity_of_number(number: i32) -> Option<Identity> {
+    // SAFETY: an all-zero value is valid, and the call writes it.
+    unsafe {
+        let mut about: libc::stat = std::mem::zeroed();
+        let is_open = libc::fstat(number, &raw mut about) == 0;
+        #[allow(clippy::useless_conversion, clippy::unnecessary_cast)] // its types differ
+        is_open.then_some(Identity { device: about.st_dev as u64, inode: about.st_ino as u64 })
+    }
 }
 
 /// Returns the identity of the file that a path leads to.

@@ -1,10 +1,12 @@
 //! Facts that the system knows of this process and its threads.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::ffi::OsStr;
+use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
 use hairline_formats::track_event::TrackUuid;
 
+use crate::on::base::forever;
+use crate::on::base::memory::SharedText;
 use crate::on::base::platform::{CAN_RECORD, boottime, fill_randomly, is_first_thread, thread_name};
 pub(crate) use crate::on::base::platform::{SignalsBlocked, file_limit, is_privileged, tid, write_to_stderr};
 use crate::on::base::uuid;
@@ -15,15 +17,15 @@ pub(crate) struct Thread {
     /// The kernel's id.
     pub(crate) tid: u32,
     /// Its name. A clone allocates nothing.
-    pub(crate) name: Arc<str>,
+    pub(crate) name: SharedText,
 }
 
 impl Thread {
     /// Returns the calling thread.
     pub(crate) fn current() -> Self {
         let tid = tid();
-        let name = if is_first_thread(tid) { "main".to_owned() } else { thread_name() };
-        Self { tid, name: name.into() }
+        let name = if is_first_thread(tid) { SharedText::from("main") } else { thread_name() };
+        Self { tid, name }
     }
 }
 
@@ -74,11 +76,17 @@ pub(crate) fn random<const N: usize>() -> [u8; N] {
     bytes
 }
 
-/// Returns the file name of the executable.
-pub(crate) fn name() -> String {
-    let path = std::env::current_exe().ok();
-    let name = path.as_deref().and_then(|p| p.file_name()).map(|n| n.to_string_lossy().into_owned());
-    name.unwrap_or_else(|| "unknown".to_owned())
+/// Returns the file name of the executable, as it was at the first call: the start of a session. An event
+/// that needs the name must not ask the system for it.
+pub(crate) fn name() -> &'static str {
+    static NAME: AtomicPtr<SharedText> = AtomicPtr::new(std::ptr::null_mut());
+    let ask = || {
+        let path = std::env::current_exe().ok();
+        let name = path.as_deref().and_then(|path| path.file_name()).map(OsStr::to_string_lossy);
+        SharedText::from(name.as_deref().unwrap_or("unknown"))
+    };
+    let name: &SharedText = forever::get_or_leak(&NAME, ask);
+    name
 }
 
 /// Returns the command line.

@@ -13,8 +13,10 @@ use std::sync::atomic::{AtomicI32, Ordering};
 
 use hairline_formats::track_event::fields::clock as id;
 
+use crate::on::base::memory::SharedText;
 use crate::on::base::platform::facts::Link;
 pub(crate) use crate::on::base::platform::posix::*;
+pub(crate) use crate::on::base::platform::unknown::*;
 
 /// The clock that goes on while the machine is suspended, as far as the system has one.
 #[cfg(target_vendor = "apple")]
@@ -39,11 +41,6 @@ pub(crate) fn clocks() -> [(u32, u64); 3] {
 /// Whether the system trusts the processor's counter. macOS's own clock is this counter.
 pub(crate) fn trusts_counter() -> bool {
     cfg!(target_vendor = "apple")
-}
-
-/// Returns how many files this process may have open, for the kernel's events: there are none here.
-pub(crate) fn file_limit() -> u64 {
-    0
 }
 
 /// Returns a number for the calling thread that no other thread of the process has.
@@ -79,7 +76,7 @@ pub(crate) fn is_first_thread(_tid: u32) -> bool {
 }
 
 /// Returns the thread's name: the system's, which other libraries may have set, or else Rust's.
-pub(crate) fn thread_name() -> String {
+pub(crate) fn thread_name() -> SharedText {
     #[cfg(target_vendor = "apple")]
     {
         let mut name = [0; 64];
@@ -88,10 +85,10 @@ pub(crate) fn thread_name() -> String {
         if name[0] != 0 {
             let bytes = name.map(|c| c as u8);
             let name = CStr::from_bytes_until_nul(&bytes).unwrap_or_default();
-            return name.to_string_lossy().into_owned();
+            return (&*name.to_string_lossy()).into();
         }
     }
-    std::thread::current().name().unwrap_or("thread").to_owned()
+    std::thread::current().name().unwrap_or("thread").into()
 }
 
 /// Starts a thread, without the standard library. All signals are blocked in it from the start.
@@ -258,12 +255,7 @@ pub(crate) fn open_to_others(_file: &File) -> io::Result<()> {
     Ok(())
 }
 
-/// Returns false: the system has no lock that could be the mark. A starting session does not wait for a
-/// recovery here.
-pub(crate) fn has_recovery_mark(_file: &File) -> bool {
-    false
+/// Writes to stderr. See [`write_to`].
+pub(crate) fn write_to_stderr(text: &str) {
+    write_to(libc::STDERR_FILENO, text);
 }
-
-/// Does nothing: see [`has_recovery_mark`].
-#[cfg(feature = "recovery")]
-pub(crate) fn set_recovery_mark(_file: &File, _is_marked: bool) {}

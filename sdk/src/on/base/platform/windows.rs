@@ -5,9 +5,7 @@
 use std::ffi::c_int;
 use std::fs::{File, OpenOptions};
 use std::io;
-#[cfg(feature = "recovery")]
-use std::os::windows::fs::FileExt;
-use std::os::windows::fs::OpenOptionsExt;
+use std::os::windows::fs::{FileExt, OpenOptionsExt};
 use std::os::windows::io::AsRawHandle;
 use std::path::Path;
 use std::sync::OnceLock;
@@ -33,7 +31,8 @@ use windows_sys::Win32::System::Threading::{
     GetThreadTimes,
 };
 
-use crate::on::base::platform::facts::{Identity, Machine, Resources};
+use crate::on::base::memory::SharedText;
+use crate::on::base::platform::facts::{Identity, Lock, Machine, Resources};
 pub(crate) use crate::on::base::platform::plain::*;
 
 /// Whether sessions record on this platform.
@@ -116,6 +115,7 @@ pub(crate) fn machine() -> Machine {
     // SAFETY: the call writes the struct.
     unsafe { GetSystemInfo(&raw mut information) };
     Machine {
+        host: std::env::var("COMPUTERNAME").unwrap_or_default(),
         sysname: "Windows".to_owned(),
         machine: std::env::consts::ARCH.to_owned(),
         page_size: information.dwPageSize.into(),
@@ -170,7 +170,7 @@ pub(crate) fn tid() -> u32 {
 }
 
 /// Returns the thread's name: the system's, which other libraries may have set, or else Rust's.
-pub(crate) fn thread_name() -> String {
+pub(crate) fn thread_name() -> SharedText {
     let mut name = std::ptr::null_mut();
     // SAFETY: a handle that always means this thread. The call writes a pointer to a terminated text, which
     // `LocalFree` frees.
@@ -186,9 +186,9 @@ pub(crate) fn thread_name() -> String {
         }
     };
     if described.is_empty() {
-        return std::thread::current().name().unwrap_or("thread").to_owned();
+        return std::thread::current().name().unwrap_or("thread").into();
     }
-    described
+    (&*described).into()
 }
 
 /// Fills `bytes` with random ones. Returns false if the system has none.
@@ -209,7 +209,11 @@ pub(crate) fn at_exit(handler: extern "C" fn()) {
 static HANDLER: OnceLock<extern "C" fn(c_int)> = OnceLock::new();
 
 /// Calls `handler` when the user presses Ctrl-C or closes the console. It ends the process.
-pub(crate) fn handle_ending(_signal: c_int, handler: extern "C" fn(c_int)) -> io::Result<()> {
+pub(crate) fn handle_ending(
+    _signal: c_int,
+    handler: extern "C" fn(c_int),
+    _keep: impl FnOnce(Action),
+) -> io::Result<()> {
     let _ = HANDLER.set(handler);
     // SAFETY: a function of this library.
     match unsafe { SetConsoleCtrlHandler(Some(console), 1) } {
@@ -238,15 +242,18 @@ fn locked_byte() -> OVERLAPPED {
     at
 }
 
-/// Tries to lock the file. Returns false if another process has it locked; true also if the file system has
-/// no locks.
-pub(crate) fn try_lock(file: &File) -> bool {
+/// Tries to lock the file.
+pub(crate) fn try_lock(file: &File) -> Lock {
     let mut at = locked_byte();
     let flags = LOCKFILE_EXCLUSIVE_LOCK | LOCKFILE_FAIL_IMMEDIATELY;
     // SAFETY: an open handle, and a struct that lives for the call.
     let outcome = unsafe { LockFileEx(file.as_raw_handle(), flags, 0, 1, 0, &raw mut at) };
     let is_taken = Some(ERROR_LOCK_VIOLATION.cast_signed());
-    outcome != 0 || io::Error::last_os_error().raw_os_error() != is_taken
+    match outcome {
+        0 if io::Error::last_os_error().raw_os_error() == is_taken => Lock::Taken,
+        0 => Lock::Impossible,
+        _ => Lock::Got,
+    }
 }
 
 /// Unlocks the file. Without effect if this process does not have it locked.
@@ -263,7 +270,6 @@ pub(crate) fn open_to_read(path: &Path) -> io::Result<File> {
 }
 
 /// Reads bytes at an offset, at most as many as there are. Moves the position of the file.
-#[cfg(feature = "recovery")]
 pub(crate) fn read_at(file: &File, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
     file.seek_read(bytes, offset)
 }

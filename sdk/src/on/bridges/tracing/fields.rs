@@ -10,6 +10,7 @@ use hairline_formats::Value;
 use tracing_core::field::{Field, Visit};
 
 use crate::on::base::few::Few;
+use crate::on::bridges::tracing::kept::Kept;
 use crate::on::callsite::Callsite;
 use crate::on::event::owned_arguments::OwnedArguments;
 
@@ -25,15 +26,6 @@ pub(crate) struct Fields {
 const FEW: usize = 8;
 
 impl Fields {
-    /// As [`with_values`](Self::with_values). Does nothing and returns `None` if that would allocate.
-    pub(crate) fn with_few_values<R>(
-        &self,
-        callsite: &'static Callsite,
-        f: impl FnOnce(&[Value<'_>]) -> R,
-    ) -> Option<R> {
-        (callsite.keys().len() <= FEW).then(|| self.with_values(callsite, f))
-    }
-
     pub(crate) fn clear(&mut self) {
         self.kept.clear();
         self.message.clear();
@@ -72,7 +64,7 @@ pub(crate) fn with_scratch<R>(f: impl FnOnce(&mut Fields) -> R) -> R {
 /// the span's lock.
 #[derive(Debug, Default)]
 pub(crate) struct Visited {
-    pub(crate) fields: Fields,
+    kept: Kept,
     /// The values that the call before recorded.
     before: Option<Arc<Visited>>,
 }
@@ -86,18 +78,51 @@ thread_local! {
 
 impl Visited {
     /// Copies the values that `visit`, code of the program, records. Call it without a lock.
-    pub(crate) fn of(visit: impl FnOnce(&mut Fields)) -> Arc<Self> {
+    pub(crate) fn of(visit: impl FnOnce(&mut Kept)) -> Arc<Self> {
         let spare = SPARE.try_with(|spare| spare.try_borrow_mut().ok()?.iter_mut().find_map(Option::take));
         if let Some(mut spare) = spare.ok().flatten()
             && let Some(own) = Arc::get_mut(&mut spare)
         {
-            own.fields.clear();
-            visit(&mut own.fields);
+            own.kept.clear();
+            visit(&mut own.kept);
             return spare;
         }
         let mut own = Self::default();
-        visit(&mut own.fields);
+        visit(&mut own.kept);
         Arc::new(own)
+    }
+
+    /// Iterates over the values, with their names.
+    pub(crate) fn iter(&self, callsite: &'static Callsite) -> impl Iterator<Item = (&str, Value<'_>)> {
+        self.kept.iter().filter_map(|(key, value)| Some((callsite.keys().get(key)?.name(), value)))
+    }
+
+    /// Calls `f` with the values in the order of the callsite's keys: null for a key without a value.
+    pub(crate) fn with_values<R>(&self, callsite: &'static Callsite, f: impl FnOnce(&[Value<'_>]) -> R) -> R {
+        let keys = callsite.keys().len();
+        let (mut few, mut many) = ([Value::Null; FEW], Vec::new());
+        let values = match few.get_mut(..keys) {
+            Some(few) => few,
+            None => {
+                many.resize(keys, Value::Null);
+                many.as_mut_slice()
+            }
+        };
+        for (key, value) in self.kept.iter() {
+            if let Some(place) = values.get_mut(key) {
+                *place = value;
+            }
+        }
+        f(values)
+    }
+
+    /// As [`with_values`](Self::with_values). Does nothing and returns `None` if that would allocate.
+    pub(crate) fn with_few_values<R>(
+        &self,
+        callsite: &'static Callsite,
+        f: impl FnOnce(&[Value<'_>]) -> R,
+    ) -> Option<R> {
+        (callsite.keys().len() <= FEW).then(|| self.with_values(callsite, f))
     }
 
     /// Keeps the memory for later values of this thread, if there is a free place. Call it without a lock: it
@@ -133,12 +158,12 @@ impl Visited {
 
     /// Calls `with` with the values of all calls, those of the last call first. Of the values of one field
     /// only the last one counts: a program may record a field at each step of a loop.
-    pub(crate) fn show_all(&self, with: impl FnOnce(&[(&str, Value<'_>)])) {
+    pub(crate) fn show_all(&self, callsite: &'static Callsite, with: impl FnOnce(&[(&str, Value<'_>)])) {
         let mut all = Few::<_>::new(("", Value::Null));
         let mut next = Some(self);
         while let Some(visited) = next {
             let later = all.as_slice().len();
-            for (name, value) in visited.fields.kept.iter() {
+            for (name, value) in visited.iter(callsite) {
                 if all.as_slice()[..later].iter().all(|(of_later, _)| *of_later != name) {
                     all.push((name, value));
                 }
@@ -160,7 +185,7 @@ impl Drop for Visited {
 }
 
 /// The field with the message of an event of tracing's macros.
-const MESSAGE: &str = "message";
+pub(crate) const MESSAGE: &str = "message";
 
 impl Visit for Fields {
     fn record_f64(&mut self, field: &Field, value: f64) {
@@ -225,19 +250,35 @@ impl Visit for Fields {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::on::callsite::Key;
+    use crate::site::{CallsiteKind, Site};
 
-    /// Field names: a list shows one value of each.
-    const NAMES: [&str; 10] = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"];
+    static KEYS: [Key; 10] = [
+        Key::new("a"),
+        Key::new("b"),
+        Key::new("c"),
+        Key::new("d"),
+        Key::new("e"),
+        Key::new("f"),
+        Key::new("g"),
+        Key::new("h"),
+        Key::new("i"),
+        Key::new("j"),
+    ];
+    static SITE: Site = Site::NOWHERE;
+    static CALLSITE: Callsite = Callsite::new(CallsiteKind::Scope, "t", "t", &KEYS, &SITE);
 
     fn visited(n: u64) -> Arc<Visited> {
-        let name = NAMES[n as usize % NAMES.len()];
-        Visited::of(|fields| fields.kept.add(name, &Value::U64(n)))
+        Visited::of(|kept| kept.add_text(n as usize % KEYS.len(), &n.to_string()))
     }
 
     fn values(list: &Visited) -> Vec<u64> {
         let mut all = Vec::new();
-        list.show_all(|values| {
-            all.extend(values.iter().map(|(_, value)| if let Value::U64(n) = value { *n } else { 0 }));
+        list.show_all(&CALLSITE, |values| {
+            all.extend(values.iter().map(|(_, value)| match value {
+                Value::Str(text) => text.parse().unwrap_or(u64::MAX),
+                _ => u64::MAX,
+            }));
         });
         all
     }
@@ -248,7 +289,7 @@ mod tests {
             let mut list = None;
             (0..calls).for_each(|n| visited(n).link(&mut list));
             let list = list.expect("a list");
-            let last_first: Vec<_> = (0..calls).rev().take(NAMES.len()).collect();
+            let last_first: Vec<_> = (0..calls).rev().take(KEYS.len()).collect();
             assert_eq!(values(&list), last_first);
             Visited::keep_memory(Some(list));
             assert_eq!(values(&visited(7)), [7], "from the memory of the list");

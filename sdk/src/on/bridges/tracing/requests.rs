@@ -6,7 +6,6 @@
 
 use hairline_formats::Value;
 
-use crate::on::bridges::tracing::fields::Fields;
 use crate::on::callsite::Epoch;
 use crate::on::event::flow::Flow;
 
@@ -15,8 +14,11 @@ pub(crate) const TRACEPARENT: &str = "traceparent";
 
 /// Returns the flow that the field names. `None` without a valid header in it.
 #[cold]
-pub(crate) fn flow_of(fields: &Fields, epoch: Epoch) -> Option<Flow> {
-    fields.kept.iter().find_map(|(name, value)| match value {
+pub(crate) fn flow_of<'v>(
+    mut values: impl Iterator<Item = (&'v str, Value<'v>)>,
+    epoch: Epoch,
+) -> Option<Flow> {
+    values.find_map(|(name, value)| match value {
         Value::Str(header) if name == TRACEPARENT => Flow::named_by(header, epoch),
         _ => None,
     })

@@ -3,17 +3,19 @@
 use std::cell::Cell;
 
 use hairline_formats::Value;
-use tracing_core::{Event, Interest, Metadata};
+use tracing_core::{Event, Metadata};
 
 use crate::on::base::this_thread;
 use crate::on::bridges::tracing::fields::{Fields, with_scratch};
-use crate::on::bridges::tracing::{Category, requests};
+use crate::on::bridges::tracing::kept::Kept;
+use crate::on::bridges::tracing::{forwarded, requests};
 use crate::on::callsite::runtime::CallsiteMemory;
 use crate::on::callsite::tables::tracing::SITES;
-use crate::on::callsite::{Callsite, Key, registry};
+use crate::on::callsite::{Callsite, Key};
 use crate::on::lifecycle::{connect, enabled, entry};
 use crate::on::thread::slices;
 use crate::site::{CallsiteKind, Site};
+use crate::spans::Category;
 use crate::vocabulary::Level;
 
 /// Returns the key of a callsite in `by_callsite`: its address.
@@ -93,6 +95,13 @@ pub(crate) fn add_level(fields: &mut Fields, metadata: &Metadata<'_>) {
     }
 }
 
+/// As [`add_level`], for a span. The level's key is after those of the fields.
+pub(crate) fn add_level_of_span(kept: &mut Kept, metadata: &Metadata<'_>) {
+    if let Some(level) = argument_level(metadata) {
+        kept.add_text(metadata.fields().len(), level.name());
+    }
+}
+
 /// Returns the metadata that [`site`] made the callsite from.
 pub(crate) fn metadata(callsite: &'static Callsite) -> Option<&'static Metadata<'static>> {
     let _busy = this_thread::enter()?;
@@ -106,6 +115,9 @@ pub(crate) fn would_record(metadata: &Metadata<'_>, category: Category) -> bool 
 
 /// Records an event: with a message a log message, else an instant with its fields.
 pub(crate) fn event(event: &Event<'_>, category: Category) {
+    if forwarded::is_message(event.metadata()) {
+        return forwarded::record(event, category, level_of(event.metadata()));
+    }
     let Some(site) = site(event.metadata(), category) else { return };
     let Some(epoch) = site.registered_epoch() else { return };
     let level = level_of(event.metadata());
@@ -113,7 +125,7 @@ pub(crate) fn event(event: &Event<'_>, category: Category) {
         event.record(fields);
         add_level(fields, event.metadata());
         let message = Some(fields.message.as_str()).filter(|message| !message.is_empty());
-        let flow = if site.carries_flow() { requests::flow_of(fields, epoch) } else { None };
+        let flow = if site.carries_flow() { requests::flow_of(fields.kept.iter(), epoch) } else { None };
         let extras = slices::extras_of(flow.as_ref());
         fields.with_values(site, |values| slices::event_of(site, epoch, values, &extras, message, level));
     });
@@ -156,19 +168,4 @@ fn make(
         site,
         entry::first_hit,
     )
-}
-
-/// Returns whether the callsite is on. tracing keeps the answer in its own cache until the session or its
-/// filter changes.
-pub(crate) fn interest(metadata: &'static Metadata<'static>, category: Category) -> Interest {
-    // Inside of an event the answer is not known: tracing asks again later.
-    let Some(site) = site(metadata, category) else { return Interest::sometimes() };
-    // The very first call starts the session that the environment asks for. It comes before `on_change`:
-    // tracing is in the middle of a query and may hold a lock, so it must not be notified of this change.
-    let _ = site.registered_epoch();
-    registry::on_change(registry::Bridge::Tracing, tracing_core::callsite::rebuild_interest_cache);
-    match site.epoch() {
-        None => Interest::never(),
-        Some(_) => Interest::always(),
-    }
 }

@@ -8,9 +8,10 @@ use hairline_formats::track_event::TrackUuid;
 use tracing_core::span::Record;
 
 use crate::on::base::lock::{Mutex, MutexGuard};
-use crate::on::bridges::tracing::fields::{Fields, Visited};
-use crate::on::bridges::tracing::stack::Entry;
-use crate::on::bridges::tracing::{Mode, requests, stack};
+use crate::on::bridges::tracing::far::Entry;
+use crate::on::bridges::tracing::fields::Visited;
+use crate::on::bridges::tracing::kept::Kept;
+use crate::on::bridges::tracing::{elsewhere, requests, stack};
 use crate::on::callsite;
 use crate::on::callsite::{Callsite, Epoch};
 use crate::on::event::extras::Extras;
@@ -20,6 +21,7 @@ use crate::on::event::track;
 use crate::on::thread::guards::interval::AsyncScope;
 use crate::on::thread::retraction::{self, Begun};
 use crate::on::thread::slices::{self, OpenScope};
+use crate::spans::Mode;
 
 /// A span. If one thread makes, enters, leaves and closes it, none of its fields is written by an atomic
 /// operation that costs more than a store.
@@ -80,6 +82,7 @@ struct Rest {
 /// thread that is recording below it.
 #[derive(Debug)]
 struct SpanLife {
+    callsite: &'static Callsite,
     interval: AsyncScope,
     /// The values for the record of its end.
     late: OnceLock<Arc<Visited>>,
@@ -95,7 +98,7 @@ impl Drop for SpanLife {
     fn drop(&mut self) {
         let late = self.late.take();
         if let Some(late) = &late {
-            late.show_all(|values| self.interval.set_arguments(values));
+            late.show_all(self.callsite, |values| self.interval.set_arguments(values));
         }
         Visited::keep_memory(late);
     }
@@ -126,7 +129,7 @@ impl Span {
 
     /// Starts a span of the callsite, with the values that `visit` records.
     #[inline]
-    pub(crate) fn create(&self, callsite: &'static Callsite, mode: Mode, visit: impl FnOnce(&mut Fields)) {
+    pub(crate) fn create(&self, callsite: &'static Callsite, mode: Mode, visit: impl FnOnce(&mut Kept)) {
         self.callsite.store(std::ptr::from_ref(callsite).cast_mut(), Ordering::Release);
         self.entered_here.store(0, Ordering::Relaxed);
         self.entered_elsewhere.store(0, Ordering::Relaxed);
@@ -147,7 +150,7 @@ impl Span {
     #[cold]
     fn join_request(&self, callsite: &'static Callsite, visited: &Visited) -> u32 {
         let Some(epoch) = callsite.registered_epoch() else { return 0 };
-        let Some(flow) = requests::flow_of(&visited.fields, epoch) else { return 0 };
+        let Some(flow) = requests::flow_of(visited.iter(callsite), epoch) else { return 0 };
         let flow = Box::new(flow);
         let Some(mut rest) = self.rest() else { return 0 };
         let old = rest.request.replace(flow);
@@ -162,7 +165,7 @@ impl Span {
         self.flow_begun.store(0, Ordering::Relaxed);
     }
 
-    fn keep_fields(&self, callsite: &'static Callsite, visit: impl FnOnce(&mut Fields)) -> u32 {
+    fn keep_fields(&self, callsite: &'static Callsite, visit: impl FnOnce(&mut Kept)) -> u32 {
         let visited = Visited::of(visit);
         let joined = if callsite.carries_flow() { self.join_request(callsite, &visited) } else { 0 };
         let Some(mut rest) = self.rest() else { return 0 };
@@ -283,8 +286,8 @@ impl Span {
             return self.begin_again(id, callsite, epoch, mode, (thread, before), branch);
         }
         let recorded = self.begin_slice(callsite, epoch, true);
+        self.first_thread.store(thread.0, Ordering::Relaxed); // also for an exit on another thread
         if mode == Mode::Auto {
-            self.first_thread.store(thread.0, Ordering::Relaxed);
             self.first_entered_at.store(slices::last_event(), Ordering::Relaxed);
         }
         recorded
@@ -374,13 +377,13 @@ impl Span {
         };
         // Under the lock: this costs less than a reference to the fields.
         let begin = |values: &[Value<'_>]| slices::begin_slice_hot(callsite, epoch, values, flow);
-        if let Some(open) = visited.fields.with_few_values(callsite, begin).flatten() {
+        if let Some(open) = visited.with_few_values(callsite, begin).flatten() {
             return Some(open);
         }
         let visited = Arc::clone(visited);
         drop(rest);
         let begin = |values: &[Value<'_>]| slices::begin_slice_with(callsite, epoch, values, flow);
-        visited.fields.with_values(callsite, begin)
+        visited.with_values(callsite, begin)
     }
 
     /// Begins a slice at which an arrow from another span ends.
@@ -404,7 +407,7 @@ impl Span {
         };
         let begin = |values: &[Value<'_>]| slices::begin_slice_rich(callsite, epoch, values, &extras);
         match self.fields().filter(|_| is_first && self.shows_fields_on_slice()) {
-            Some(visited) => visited.fields.with_values(callsite, begin),
+            Some(visited) => visited.with_values(callsite, begin),
             None => begin(&[]),
         }
     }
@@ -427,10 +430,10 @@ impl Span {
             let extras = above.as_ref().map_or_else(Extras::new, |above| Extras::new().below(above));
             let begin = |values: &[Value<'_>]| AsyncScope::begin_at(callsite, epoch, values, &extras, since);
             let interval = match self.fields() {
-                Some(visited) => visited.fields.with_values(callsite, begin),
+                Some(visited) => visited.with_values(callsite, begin),
                 None => begin(&[]),
             };
-            Arc::new(SpanLife { interval, late: OnceLock::new() })
+            Arc::new(SpanLife { callsite, interval, late: OnceLock::new() })
         });
         callsite.set_waits();
         if !self.has(FLOW) {
@@ -456,7 +459,16 @@ impl Span {
     #[cold]
     #[inline(never)]
     fn exit_in_any_order(&self, id: u64) {
-        stack::leave(id, |entry| self.end_entry(entry));
+        stack::remove_left_elsewhere();
+        if !stack::leave(id, |entry| self.end_entry(entry)) {
+            elsewhere::leave(self.entered_on(), id);
+        }
+    }
+
+    /// Returns the thread that has entered the span, if it was one, by the uuid of its track.
+    fn entered_on(&self) -> u64 {
+        let here = self.entered_here.load(Ordering::Relaxed) > 0;
+        (if here { &self.maker } else { &self.first_thread }).load(Ordering::Relaxed)
     }
 
     #[inline]
@@ -481,7 +493,7 @@ impl Span {
         stack::keep_last_slice(); // no other record has the values
         match self.rest().and_then(|rest| rest.late.clone()) {
             Some(late) => {
-                late.show_all(|values| slices::end_slice_with(callsite, open, values));
+                late.show_all(callsite, |values| slices::end_slice_with(callsite, open, values));
             }
             None => slices::end_slice(callsite, open),
         }
@@ -489,7 +501,7 @@ impl Span {
 
     /// Records values after the creation. They go on the next end.
     pub(crate) fn record(&self, record: &Record<'_>) {
-        let visited = Visited::of(|fields| record.record(fields));
+        let visited = Visited::of(|kept| record.record(kept));
         let callsite = self.callsite().filter(|callsite| callsite.carries_flow());
         let joined = callsite.map_or(0, |callsite| self.join_request(callsite, &visited));
         let Some(mut rest) = self.rest() else { return };
@@ -543,6 +555,15 @@ impl Span {
         }
     }
 
+    /// Returns the memory of the fields. The span is closed.
+    #[cold]
+    pub(crate) fn return_memory(&self) {
+        let Some(mut rest) = self.rest() else { return };
+        let fields = rest.fields.take();
+        drop(rest);
+        Visited::keep_memory(fields);
+    }
+
     fn end(&self) {
         let has_unrecorded = self.state.swap(0, Ordering::Relaxed) & LATE_FIELDS != 0;
         let Some(mut rest) = self.rest() else { return };
@@ -567,7 +588,7 @@ impl Span {
     fn record_late_fields(&self, late: &Visited) {
         let Some(callsite) = self.callsite() else { return };
         if let Some(epoch) = callsite.registered_epoch() {
-            late.show_all(|values| slices::instant_with(callsite, epoch, values));
+            late.show_all(callsite, |values| slices::instant_with(callsite, epoch, values));
         }
     }
 }

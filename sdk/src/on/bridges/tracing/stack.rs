@@ -1,41 +1,32 @@
 //! The spans that this thread has entered.
 //!
-//! tracing lets spans be left in any order, but slices nest. When a span is left below other spans, the
-//! slices of those end too, and begin again.
+//! tracing lets spans be left in any order, but slices nest. When a span is left below a few other spans, the
+//! slices of those end too, and begin again. Below more spans that would cost more with each of them: tasks
+//! that hold `span.enter()` across an `.await` have an entry each. There the slice ends as a scope of a macro
+//! does that is left out of order: the end is counted, and marked in the trace.
 
 #![allow(unsafe_code)] // a reference to the thread-local
 
 use std::cell::{Cell, RefCell};
 
+use crate::on::base::few::Few;
 use crate::on::base::this_thread;
+use crate::on::bridges::tracing::elsewhere;
+use crate::on::bridges::tracing::far::{Entry, Far};
 use crate::on::callsite::{Callsite, Epoch};
 use crate::on::thread::retraction::Begun;
 use crate::on::thread::slices::{self, OpenScope, RecordedIn};
 
-/// An entered span.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Entry {
-    /// The span's id.
-    pub(crate) span: u64,
-    pub(crate) callsite: &'static Callsite,
-    /// The begin of its slice, if that was recorded.
-    pub(crate) open: Option<OpenScope>,
-}
-
-impl Entry {
-    /// Ends its slice, if that was recorded.
-    fn end_slice(&self) {
-        if let Some(open) = self.open {
-            slices::end_slice(self.callsite, open);
-        }
-    }
-}
-
 /// Number of entries in the thread-local itself, which then needs no destructor and is quick to find.
 const NEAR: usize = 32;
 
+/// The most spans whose slices begin again when one below them is left.
+const MOST_AGAIN: usize = 4;
+
 struct Stack {
+    /// Number of places in use in `near`; with entries in `FAR` [`NEAR`] and their number.
     len: Cell<usize>,
+    /// A place without a callsite is a gap. There is none unless `FAR` has entries.
     near: [Place; NEAR],
     /// The begin of the last slice that may be taken back, the id of its span, its epoch and the index of its
     /// entry. One is enough: what began before it has something inside.
@@ -67,7 +58,13 @@ impl Place {
         self.id.set(entry.open.map_or(0, |open| open.id));
     }
 
-    /// Returns the entry; `None` if there was never one.
+    /// Makes the place a gap.
+    fn clear(&self) {
+        self.span.set(0);
+        self.callsite.set(None);
+    }
+
+    /// Returns the entry; `None` if there is none.
     #[inline(always)]
     fn get(&self) -> Option<Entry> {
         let id = self.id.get();
@@ -89,7 +86,7 @@ thread_local! {
         }
     };
     /// The entries above the first [`NEAR`].
-    static FAR: RefCell<Vec<Entry>> = const { RefCell::new(Vec::new()) };
+    static FAR: RefCell<Far> = const { RefCell::new(Far::new()) };
 }
 
 /// Returns this thread's stack.
@@ -103,18 +100,21 @@ fn stack<'t>() -> &'t Stack {
 }
 
 /// Calls `f` with the entries in `FAR`. Returns `None` at the thread's end.
-fn far<R>(f: impl FnOnce(&mut Vec<Entry>) -> R) -> Option<R> {
+fn far<R>(f: impl FnOnce(&mut Far) -> R) -> Option<R> {
     FAR.try_with(|far| far.try_borrow_mut().ok().map(|mut far| f(&mut far))).ok().flatten()
 }
 
 #[cold]
 fn pop_far() {
-    far(Vec::pop);
+    let _busy = this_thread::busy(); // as below
+    if far(|far| far.pop().is_none() || far.len() == 0) == Some(true) {
+        stack().close_gaps();
+    }
 }
 
 #[cold]
 fn top_of_far() -> Option<Entry> {
-    far(|far| far.last().copied()).flatten()
+    far(|far| far.top()).flatten()
 }
 
 /// Takes the fields of an entry one by one, so that they are in registers.
@@ -124,6 +124,21 @@ fn push_far(span: u64, callsite: &'static Callsite, open: Option<OpenScope>) -> 
     // An allocator's spans would find the list borrowed. They are not recorded.
     let _busy = this_thread::busy();
     far(|far| far.push(Entry { span, callsite, open }))
+}
+
+/// Removes the entries of spans that other threads have left. Their slices end now, out of order.
+#[cold]
+pub(crate) fn remove_left_elsewhere() {
+    thread_local! {
+        static SEEN: Cell<u32> = const { Cell::new(0) };
+    }
+    let seen = elsewhere::read(SEEN.get(), |span| {
+        if let Some(Entry { callsite, open: Some(open), .. }) = stack().remove(span) {
+            // No begin has this id, but by chance: the end is out of order wherever the begin is.
+            slices::end_slice(callsite, OpenScope { id: !open.id, ..open });
+        }
+    });
+    SEEN.set(seen);
 }
 
 impl Stack {
@@ -155,6 +170,55 @@ impl Stack {
         if at >= NEAR {
             pop_far();
         }
+    }
+
+    /// The places of `near` that are in use.
+    fn near(&self) -> &[Place] {
+        &self.near[..self.len.get().min(NEAR)]
+    }
+
+    /// Returns the entry with so many above it, if it can be found fast.
+    fn below_top(&self, above: usize) -> Option<Entry> {
+        let far_entries = self.len.get().saturating_sub(NEAR);
+        if above < far_entries {
+            return far(|far| far.below_top(above)).flatten();
+        }
+        self.near().iter().rev().filter_map(Place::get).nth(above - far_entries)
+    }
+
+    /// Removes the last entry of the span, wherever it is. The others keep their order.
+    fn remove(&self, span: u64) -> Option<Entry> {
+        let len = self.len.get();
+        let _busy = this_thread::busy(); // the allocator's spans would find the list borrowed
+        if len > NEAR
+            && let Some(entry) = far(|far| far.remove(span)).flatten()
+        {
+            self.len.set(len - 1);
+            if len - 1 == NEAR {
+                self.close_gaps();
+            }
+            return Some(entry);
+        }
+        let place = self.near().iter().rfind(|place| place.span.get() == span)?;
+        let entry = place.get()?;
+        place.clear();
+        if len <= NEAR {
+            self.close_gaps();
+        }
+        Some(entry)
+    }
+
+    /// Moves the entries of `near` together. `FAR` has none.
+    #[cold]
+    fn close_gaps(&self) {
+        let mut used = 0;
+        for place in self.near() {
+            if let Some(entry) = place.get() {
+                self.near[used].set(entry);
+                used += 1;
+            }
+        }
+        self.len.set(used);
     }
 }
 
@@ -234,40 +298,46 @@ pub(crate) fn leave_near(span: u64) -> Option<Entry> {
     Some(entry)
 }
 
-/// Removes the span, and ends its slice by `end`.
-#[inline]
-pub(crate) fn leave(span: u64, end: impl FnOnce(&Entry)) {
+/// Removes the span, and ends its slice by `end`. Returns false if this thread has not entered it.
+pub(crate) fn leave(span: u64, end: impl FnOnce(&Entry)) -> bool {
     let stack = stack();
     match stack.top() {
         Some(entry) if entry.span == span => {
             stack.pop();
             end(&entry);
+            return true;
         }
-        Some(_) => leave_from_below(span, end),
-        None => {}
+        None => return false,
+        Some(_) => {}
     }
+    let is_span = |above: &usize| stack.below_top(*above).is_some_and(|entry| entry.span == span);
+    if (1..=MOST_AGAIN).any(|above| is_span(&above)) {
+        leave_from_below(span, end);
+        return true;
+    }
+    let own = stack.remove(span);
+    if let Some(own) = &own {
+        end(own);
+    }
+    own.is_some()
 }
 
-/// As [`leave`], for a span that is below others.
+/// As [`leave`], for a span that is below a few others.
 #[cold]
 fn leave_from_below(span: u64, end: impl FnOnce(&Entry)) {
-    let mut above = Vec::new();
+    let mut above = Few::<Option<Entry>, MOST_AGAIN>::new(None);
     let own = loop {
         match pop() {
-            Some(entry) if entry.span == span => break Some(entry),
-            Some(entry) => above.push(entry),
-            None => break None,
+            Some(entry) if entry.span == span => break entry,
+            Some(entry) => above.push(Some(entry)),
+            None => return, // the caller has found it
         }
     };
-    let Some(own) = own else {
-        above.into_iter().rev().for_each(push); // the span was not entered
-        return;
-    };
-    for entry in &above {
+    for entry in above.as_slice().iter().flatten() {
         entry.end_slice();
     }
     end(&own);
-    for mut entry in above.into_iter().rev() {
+    for mut entry in above.as_slice().iter().rev().flatten().copied() {
         let is_on = |open: &OpenScope| entry.callsite.epoch() == Some(open.epoch());
         entry.open = entry.open.filter(is_on).and_then(|_| slices::begin_slice(entry.callsite));
         push(entry);

@@ -4,12 +4,13 @@ use std::num::NonZeroU64;
 use std::sync::atomic::Ordering;
 
 use tracing_core::span::{Attributes, Current, Id, Record};
-use tracing_core::{Event, Interest, Metadata};
+use tracing_core::{Event, Interest, LevelFilter, Metadata};
 
 use crate::on::base::few::Few;
 use crate::on::bridges::tracing::slots::{SLOTS, Slot};
 use crate::on::bridges::tracing::span::Span;
-use crate::on::bridges::tracing::{Category, Mode, sites, stack};
+use crate::on::bridges::tracing::{interest, log_level, sites, stack};
+use crate::spans::{Category, Mode};
 
 /// Records the spans and events of the `tracing` crate.
 ///
@@ -32,9 +33,7 @@ use crate::on::bridges::tracing::{Category, Mode, sites, stack};
 /// The program needs no session of its own: the first span or event starts the session that `HAIRLINE` asks
 /// for, and is in its trace. Feature `subscriber`.
 ///
-/// At most 2^32 spans are open at a time; further ones are not recorded. If this is the process's only
-/// subscriber but not its global default, start sessions, and change their filters, on a thread that has it:
-/// `tracing` asks only that thread's subscriber which callsites are on.
+/// At most 2^32 spans are open at a time; further ones are not recorded.
 #[derive(Debug)]
 pub struct Subscriber {
     mode: Mode,
@@ -104,12 +103,17 @@ const UNRECORDED: u64 = u64::MAX;
 
 impl tracing_core::Subscriber for Subscriber {
     fn register_callsite(&self, metadata: &'static Metadata<'static>) -> Interest {
-        sites::interest(metadata, self.category)
+        interest::of(metadata, self.category)
+    }
+
+    fn max_level_hint(&self) -> Option<LevelFilter> {
+        Some(interest::level())
     }
 
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
         // tracing asks this only for macros that query whether a callsite is enabled: callsites are always or
         // never of interest.
+        log_level::receive_question();
         sites::would_record(metadata, self.category)
     }
 
@@ -126,7 +130,7 @@ impl tracing_core::Subscriber for Subscriber {
         let unfilled = Unfilled(&id);
         slot.span.create(site, self.mode, |fields| {
             attributes.record(fields);
-            sites::add_level(fields, attributes.metadata());
+            sites::add_level_of_span(fields, attributes.metadata());
         });
         std::mem::forget(unfilled);
         if self.mode == Mode::Lifetimes {

@@ -7,6 +7,7 @@
 use hairline_formats::proto;
 use hairline_formats::track_event::fields::{trace_packet, track_event as event};
 
+use crate::on::base::memory::Bytes;
 use crate::on::callsite::{BlobPart, Callsite};
 use crate::on::encode::track_event::message::event_type;
 
@@ -14,7 +15,7 @@ use crate::on::encode::track_event::message::event_type;
 /// long, or if it has not exactly one category.
 pub(crate) fn make(callsite: &'static Callsite) {
     let Some([category, name]) = callsite.texts().filter(|_| callsite.blob_part().is_none()) else { return };
-    let mut part = Vec::with_capacity(2 * BlobPart::LONGEST);
+    let mut part = Bytes::with_capacity(2 * BlobPart::LONGEST);
     proto::put_message(&mut part, trace_packet::TRACK_EVENT, |fields| {
         proto::put_uint(fields, event::TYPE, event_type(callsite.kind()) as u64);
         proto::put_str(fields, event::CATEGORIES, category);

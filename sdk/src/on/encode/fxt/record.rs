@@ -9,10 +9,12 @@
 //! | flow | flow records, in the slice of this thread that the flow goes through |
 //! | other tracks, counters with a unit | TrackEvent packets in a Perfetto blob, with their flows |
 
+use std::fmt::Write;
+
 use hairline_formats::track_event::TrackUuid;
 use hairline_formats::{Value, fxt};
 
-use crate::on::base::few::Few;
+use crate::on::base::memory::{Bytes, List, Text};
 use crate::on::base::platform::process;
 use crate::on::callsite::{Callsite, StringId};
 use crate::on::encode::fit::is_nested;
@@ -21,7 +23,6 @@ use crate::on::encode::{COUNTER_ID, FXT_THREAD, MAX_NAME, cut};
 use crate::on::event::extras::FlowUse;
 use crate::on::event::on_track::TrackRef;
 use crate::on::event::owned_arguments::OwnedArguments;
-use crate::on::event::text::Text;
 use crate::on::event::track::TrackKind;
 use crate::on::event::{Action, ArgumentName, Event, Moment};
 use crate::vocabulary::Correlation;
@@ -52,6 +53,14 @@ pub(crate) enum References {
 /// An argument of a record.
 type Argument<'a> = (fxt::StringRef<'a>, Value<'a>);
 
+/// The memory of a record's arguments, which are many bytes for a stack.
+#[derive(Debug, Default)]
+pub(crate) struct Lists {
+    arguments: List<Argument<'static>>,
+    /// The number of leaves of each argument.
+    leaves: List<usize>,
+}
+
 /// The parts of an event's record that do not come from the event.
 pub(crate) struct Record<'a> {
     pub(crate) references: References,
@@ -69,9 +78,10 @@ impl Record<'_> {
     /// is a buffer for nested values.
     pub(crate) fn put(
         &self,
-        out: &mut Vec<u8>,
+        out: &mut Bytes,
         event: &Event<'_>,
         nested: &mut OwnedArguments,
+        lists: &mut Lists,
     ) -> Result<u64, NoRoom> {
         let interned = self.source_index(event.callsite);
         let inline = (self.located && interned.is_none()).then(|| location(event.callsite));
@@ -87,27 +97,32 @@ impl Record<'_> {
                     Correlation::Name(name) => Value::Str(cut(name)),
                 }),
             ),
-            ("source", interned.or_else(|| inline.as_ref().map(Text::value))),
+            ("source", interned.or_else(|| inline.as_ref().map(|text| Value::Str(text.as_str())))),
         ];
         let own = own.iter().filter_map(|&(name, value)| Some((fxt::StringRef::Inline(name), value?)));
-        let (args, omitted) = self.arguments(event, own, nested);
+        let mut args = std::mem::take(&mut lists.arguments).emptied();
+        let omitted = self.put_arguments(&mut args, event, own, nested, &mut lists.leaves);
         if let Some((_, body)) = event.log {
             fxt::log(out, self.at.now, fxt::ThreadRef::Index(FXT_THREAD), body);
         }
-        self.put_records(out, event, args.as_slice())?;
-        Ok(omitted)
+        let outcome = self.put_records(out, event, &args);
+        lists.arguments = args.emptied();
+        outcome.map(|()| omitted)
     }
 
-    /// Returns as many arguments as an event can have, and the number of the others: those of the program in
-    /// its order, as on the hot path, and then `own`. Where not all fit, those that are not nested come first.
-    fn arguments<'a>(
+    /// Lists as many arguments as an event can have: those of the program in its order, as on the hot path,
+    /// and then `own`. Where not all fit, those that are not nested come first. Returns the number of the
+    /// others.
+    fn put_arguments<'a>(
         &self,
+        args: &mut List<Argument<'a>>,
         event: &Event<'a>,
         own: impl Iterator<Item = Argument<'a>> + Clone,
         nested: &'a mut OwnedArguments,
-    ) -> (Few<Argument<'a>>, u64) {
+        leaves: &mut List<usize>,
+    ) -> u64 {
         nested.clear();
-        let mut leaves = Few::<_>::new(0); // of each argument
+        leaves.clear();
         for (key, value) in event.arguments() {
             let before = nested.count();
             nested.add_nested(key.name(), &value);
@@ -116,12 +131,12 @@ impl Record<'_> {
         let mut nested = nested.iter();
         let flat = event.arguments().filter(|(_, value)| !is_nested(value)).count() + own.clone().count();
         let mut room_for_leaves = fxt::MAX_ARGS.saturating_sub(flat);
-        let (mut args, mut omitted) = (Few::<_>::new((fxt::StringRef::Empty, Value::Null)), 0);
-        let mut add = |argument, has_room| match has_room && args.as_slice().len() < fxt::MAX_ARGS {
+        let mut omitted = 0;
+        let mut add = |argument, has_room| match has_room && args.len() < fxt::MAX_ARGS {
             true => args.push(argument),
             false => omitted += 1,
         };
-        for ((key, value), leaves) in event.arguments().zip(leaves.as_slice()) {
+        for ((key, value), leaves) in event.arguments().zip(leaves.iter()) {
             if !is_nested(&value) {
                 add((self.key_ref(key), self.value(value)), true);
             }
@@ -131,7 +146,7 @@ impl Record<'_> {
             }
         }
         own.for_each(|argument| add(argument, true));
-        (args, omitted)
+        omitted
     }
 
     /// Returns the event's place in the source as the index of a string of its sequence. `None` if the record
@@ -155,7 +170,7 @@ impl Record<'_> {
 
     fn put_records(
         &self,
-        out: &mut Vec<u8>,
+        out: &mut Bytes,
         event: &Event<'_>,
         args: &[(fxt::StringRef<'_>, Value<'_>)],
     ) -> Result<(), NoRoom> {
@@ -200,7 +215,7 @@ impl Record<'_> {
     /// `is_empty_slice`: `main` begins a slice that ends here.
     fn put_flows_in_slice(
         &self,
-        out: &mut Vec<u8>,
+        out: &mut Bytes,
         event: &Event<'_>,
         main: &fxt::Event<'_>,
         is_empty_slice: bool,
@@ -218,7 +233,7 @@ impl Record<'_> {
         Ok(())
     }
 
-    fn put_flows(&self, out: &mut Vec<u8>, event: &Event<'_>) {
+    fn put_flows(&self, out: &mut Bytes, event: &Event<'_>) {
         for (flow, flow_use) in event.extras.flows(self.at.new_flows) {
             let kind = match flow_use {
                 FlowUse::Begin => fxt::EventKind::FlowBegin,
@@ -286,7 +301,7 @@ impl Record<'_> {
 }
 
 /// Writes a record, if FXT has room for one of this length.
-fn put_event(out: &mut Vec<u8>, event: &fxt::Event<'_>) -> Result<(), NoRoom> {
+fn put_event(out: &mut Bytes, event: &fxt::Event<'_>) -> Result<(), NoRoom> {
     let too_long = |value: &Value<'_>| matches!(value, Value::Str(s) if s.len() > fxt::MAX_STRING);
     if event.args.iter().any(|(_, value)| too_long(value)) || fxt::event_words(event) > fxt::MAX_RECORD_WORDS
     {
@@ -298,8 +313,9 @@ fn put_event(out: &mut Vec<u8>, event: &fxt::Event<'_>) -> Result<(), NoRoom> {
 
 /// Returns the place of a callsite in the source.
 pub(crate) fn location(callsite: &'static Callsite) -> Text {
-    let site = callsite.site();
-    Text::display(&format_args!("{}:{}", cut(site.file), site.line))
+    let (site, mut text) = (callsite.site(), Text::default());
+    let _ = write!(text, "{}:{}", cut(site.file), site.line); // it takes all
+    text
 }
 
 /// Whether a string record holds the text. Names are cut to that length; values of arguments are not.

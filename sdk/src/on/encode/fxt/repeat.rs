@@ -4,6 +4,7 @@
 use hairline_formats::fxt;
 use hairline_formats::fxt::{ArgumentValue, EventKind, StringRef};
 
+use crate::on::base::memory::Bytes;
 use crate::on::base::sets::Bits;
 use crate::on::callsite::{Callsite, StringId, registry};
 use crate::on::encode::begin::{Begin, Note, Repeated};
@@ -51,7 +52,7 @@ pub(crate) struct RepeatedRecords {
 impl RepeatedRecords {
     /// See [`Sequence::repeat_begins`](crate::on::encode::sequence::Sequence::repeat_begins). The strings of
     /// dropped begins are written too, since an end refers to them.
-    pub(crate) fn repeat(&mut self, out: &mut Vec<u8>, chunk: &[u8], begins: &mut [Begin], room: usize) {
+    pub(crate) fn repeat(&mut self, out: &mut Bytes, chunk: &[u8], begins: &mut [Begin], room: usize) {
         let Self { repeated, strings } = self;
         repeated.clear();
         strings.0.clear();
@@ -68,7 +69,7 @@ impl RepeatedRecords {
 }
 
 /// Copies the begin with the records of the flows through it, which follow it. Returns its offset.
-fn put_record(out: &mut Vec<u8>, written: &[u8]) -> Option<u32> {
+fn put_record(out: &mut Bytes, written: &[u8]) -> Option<u32> {
     let (begin, mut len) = fxt::event_record(written)?;
     while let Some((flow, more)) = fxt::event_record(&written[len..])
         && matches!(flow.kind, EventKind::FlowBegin | EventKind::FlowStep | EventKind::FlowEnd)
@@ -86,7 +87,7 @@ fn put_record(out: &mut Vec<u8>, written: &[u8]) -> Option<u32> {
 struct Strings(Bits);
 
 impl Strings {
-    fn put_of_end(&mut self, out: &mut Vec<u8>, end: EndStrings) {
+    fn put_of_end(&mut self, out: &mut Bytes, end: EndStrings) {
         for field in FIELDS {
             let index = field.get(end.0) as u16;
             if (1..=fxt::MAX_STRING_INDEX).contains(&index) {
@@ -96,7 +97,7 @@ impl Strings {
     }
 
     /// Writes the strings of a begin's arguments. Those of its category and its name are written already.
-    fn put_of_arguments(&mut self, out: &mut Vec<u8>, begin: &[u8]) {
+    fn put_of_arguments(&mut self, out: &mut Bytes, begin: &[u8]) {
         let event = fxt::event_record(begin);
         for (name, value) in event.iter().flat_map(|(event, _)| event.args()).map_while(Result::ok) {
             self.put(out, name);
@@ -107,7 +108,7 @@ impl Strings {
     }
 
     /// Writes the record of an indexed string.
-    fn put(&mut self, out: &mut Vec<u8>, string: StringRef<'_>) {
+    fn put(&mut self, out: &mut Bytes, string: StringRef<'_>) {
         if let StringRef::Index(index) = string
             && self.0.insert(u32::from(index))
             && let Some(text) = registry::string_with(StringId(u32::from(index)))

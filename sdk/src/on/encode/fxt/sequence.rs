@@ -4,12 +4,13 @@ use hairline_formats::track_event::SequenceId;
 use hairline_formats::{Value, fxt, truncate_utf8};
 
 use crate::builder::Detail;
+use crate::on::base::memory::Bytes;
 use crate::on::base::platform::process;
 use crate::on::base::this_thread::Hot;
 use crate::on::callsite::{Callsite, Epoch};
 use crate::on::encode::begin::{Begin, Note};
 use crate::on::encode::fxt::blob_part;
-use crate::on::encode::fxt::record::{Record, References, has_own_record, index_only};
+use crate::on::encode::fxt::record::{Lists, Record, References, has_own_record, index_only};
 use crate::on::encode::fxt::repeat::{EndStrings, RepeatedRecords};
 use crate::on::encode::fxt::strings::Strings;
 use crate::on::encode::no_room::NoRoom;
@@ -27,9 +28,10 @@ pub(crate) struct FxtSequence {
     pub(crate) state: State,
     strings: Strings,
     /// The packets of a blob are composed here.
-    packets: Vec<u8>,
+    packets: Bytes,
     /// Nested values are taken apart here.
     nested: OwnedArguments,
+    lists: Lists,
     repeated: RepeatedRecords,
 }
 
@@ -38,14 +40,15 @@ impl FxtSequence {
         Self {
             state: State::new(epoch, number, thread, detail),
             strings: Strings::new(detail.source_locations),
-            packets: Vec::new(),
+            packets: Bytes::new(),
             nested: OwnedArguments::default(),
+            lists: Lists::default(),
             repeated: RepeatedRecords::default(),
         }
     }
 
     /// Writes TrackEvent packets in a blob.
-    fn put_blob(&mut self, out: &mut Vec<u8>, put: impl FnOnce(&mut State, &mut Vec<u8>)) {
+    fn put_blob(&mut self, out: &mut Bytes, put: impl FnOnce(&mut State, &mut Bytes)) {
         self.packets.clear();
         put(&mut self.state, &mut self.packets);
         if !self.packets.is_empty() {
@@ -55,7 +58,7 @@ impl FxtSequence {
 
     fn put_record(
         &mut self,
-        out: &mut Vec<u8>,
+        out: &mut Bytes,
         event: &Event<'_>,
         at: &Moment,
         references: References,
@@ -63,8 +66,16 @@ impl FxtSequence {
     ) -> Result<u64, NoRoom> {
         let own_track = self.state.track_uuid;
         let located = self.state.is_located(event);
-        Record { references, own_track, in_slice, located, at }.put(out, event, &mut self.nested)
+        let record = Record { references, own_track, in_slice, located, at };
+        record.put(out, event, &mut self.nested, &mut self.lists)
     }
+}
+
+/// Describes a thread and its process.
+pub(crate) fn put_thread(out: &mut Bytes, thread: &process::Thread) {
+    let process = (fxt::StringRef::Inline("process"), Value::Koid(u64::from(process::id())));
+    let name = fxt::StringRef::Inline(truncate_utf8(&thread.name, MAX_NAME));
+    fxt::kernel_object(out, fxt::KERNEL_OBJECT_THREAD, u64::from(thread.tid), name, &[process]);
 }
 
 impl Sequence for FxtSequence {
@@ -77,8 +88,8 @@ impl Sequence for FxtSequence {
     }
 
     /// The record that gives the thread its index.
-    fn context(&self) -> Vec<u8> {
-        let mut out = Vec::new();
+    fn context(&self) -> Bytes {
+        let mut out = Bytes::new();
         let (pid, tid) = (u64::from(process::id()), u64::from(self.state.thread.tid));
         fxt::thread_record(&mut out, FXT_THREAD, pid, tid);
         out
@@ -90,15 +101,12 @@ impl Sequence for FxtSequence {
     }
 
     /// The thread and its process.
-    fn put_start(&self, out: &mut Vec<u8>, _now: u64) {
-        let thread = &self.state.thread;
-        let process = (fxt::StringRef::Inline("process"), Value::Koid(u64::from(process::id())));
-        let name = fxt::StringRef::Inline(truncate_utf8(&thread.name, MAX_NAME));
-        fxt::kernel_object(out, fxt::KERNEL_OBJECT_THREAD, u64::from(thread.tid), name, &[process]);
+    fn put_start(&self, out: &mut Bytes, _now: u64) {
+        put_thread(out, &self.state.thread);
     }
 
     /// An instant that shows the loss.
-    fn put_loss(&self, out: &mut Vec<u8>, now: u64, lost: u64, found_full: bool) {
+    fn put_loss(&self, out: &mut Bytes, now: u64, lost: u64, found_full: bool) {
         if found_full {
             fxt::provider_event(out, process::id(), fxt::PROVIDER_EVENT_BUFFER_FULL);
         }
@@ -127,7 +135,7 @@ impl Sequence for FxtSequence {
         !has_own_record(event)
     }
 
-    fn put_strings(&self, out: &mut Vec<u8>, callsite: &'static Callsite, which: Option<usize>) {
+    fn put_strings(&self, out: &mut Bytes, callsite: &'static Callsite, which: Option<usize>) {
         if !self.state.written_callsites.contains(callsite.serial()) {
             self.strings.put(out, callsite, which);
         }
@@ -149,11 +157,11 @@ impl Sequence for FxtSequence {
         }
     }
 
-    fn put_values(&self, out: &mut Vec<u8>, event: &Event<'_>) {
+    fn put_values(&self, out: &mut Bytes, event: &Event<'_>) {
         self.strings.put_values(out, event, &self.state.written_values);
     }
 
-    fn put_tracks(&mut self, out: &mut Vec<u8>, event: &Event<'_>) {
+    fn put_tracks(&mut self, out: &mut Bytes, event: &Event<'_>) {
         self.state.tracks.clear_new();
         if !has_own_record(event) {
             self.put_blob(out, |state, out| {
@@ -171,7 +179,7 @@ impl Sequence for FxtSequence {
 
     fn put_event(
         &mut self,
-        out: &mut Vec<u8>,
+        out: &mut Bytes,
         event: &Event<'_>,
         at: &Moment,
         in_slice: bool,
@@ -186,7 +194,7 @@ impl Sequence for FxtSequence {
         Ok(0)
     }
 
-    fn put_self_contained(&mut self, out: &mut Vec<u8>, event: &Event<'_>, now: u64) -> Result<u64, NoRoom> {
+    fn put_self_contained(&mut self, out: &mut Bytes, event: &Event<'_>, now: u64) -> Result<u64, NoRoom> {
         let at = Moment::alone(now, event.extras.new_flows(self.state.epoch).0);
         let event = &Event { past: Some(now), values: event.values, ..*event };
         if has_own_record(event) {
@@ -211,7 +219,7 @@ impl Sequence for FxtSequence {
 
     /// Category and name go by their index. One without an index is left out, because the reserved room has
     /// no place for its text. Only the name of the CPU time is inline.
-    fn put_end(&self, out: &mut Vec<u8>, callsite: &'static Callsite, at: &Moment) {
+    fn put_end(&self, out: &mut Bytes, callsite: &'static Callsite, at: &Moment) {
         let cpu = at.cpu.map(|cpu| (fxt::StringRef::Inline("cpu_end_ns"), Value::U64(cpu)));
         let end = fxt::Event {
             kind: fxt::EventKind::DurationEnd,
@@ -229,7 +237,7 @@ impl Sequence for FxtSequence {
         EndStrings::of(event.callsite).note(now)
     }
 
-    fn repeat_begins(&mut self, out: &mut Vec<u8>, chunk: &[u8], begins: &mut [Begin], room: usize) {
+    fn repeat_begins(&mut self, out: &mut Bytes, chunk: &[u8], begins: &mut [Begin], room: usize) {
         self.repeated.repeat(out, chunk, begins, room);
     }
 }

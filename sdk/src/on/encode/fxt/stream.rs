@@ -2,6 +2,7 @@
 
 use hairline_formats::{Value, fxt};
 
+use crate::on::base::memory::Bytes;
 use crate::on::base::platform::process;
 use crate::on::encode::cut;
 use crate::on::encode::fxt::record::has_own_record;
@@ -18,10 +19,10 @@ const TICKS_PER_SECOND: u64 = 1_000_000_000;
 pub(crate) fn put_head(out: &mut Vec<u8>, uuid: u128) {
     let (pid, name) = (process::id(), process::name());
     fxt::magic(out);
-    fxt::provider_info(out, pid, &name);
+    fxt::provider_info(out, pid, name);
     fxt::provider_section(out, pid);
     fxt::initialization(out, TICKS_PER_SECOND);
-    fxt::kernel_object(out, fxt::KERNEL_OBJECT_PROCESS, u64::from(pid), inline(&name), &[]);
+    fxt::kernel_object(out, fxt::KERNEL_OBJECT_PROCESS, u64::from(pid), inline(name), &[]);
     // FXT has no record for a command line or a machine. Perfetto's packets are in a blob.
     let mut packets = Vec::new();
     track_event::stream::put_about(&mut packets, uuid);
@@ -30,12 +31,7 @@ pub(crate) fn put_head(out: &mut Vec<u8>, uuid: u128) {
 
 /// Writes the end of a slice on a track. `packets` is a buffer for the packets of a blob. Returns the number
 /// of arguments that are left out: a record here has none.
-pub(crate) fn put_late_end(
-    out: &mut Vec<u8>,
-    packets: &mut Vec<u8>,
-    event: &Event<'_>,
-    timestamp: u64,
-) -> u64 {
+pub(crate) fn put_late_end(out: &mut Bytes, packets: &mut Bytes, event: &Event<'_>, timestamp: u64) -> u64 {
     if !has_own_record(event) {
         packets.clear();
         track_event::stream::put_late_end(packets, event, timestamp);

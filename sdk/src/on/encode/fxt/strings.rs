@@ -2,6 +2,7 @@
 
 use hairline_formats::fxt;
 
+use crate::on::base::memory::Bytes;
 use crate::on::base::sets::Bits;
 use crate::on::callsite::{Callsite, Key, StringId, registry};
 use crate::on::encode::cut;
@@ -30,13 +31,7 @@ fn location_id(callsite: &'static Callsite) -> StringId {
     }
     let text = location(callsite);
     let text = text.as_str();
-    let id = if !fits_string_record(text) {
-        NO_STRING
-    } else if let Some(interned) = registry::interned(text) {
-        interned // another callsite of this line
-    } else {
-        registry::intern(text.to_owned().leak()) // once for each line that records events
-    };
+    let id = if !fits_string_record(text) { NO_STRING } else { registry::intern(text) };
     callsite.set_location_id(id);
     id
 }
@@ -56,7 +51,7 @@ impl Strings {
     }
 
     /// Writes the missing strings of a callsite: all of them, or only number `which`.
-    pub(crate) fn put(&self, out: &mut Vec<u8>, callsite: &'static Callsite, which: Option<usize>) {
+    pub(crate) fn put(&self, out: &mut Bytes, callsite: &'static Callsite, which: Option<usize>) {
         let keys = callsite.keys().iter().map(|k| (k.id(), k.name()));
         let own = [(callsite.category_id(), callsite.category()), (callsite.name_id(), callsite.name())];
         for (n, (id, text)) in own.into_iter().chain(keys).enumerate() {
@@ -82,7 +77,7 @@ impl Strings {
 
     /// Writes the strings that the event's values refer to. `written` has the values that are in the
     /// sequence.
-    pub(crate) fn put_values(&self, out: &mut Vec<u8>, event: &Event<'_>, written: &Bits) {
+    pub(crate) fn put_values(&self, out: &mut Bytes, event: &Event<'_>, written: &Bits) {
         for (id, text) in interned_values(event) {
             if !written.contains(id.0) && fits_string_record(text) {
                 self.put_string(out, id, text);
@@ -91,7 +86,7 @@ impl Strings {
     }
 
     /// Writes the record of a string, if the string has an index and no record yet.
-    fn put_string(&self, out: &mut Vec<u8>, id: StringId, text: &str) {
+    fn put_string(&self, out: &mut Bytes, id: StringId, text: &str) {
         if let Some(index @ 1..) = id.index()
             && !self.written.contains(u32::from(index))
         {

@@ -41,7 +41,8 @@ pub(crate) fn tag(callsite: &'static Callsite) -> SourceLocation<'static> {
     SourceLocation { file: cut(callsite.category()), ..location(callsite) }
 }
 
-/// Returns the callsite whose place has this interned id.
-pub(crate) fn location_callsite(iid: u64) -> Option<&'static Callsite> {
-    registry::callsite_with(u32::try_from(iid.checked_sub(1)?).ok()?)
+/// Returns the place with this interned id.
+pub(crate) fn location_with(iid: u64) -> Option<SourceLocation<'static>> {
+    let listed = registry::listed_with(u32::try_from(iid.checked_sub(1)?).ok()?)?;
+    Some(SourceLocation { file: cut(listed.file), function: cut(listed.module), line: listed.line })
 }

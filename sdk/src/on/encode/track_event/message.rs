@@ -16,6 +16,7 @@ use hairline_formats::track_event::fields::track_event as event;
 use hairline_formats::track_event::{CounterValue, SequenceId, TrackUuid, fields};
 use hairline_formats::{Value, proto};
 
+use crate::on::base::buffer::Buffer;
 use crate::on::base::platform::process;
 use crate::on::base::this_thread::Hot;
 use crate::on::base::uuid;
@@ -38,10 +39,28 @@ pub(crate) const TIME_LEN: usize = 4;
 /// The most bytes of a message that the hot path copies.
 pub(crate) const LONGEST: usize = LONGEST_MESSAGE;
 
+/// A message that is whole, or was longer than [`LONGEST`] bytes.
+struct Message {
+    bytes: Buffer<LONGEST>,
+    is_whole: bool,
+}
+
+impl proto::PutBytes for Message {
+    fn bytes(&mut self, bytes: &[u8]) {
+        self.is_whole &= self.bytes.push(bytes);
+    }
+}
+
 /// The constant part of a callsite's TrackEvent message. The hot path copies messages of up to [`LONGEST`]
-/// bytes; events with longer ones take the cold path.
-pub(crate) fn constant(kind: CallsiteKind, categories: &[StringId], name: StringId, text: &str) -> Vec<u8> {
-    let mut fields = Vec::with_capacity(16);
+/// bytes. Returns `None` if it is longer: the events take the cold path.
+pub(crate) fn constant(
+    kind: CallsiteKind,
+    categories: &[StringId],
+    name: StringId,
+    text: &str,
+) -> Option<Buffer<LONGEST>> {
+    let mut fields = Message { bytes: Buffer::new(), is_whole: true };
+    fields.bytes.push(&[0x68, 0x02, 0x5a, 0]);
     proto::put_uint(&mut fields, event::TYPE, event_type(kind) as u64);
     if kind == CallsiteKind::Counter {
         proto::put_uint(&mut fields, event::TRACK_UUID, counter_uuid(text).0);
@@ -53,10 +72,9 @@ pub(crate) fn constant(kind: CallsiteKind, categories: &[StringId], name: String
             proto::put_uint(&mut fields, event::NAME_IID, name.iid());
         }
     }
-    #[allow(clippy::cast_possible_truncation)] // a length that this cuts is above LONGEST
-    let mut message = vec![0x68, 0x02, 0x5a, fields.len() as u8];
-    message.extend(fields);
-    message
+    let Message { mut bytes, is_whole } = fields;
+    bytes.as_mut_slice()[LENGTH_AT] = (bytes.len() - FIELDS_AT) as u8;
+    is_whole.then_some(bytes)
 }
 
 /// Returns the bytes of the name in the callsite's message, where it is the last field.
@@ -118,14 +136,11 @@ pub(crate) fn name_hash(name: &str) -> u64 {
 /// Publishes the constant bytes of the packets of a sequence to the hot path: their prefix, and the whole
 /// packet of an end but its time.
 pub(crate) fn set_packet_constants(hot: &Hot, sequence: SequenceId) {
-    let mut bytes = vec![0x0a, 0];
-    let field = fields::trace_packet::TRUSTED_PACKET_SEQUENCE_ID;
-    proto::put_uint(&mut bytes, field, u64::from(sequence.0));
-    let len = bytes.len();
+    let (number, number_len) = proto::varint_up_to_8(u64::from(sequence.0));
+    let len = 3 + number_len; // at most 8
     let packet_base = len + TIME_LEN;
-    bytes[1] = packet_base as u8 - 2; // at most 12
-    bytes.resize(8, 0);
-    let prefix = u64::from_le_bytes(bytes.try_into().unwrap_or_default());
+    let field = proto::tag(fields::trace_packet::TRUSTED_PACKET_SEQUENCE_ID, proto::WireType::Varint);
+    let prefix = 0x0a | (packet_base as u64 - 2) << 8 | u64::from(field) << 16 | number << 24;
     hot.prefix.set(prefix);
     hot.prefix_len.set(len);
     hot.packet_base.set(packet_base as u32);
@@ -140,8 +155,8 @@ mod tests {
     #[test]
     fn messages_with_the_largest_string_ids_fit_two_words() {
         for kind in [CallsiteKind::Scope, CallsiteKind::Instant, CallsiteKind::Counter] {
-            let message = constant(kind, &[StringId(32_766)], StringId(32_767), "x");
-            assert!(message.len() <= LONGEST, "{kind:?}: {}", message.len());
+            let message = constant(kind, &[StringId(32_766)], StringId(32_767), "x").expect("it fits");
+            let message = message.as_slice();
             assert_eq!(usize::from(message[LENGTH_AT]), message.len() - FIELDS_AT);
         }
     }

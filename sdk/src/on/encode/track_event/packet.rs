@@ -9,6 +9,7 @@ use hairline_formats::track_event as te;
 use hairline_formats::track_event::{CounterValue, Name, SequenceId};
 
 use crate::on::base::few::Few;
+use crate::on::base::memory::Bytes;
 use crate::on::callsite::Callsite;
 use crate::on::encode::cut;
 use crate::on::encode::sequence::State;
@@ -64,20 +65,17 @@ impl<'a> Packet<'a> {
     }
 
     /// Writes the event.
-    pub(crate) fn put(&self, out: &mut Vec<u8>, event: &Event<'_>) {
+    pub(crate) fn put(&self, out: &mut Bytes, event: &Event<'_>) {
         let extras = event.extras;
         let has_name = matches!(event.action, Action::Begin | Action::Instant);
         let categories = if has_name { self.categories(event) } else { Few::new(Name::Iid(0)) };
-        let has_arguments = event.action != Action::Counter && event.arguments().next().is_some();
-        // The list is large: an event without arguments does not fill it.
-        let annotations = has_arguments.then(|| self.annotations(event));
         let mut flows = Few::<_, 4>::new(0);
         let mut ending = Few::<_, 4>::new(0);
         for (flow, flow_use) in extras.flows(self.at.new_flows) {
             if flow_use == FlowUse::End { ending.push(flow.id()) } else { flows.push(flow.id()) }
         }
         let cpu = self.cpu.map(u64::cast_signed);
-        let event = te::Event {
+        let packet = te::Event {
             clock_id: event.past.map(|_| te::fields::clock::BOOTTIME),
             needs_state: self.interning == Interning::Interned,
             categories: categories.as_slice(),
@@ -99,10 +97,15 @@ impl<'a> Packet<'a> {
             }),
             location: self.location,
             log: event.log.map(|(priority, _)| self.log_message(event.callsite, priority)),
-            annotations: annotations.as_ref().map_or(&[], Few::as_slice),
             ..te::Event::new(self.sequence, event.event_type(), self.time(event))
         };
-        te::event(out, &event);
+        // Written one by one: a list of them would be many bytes of stack.
+        te::event_with(out, &packet, |out| {
+            let arguments = event.arguments().filter(|_| event.action != Action::Counter);
+            for (key, value) in arguments.filter(|(_, value)| *value != Value::Null) {
+                te::put_named(out, self.key(key), &self.value(value));
+            }
+        });
     }
 
     fn categories(&self, event: &Event<'_>) -> Few<Name<'static>, 4> {
@@ -127,12 +130,6 @@ impl<'a> Packet<'a> {
             (None, Interning::SelfContained) => Some(Name::Text(cut(callsite.name()))),
             (None, Interning::Interned) => Some(Name::Iid(callsite.name_id().iid())),
         }
-    }
-
-    fn annotations<'e>(&self, event: &Event<'e>) -> Few<(Name<'e>, Value<'e>)> {
-        let mut annotations = Few::new((Name::Iid(0), Value::Null));
-        event.arguments().for_each(|(key, value)| annotations.push((self.key(key), self.value(value))));
-        annotations
     }
 
     fn log_message(&self, callsite: &'static Callsite, priority: te::Priority) -> te::LogMessage {

@@ -5,11 +5,12 @@ use hairline_formats::proto;
 use hairline_formats::proto::{FieldValue, Fields};
 use hairline_formats::track_event::fields::{clock, debug_annotation, trace, trace_packet, track_event};
 
+use crate::on::base::memory::Bytes;
 use crate::on::callsite::{StringId, registry};
 use crate::on::encode::begin::{Begin, Note, Repeated};
 use crate::on::encode::cut;
 use crate::on::encode::sequence::State;
-use crate::on::encode::track_event::location::{location, location_callsite};
+use crate::on::encode::track_event::location::location_with;
 use crate::on::encode::track_event::tracks::put_thread;
 
 /// The time of a begin, in ns. The note of a begin.
@@ -37,7 +38,7 @@ impl RepeatedPackets {
     /// the thread precedes the begins.
     pub(crate) fn repeat(
         &mut self,
-        out: &mut Vec<u8>,
+        out: &mut Bytes,
         state: &State,
         chunk: &[u8],
         begins: &mut [Begin],
@@ -60,7 +61,7 @@ impl RepeatedPackets {
 }
 
 /// Writes the first packet of `packets` without references to interned data. Returns its offset.
-fn put_packet(out: &mut Vec<u8>, state: &State, packets: &[u8], time: BeginTime) -> Option<u32> {
+fn put_packet(out: &mut Bytes, state: &State, packets: &[u8], time: BeginTime) -> Option<u32> {
     let packet = message(packets, trace::PACKET)?;
     let event = message(packet, trace_packet::TRACK_EVENT)?;
     let at = u32::try_from(out.len()).ok()?;
@@ -91,13 +92,13 @@ fn message(bytes: &[u8], number: u32) -> Option<&[u8]> {
     })
 }
 
-fn put_event_field(out: &mut Vec<u8>, field: Field<'_>) {
+fn put_event_field(out: &mut Bytes, field: Field<'_>) {
     match field {
         (track_event::CATEGORY_IIDS, FieldValue::Varint(iid)) => put_text(out, track_event::CATEGORIES, iid),
         (track_event::NAME_IID, FieldValue::Varint(iid)) => put_text(out, track_event::NAME, iid),
         (track_event::SOURCE_LOCATION_IID, FieldValue::Varint(iid)) => {
-            if let Some(callsite) = location_callsite(iid) {
-                proto::put_message(out, track_event::SOURCE_LOCATION, |out| location(callsite).put(out));
+            if let Some(at) = location_with(iid) {
+                proto::put_message(out, track_event::SOURCE_LOCATION, |out| at.put(out));
             }
         }
         (track_event::DEBUG_ANNOTATIONS, FieldValue::Bytes { bytes, .. }) => {
@@ -112,7 +113,7 @@ fn put_event_field(out: &mut Vec<u8>, field: Field<'_>) {
 }
 
 /// Writes an annotation, nested as deeply as this SDK writes annotations.
-fn put_annotation(out: &mut Vec<u8>, number: u32, annotation: &[u8]) {
+fn put_annotation(out: &mut Bytes, number: u32, annotation: &[u8]) {
     proto::put_message(out, number, |out| {
         for field in fields(annotation) {
             match field {
@@ -133,14 +134,14 @@ fn put_annotation(out: &mut Vec<u8>, number: u32, annotation: &[u8]) {
 }
 
 /// Writes the text of an interned string.
-fn put_text(out: &mut Vec<u8>, number: u32, iid: u64) {
+fn put_text(out: &mut Bytes, number: u32, iid: u64) {
     let id = u32::try_from(iid).ok().map(StringId);
     if let Some(text) = id.and_then(registry::string_with) {
         proto::put_str(out, number, cut(text));
     }
 }
 
-fn put_unchanged(out: &mut Vec<u8>, number: u32, value: FieldValue<'_>) {
+fn put_unchanged(out: &mut Bytes, number: u32, value: FieldValue<'_>) {
     match value {
         FieldValue::Varint(value) => proto::put_uint(out, number, value),
         FieldValue::Fixed64(value) => proto::put_fixed64(out, number, value),

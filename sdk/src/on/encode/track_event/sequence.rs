@@ -1,12 +1,11 @@
 //! The sequence of one thread, as TrackEvent packets: Perfetto's packet sequence.
 
-use std::collections::HashMap;
-
 use hairline_formats::Value;
 use hairline_formats::track_event as te;
 use hairline_formats::track_event::{CounterValue, SequenceId, TrackUuid};
 
 use crate::builder::Detail;
+use crate::on::base::memory::{Bytes, Table};
 use crate::on::base::platform::process;
 use crate::on::base::this_thread::Hot;
 use crate::on::callsite::{Callsite, Epoch};
@@ -26,12 +25,19 @@ const CPU_TIME: &str = "thread_time";
 /// The most incremental counters of a sequence. The others are written as values.
 const MAX_SUMS: usize = 4096;
 
+/// The last value of an incremental counter.
+#[derive(Debug)]
+struct Sum {
+    track: TrackUuid,
+    value: CounterValue,
+}
+
 /// One thread's sequence of TrackEvent packets.
 #[derive(Debug)]
 pub(crate) struct TrackEventSequence {
     pub(crate) state: State,
     /// The last values of incremental counters, by their track: at most [`MAX_SUMS`].
-    sums: HashMap<TrackUuid, CounterValue>,
+    sums: Table<Sum>,
     /// Log messages so far. The body of each has an interned id of its own.
     bodies: u64,
     repeated: RepeatedPackets,
@@ -41,8 +47,7 @@ impl TrackEventSequence {
     pub(crate) fn new(epoch: Epoch, number: SequenceId, thread: process::Thread, detail: Detail) -> Self {
         let mut state = State::new(epoch, number, thread, detail);
         state.tracks = tracks_at_start(&state);
-        let (sums, repeated) = (HashMap::new(), RepeatedPackets::default());
-        Self { state, sums, bodies: 0, repeated }
+        Self { state, sums: Table::new(), bodies: 0, repeated: RepeatedPackets::default() }
     }
 
     fn forget_strings(&mut self) {
@@ -51,7 +56,7 @@ impl TrackEventSequence {
     }
 
     /// Writes the packet that starts the sequence's incremental state, and the track of the thread.
-    fn put_state(&self, out: &mut Vec<u8>, now: u64, after: After) {
+    fn put_state(&self, out: &mut Bytes, now: u64, after: After) {
         let State { number: sequence, track_uuid, detail, ref thread, .. } = self.state;
         let cpu_time = message::counter_uuid_on(track_uuid, CPU_TIME);
         let start = te::SequenceStart {
@@ -85,7 +90,12 @@ impl TrackEventSequence {
         event.callsite.site().counter.incremental
             && event.track.is_some_and(|track| track.uuid() == self.state.track_uuid)
             && !matches!(event.values.first(), Some(Value::F64(_)))
-            && (self.sums.len() < MAX_SUMS || self.sums.contains_key(&counter_track(event, true)))
+            && (self.sums.len() < MAX_SUMS || self.last_of(counter_track(event, true)).is_some())
+    }
+
+    /// The last value of an incremental counter.
+    fn last_of(&self, track: TrackUuid) -> Option<CounterValue> {
+        self.sums.get(track.0, |sum| sum.track == track).map(|sum| sum.value)
     }
 
     /// The value of an incremental counter.
@@ -105,8 +115,8 @@ impl Sequence for TrackEventSequence {
     }
 
     /// Nothing: each packet names its sequence.
-    fn context(&self) -> Vec<u8> {
-        Vec::new()
+    fn context(&self) -> Bytes {
+        Bytes::new()
     }
 
     /// A tag and the longest varint.
@@ -115,12 +125,12 @@ impl Sequence for TrackEventSequence {
     }
 
     /// The incremental state, and the track of the thread.
-    fn put_start(&self, out: &mut Vec<u8>, now: u64) {
+    fn put_start(&self, out: &mut Bytes, now: u64) {
         self.put_state(out, now, After::Nothing);
     }
 
     /// A new incremental state, marked as the start after dropped packets.
-    fn put_loss(&self, out: &mut Vec<u8>, now: u64, _lost: u64, _found_full: bool) {
+    fn put_loss(&self, out: &mut Bytes, now: u64, _lost: u64, _found_full: bool) {
         self.put_state(out, now, After::Loss);
     }
 
@@ -138,7 +148,7 @@ impl Sequence for TrackEventSequence {
         false
     }
 
-    fn put_strings(&self, out: &mut Vec<u8>, callsite: &'static Callsite, which: Option<usize>) {
+    fn put_strings(&self, out: &mut Bytes, callsite: &'static Callsite, which: Option<usize>) {
         if !self.state.written_callsites.contains(callsite.serial()) {
             strings::put(out, &self.state, callsite, which);
         }
@@ -158,11 +168,11 @@ impl Sequence for TrackEventSequence {
         }
     }
 
-    fn put_values(&self, out: &mut Vec<u8>, event: &Event<'_>) {
+    fn put_values(&self, out: &mut Bytes, event: &Event<'_>) {
         strings::put_values(out, &self.state, event, self.body_iid());
     }
 
-    fn put_tracks(&mut self, out: &mut Vec<u8>, event: &Event<'_>) {
+    fn put_tracks(&mut self, out: &mut Bytes, event: &Event<'_>) {
         self.state.tracks.clear_new();
         if event.track.is_none() && event.action != Action::Counter {
             return;
@@ -180,12 +190,12 @@ impl Sequence for TrackEventSequence {
 
     fn put_event(
         &mut self,
-        out: &mut Vec<u8>,
+        out: &mut Bytes,
         event: &Event<'_>,
         at: &Moment,
         _in_slice: bool,
     ) -> Result<u64, NoRoom> {
-        let last = || self.sums.get(&counter_track(event, true)).copied();
+        let last = || self.last_of(counter_track(event, true));
         let located = self.state.is_located(event);
         let packet = Packet {
             sequence: self.state.number,
@@ -200,7 +210,7 @@ impl Sequence for TrackEventSequence {
         Ok(0)
     }
 
-    fn put_self_contained(&mut self, out: &mut Vec<u8>, event: &Event<'_>, now: u64) -> Result<u64, NoRoom> {
+    fn put_self_contained(&mut self, out: &mut Bytes, event: &Event<'_>, now: u64) -> Result<u64, NoRoom> {
         let at = Moment::alone(now, event.extras.new_flows(self.state.epoch).0);
         let event = &Event { past: Some(now), values: event.values, ..*event };
         if event.action == Action::Begin {
@@ -214,14 +224,18 @@ impl Sequence for TrackEventSequence {
 
     fn set_event_written(&mut self, event: &Event<'_>) {
         if let Some(value) = self.sum(event) {
-            self.sums.insert(counter_track(event, true), value);
+            let track = counter_track(event, true);
+            match self.sums.get_mut(track.0, |sum| sum.track == track) {
+                Some(sum) => sum.value = value,
+                None => self.sums.insert(track.0, Sum { track, value }),
+            }
         }
         if event.log.is_some() {
             self.bodies += 1;
         }
     }
 
-    fn put_end(&self, out: &mut Vec<u8>, _callsite: &'static Callsite, at: &Moment) {
+    fn put_end(&self, out: &mut Bytes, _callsite: &'static Callsite, at: &Moment) {
         let cpu = at.cpu.map(u64::cast_signed);
         let end = te::Event::new(self.state.number, te::EventType::SliceEnd, at.delta);
         te::event(out, &te::Event { extra_counters: cpu.as_slice(), ..end });
@@ -231,7 +245,7 @@ impl Sequence for TrackEventSequence {
         BeginTime(now).into()
     }
 
-    fn repeat_begins(&mut self, out: &mut Vec<u8>, chunk: &[u8], begins: &mut [Begin], room: usize) {
+    fn repeat_begins(&mut self, out: &mut Bytes, chunk: &[u8], begins: &mut [Begin], room: usize) {
         self.repeated.repeat(out, &self.state, chunk, begins, room);
     }
 }

@@ -4,6 +4,7 @@ use hairline_formats::Value;
 use hairline_formats::track_event as te;
 
 use crate::on::base::clock;
+use crate::on::base::memory::Bytes;
 use crate::on::base::platform::system::System;
 use crate::on::base::platform::{process, system};
 use crate::on::encode::OWN_SEQUENCE;
@@ -26,7 +27,7 @@ pub(crate) fn put_head(out: &mut Vec<u8>, uuid: u128) {
     let track = te::ProcessTrack {
         uuid: process::track_uuid(),
         pid: process::id().cast_signed(),
-        name: &process::name(),
+        name: process::name(),
         cmdline: &command_line,
     };
     te::process_descriptor(out, OWN_SEQUENCE, &track);
@@ -65,13 +66,13 @@ fn command_line() -> Vec<String> {
 fn put_process_tree(out: &mut Vec<u8>, now: u64) {
     let (name, arguments) = (process::name(), command_line());
     let arguments = arguments.iter().skip(1).map(String::as_str);
-    let command_line: Vec<&str> = std::iter::once(name.as_str()).chain(arguments).collect();
+    let command_line: Vec<&str> = std::iter::once(name).chain(arguments).collect();
     let own = te::Process { pid: process::id().cast_signed(), parent: None, command_line: &command_line };
     te::process_tree(out, OWN_SEQUENCE, now, &own);
 }
 
 /// Writes the end of a slice on a track.
-pub(crate) fn put_late_end(out: &mut Vec<u8>, event: &Event<'_>, now: u64) {
+pub(crate) fn put_late_end(out: &mut Bytes, event: &Event<'_>, now: u64) {
     let packet = Packet {
         sequence: OWN_SEQUENCE,
         interning: Interning::SelfContained,
@@ -107,4 +108,9 @@ pub(crate) fn put_tail(out: &mut Vec<u8>, tail: &Tail) {
         };
         te::event(out, &event);
     }
+}
+
+/// Writes the packet that ends a session's trace.
+pub(crate) fn put_session_end(out: &mut Vec<u8>, end: te::SessionEnd) {
+    te::session_end(out, OWN_SEQUENCE.0 as u8, end);
 }

@@ -4,6 +4,7 @@ use hairline_formats::track_event as te;
 use hairline_formats::track_event::{Interned, InternedKind};
 
 use crate::on::base::few::Few;
+use crate::on::base::memory::Bytes;
 use crate::on::callsite::Callsite;
 use crate::on::encode::cut;
 use crate::on::encode::sequence::{State, interned_values};
@@ -17,7 +18,7 @@ pub(crate) fn count(callsite: &'static Callsite) -> usize {
 }
 
 /// Writes the strings of a callsite: all of them, or only number `which`.
-pub(crate) fn put(out: &mut Vec<u8>, state: &State, callsite: &'static Callsite, which: Option<usize>) {
+pub(crate) fn put(out: &mut Bytes, state: &State, callsite: &'static Callsite, which: Option<usize>) {
     if callsite.kind() == CallsiteKind::Counter {
         return; // its track has its strings
     }
@@ -55,7 +56,7 @@ pub(crate) fn put(out: &mut Vec<u8>, state: &State, callsite: &'static Callsite,
 }
 
 /// Writes the strings that the event's values refer to, and the body of its log message.
-pub(crate) fn put_values(out: &mut Vec<u8>, state: &State, event: &Event<'_>, body_iid: u64) {
+pub(crate) fn put_values(out: &mut Bytes, state: &State, event: &Event<'_>, body_iid: u64) {
     for (id, text) in interned_values(event) {
         if !state.written_values.contains(id.0) {
             let text = Interned::Text { kind: InternedKind::AnnotationText, iid: id.iid(), name: text };

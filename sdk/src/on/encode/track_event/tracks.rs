@@ -5,6 +5,7 @@ use hairline_formats::track_event as te;
 use hairline_formats::track_event::{SequenceId, TrackUuid};
 
 use crate::on::base::few::Few;
+use crate::on::base::memory::{Bytes, List};
 use crate::on::base::platform::process;
 use crate::on::callsite::Epoch;
 use crate::on::encode::cut;
@@ -48,7 +49,7 @@ pub(crate) enum PlainIntervals {
 
 /// Writes the descriptions of new tracks.
 pub(crate) struct Descriptions<'o, F> {
-    pub(crate) out: &'o mut Vec<u8>,
+    pub(crate) out: &'o mut Bytes,
     pub(crate) sequence: SequenceId,
     pub(crate) epoch: Epoch,
     pub(crate) plain_intervals: PlainIntervals,
@@ -64,7 +65,7 @@ impl<F: FnMut(TrackUuid) -> bool> Descriptions<'_, F> {
             // Its begin has described it.
             Some(TrackRef::Async(scope)) if scope.is_recorded_in(self.epoch) && !self.is_record(scope) => {}
             Some(TrackRef::Async(scope)) => self.put_async(event, scope),
-            None => self.put_branch(&Track::process()), // a counter of the process
+            None => self.put_process(), // a counter of the process
         }
         if event.action == Action::Counter && (self.is_new)(counter_track(event, incremental)) {
             self.put_counter(event, incremental);
@@ -82,7 +83,7 @@ impl<F: FnMut(TrackUuid) -> bool> Descriptions<'_, F> {
     fn put_async(&mut self, event: &Event<'_>, scope: &Interval) {
         match scope.parent_track() {
             Some(parent) => self.put_branch(parent),
-            None => self.put_branch(&Track::process()),
+            None => self.put_process(),
         }
         if scope.is_nested {
             self.put_lane_of_parent(scope);
@@ -121,10 +122,17 @@ impl<F: FnMut(TrackUuid) -> bool> Descriptions<'_, F> {
         te::custom_descriptor(self.out, self.sequence, &track);
     }
 
+    /// Describes the track of the process.
+    fn put_process(&mut self) {
+        if (self.is_new)(process::track_uuid()) {
+            self.put_process_track();
+        }
+    }
+
     /// Describes the track and all its ancestors.
     fn put_branch(&mut self, track: &Track) {
         // From the leaf to the root: at most a few dozen tracks. A described track has described ancestors.
-        let mut branch: Vec<Track> = Vec::new();
+        let mut branch: List<Track> = List::new();
         let mut next = Some(track.clone());
         while let Some(track) = next.filter(|t| (self.is_new)(t.track_uuid())) {
             next = track.parent();
@@ -135,16 +143,7 @@ impl<F: FnMut(TrackUuid) -> bool> Descriptions<'_, F> {
 
     fn put_track(&mut self, track: &Track) {
         match track.kind() {
-            TrackKind::Process => {
-                let name = process::name();
-                let process = te::ProcessTrack {
-                    uuid: track.track_uuid(),
-                    pid: process::id().cast_signed(),
-                    name: cut(&name),
-                    cmdline: &[],
-                };
-                te::process_descriptor(self.out, self.sequence, &process);
-            }
+            TrackKind::Process => self.put_process_track(),
             TrackKind::Thread(thread) => put_thread(self.out, self.sequence, track.track_uuid(), thread),
             TrackKind::Named(named) => {
                 let custom = te::CustomTrack {
@@ -164,6 +163,16 @@ impl<F: FnMut(TrackUuid) -> bool> Descriptions<'_, F> {
                 te::custom_descriptor(self.out, self.sequence, &custom);
             }
         }
+    }
+
+    fn put_process_track(&mut self) {
+        let process = te::ProcessTrack {
+            uuid: process::track_uuid(),
+            pid: process::id().cast_signed(),
+            name: cut(process::name()),
+            cmdline: &[],
+        };
+        te::process_descriptor(self.out, self.sequence, &process);
     }
 
     fn put_counter(&mut self, event: &Event<'_>, incremental: bool) {
@@ -191,7 +200,7 @@ impl<F: FnMut(TrackUuid) -> bool> Descriptions<'_, F> {
 }
 
 /// Describes the track of a thread.
-pub(crate) fn put_thread(out: &mut Vec<u8>, sequence: SequenceId, uuid: TrackUuid, thread: &process::Thread) {
+pub(crate) fn put_thread(out: &mut Bytes, sequence: SequenceId, uuid: TrackUuid, thread: &process::Thread) {
     let track = te::ThreadTrack {
         uuid,
         parent_uuid: process::track_uuid(),

@@ -92,7 +92,7 @@ impl Track {
     #[must_use]
     pub fn process() -> Self {
         static PROCESS: AtomicPtr<Track> = AtomicPtr::new(std::ptr::null_mut());
-        let make = || Box::new(Self::make(process::track_uuid(), 0, TrackKind::Process));
+        let make = || Self::make(process::track_uuid(), 0, TrackKind::Process);
         forever::get_or_leak(&PROCESS, make).clone()
     }
 

@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 
 use crate::on::base::lock::{Mutex, MutexGuard};
+use crate::on::base::memory::List;
 use crate::on::base::this_thread;
 use crate::on::callsite::Epoch;
 use crate::on::event::track::few_slices::{FewSlices, MOST, NONE};
@@ -22,12 +23,12 @@ pub(crate) struct OpenSlices {
 #[derive(Debug, Default)]
 struct Stack {
     depth: usize,
-    words: Vec<u64>,
+    words: List<u64>,
 }
 
 impl OpenSlices {
     pub(crate) const fn new() -> Self {
-        Self { few: FewSlices::new(), many: Mutex::new(Stack { depth: 0, words: Vec::new() }) }
+        Self { few: FewSlices::new(), many: Mutex::new(Stack { depth: 0, words: List::new() }) }
     }
 
     /// Records the begin of a slice in the session with this epoch, at its time if it is in the trace.

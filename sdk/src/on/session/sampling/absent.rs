@@ -24,6 +24,9 @@ impl Slot {
     }
 
     #[allow(clippy::unused_self)] // as in the twin
+    pub(crate) fn moved_here(&self) {}
+
+    #[allow(clippy::unused_self)] // as in the twin
     pub(crate) fn close(&self) -> Option<Box<Sampling>> {
         None
     }
@@ -47,5 +50,3 @@ impl Sampling {
         match self.0 {}
     }
 }
-
-pub(crate) fn close_in_child() {}

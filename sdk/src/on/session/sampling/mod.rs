@@ -14,6 +14,6 @@ mod absent;
 mod present;
 
 #[cfg(not(feature = "sampling"))]
-pub(crate) use absent::{Sampling, Slot, close_in_child};
+pub(crate) use absent::{Sampling, Slot};
 #[cfg(feature = "sampling")]
-pub(crate) use present::{Sampling, Slot, close_in_child};
+pub(crate) use present::{Sampling, Slot};

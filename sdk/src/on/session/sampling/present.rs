@@ -13,7 +13,6 @@ use crate::on::base::lock::Mutex;
 use crate::on::base::platform::process;
 use crate::on::encode::OWN_SEQUENCE;
 use crate::on::session::descriptors;
-use crate::on::session::descriptors::Descriptors;
 use crate::on::session::scheduling::Traced;
 use crate::options::Format;
 
@@ -22,13 +21,6 @@ const FILLED: u64 = 6;
 
 /// The longest time between two reads of the rings.
 const LONGEST: Duration = Duration::from_millis(10);
-
-static DESCRIPTORS: Descriptors = Descriptors::none();
-
-/// Closes the parent's events in a forked child.
-pub(crate) fn close_in_child() {
-    DESCRIPTORS.close_in_child();
-}
 
 /// The samples of a session.
 #[derive(Debug)]
@@ -56,13 +48,11 @@ impl Slot {
     ) -> Result<(), String> {
         let (events, stack) = open_events(frequency)
             .map_err(|e| format!("samples are not recorded: {e}; {}", hairline_perf::advice(&e)))?;
-        DESCRIPTORS.set(events.raw_fds());
-        let mut profile = match format {
+        descriptors::SAMPLING.set(events.raw_fds());
+        let profile = match format {
             Format::Fxt => Profile::fxt_within(),
             Format::TrackEvent => Profile::packets(SequenceId(sequence() + OWN_SEQUENCE.0)),
         };
-        // After the events are open: a file that is mapped meanwhile is found twice, and not missed.
-        profile.add_present(process::id());
         let a_second = u64::from(frequency) * u64::from(stack);
         let every = Duration::from_micros(events.smallest_ring() * 1_000_000 / FILLED / a_second.max(1));
         let has_all_threads = events.has_all_threads();
@@ -73,9 +63,21 @@ impl Slot {
         if has_all_threads { Ok(()) } else { Err(hairline_perf::not_all_threads("samples")) }
     }
 
-    /// Takes the samples, for good.
+    /// Notes that the calling thread, the session's own, has the descriptors in a table of its own.
+    pub(crate) fn moved_here(&self) {
+        if let Some(slot) = self.0.lock_unless_lost()
+            && let Some(sampling) = slot.as_ref()
+        {
+            sampling.events.moved_here();
+        }
+    }
+
+    /// Takes the samples, for good. The session's own thread calls this.
     pub(crate) fn close(&self) -> Option<Box<Sampling>> {
-        self.0.lock_unless_lost()?.take()
+        let mut sampling = self.0.lock_unless_lost()?.take()?;
+        // After the events are open: a file that is mapped meanwhile is found twice, and not missed.
+        sampling.profile.add_present(process::id());
+        Some(sampling)
     }
 }
 
@@ -143,6 +145,6 @@ impl Drop for Sampling {
     fn drop(&mut self) {
         // A child that is forked from here on keeps descriptors of events that record nothing.
         self.events.disable();
-        DESCRIPTORS.clear();
+        descriptors::SAMPLING.clear();
     }
 }

@@ -23,6 +23,7 @@ use hairline_shm::{ChunkInfo, Lease, LossReason, Region};
 
 use crate::builder::Detail;
 use crate::on::base::few::Few;
+use crate::on::base::memory::{Bytes, List, Own};
 use crate::on::base::platform::process;
 use crate::on::base::this_thread::{Facts, Hot, Position};
 use crate::on::base::{clock, this_thread};
@@ -39,6 +40,7 @@ use crate::on::event::on_track::TrackRef;
 use crate::on::event::track::Track;
 use crate::on::event::{Action, Event, Moment};
 use crate::on::session::shared::Shared;
+use crate::on::session::thread_list::Place;
 use crate::on::thread::hot::{FXT_END, TRACK_EVENT_END};
 use crate::on::thread::room::Room;
 use crate::on::thread::starved;
@@ -47,6 +49,8 @@ use crate::on::thread::starved::STARVED;
 /// Writes the chunks of one thread in one session.
 pub(crate) struct ChunkWriter {
     lease: &'static Lease,
+    /// The thread in the session's list.
+    place: Place,
     shared: Arc<Shared>,
     room: Room,
     sequence: AnySequence,
@@ -63,14 +67,14 @@ pub(crate) struct ChunkWriter {
     /// The position of the last event, with its record behind it.
     position: Position,
     /// Encodes records before they are copied into the chunk.
-    scratch: Vec<u8>,
+    scratch: Bytes,
     /// The deferred begin of a slice on a track: it is written together with its end.
-    deferred_begin: Vec<u8>,
+    deferred_begin: Bytes,
     /// The begins of open slices, encoded again for the next chunk, and their offsets.
-    again: Vec<u8>,
-    begins: Vec<Begin>,
+    again: Bytes,
+    begins: List<Begin>,
     /// A copy of the chunk that holds those begins.
-    chunk_copy: Vec<u8>,
+    chunk_copy: Bytes,
 }
 
 /// Publishes the chunk writer's state to the hot path when it is dropped. An argument's code may panic:
@@ -122,7 +126,8 @@ impl ChunkWriter {
 
     /// Makes the chunk writer of this thread. Returns `None` if no chunk is free and the wait, if any, is
     /// over.
-    pub(crate) fn new(shared: Arc<Shared>) -> Option<Self> {
+    #[inline(never)] // its stack is not that of the event which follows
+    pub(crate) fn new(shared: Arc<Shared>) -> Option<Own<Self>> {
         let thread = process::Thread::current();
         // The first is the drain thread's own.
         let number = SequenceId(shared.region().new_sequence() + OWN_SEQUENCE.0);
@@ -137,9 +142,10 @@ impl ChunkWriter {
         let changes = u64::from(shared.epoch().get()) << 32;
         let first = || Room::new(Arc::clone(shared.region()), info, sequence.context(), end_size, changes);
         let room = retry_while_full(&shared, || first().ok_or(NoRoom::BufferFull)).ok()?;
-        shared.add_thread(number, thread);
-        Some(Self {
+        let place = shared.add_thread(number, thread);
+        Some(Own::new(Self {
             lease: this_thread::hot().own_lease(),
+            place,
             shared,
             room,
             sequence,
@@ -149,22 +155,24 @@ impl ChunkWriter {
             late_end_pass: None,
             last_begin: 0,
             position: Position::default(),
-            scratch: Vec::with_capacity(256),
-            deferred_begin: Vec::new(),
-            again: Vec::new(),
-            begins: Vec::new(),
-            chunk_copy: Vec::new(),
-        })
+            scratch: Bytes::new(),
+            deferred_begin: Bytes::new(),
+            again: Bytes::new(),
+            begins: List::new(),
+            chunk_copy: Bytes::new(),
+        }))
     }
 
-    /// Gives the chunks back and ends the sequence. Call it with the thread marked busy.
-    pub(crate) fn finish(self) {
-        let Self { shared, room, reserved_for_ends, .. } = self;
+    /// Gives the chunks back and ends the sequence. Returns the session. Call it with the thread marked busy.
+    pub(crate) fn finish(self) -> Arc<Shared> {
+        let Self { shared, place, room, reserved_for_ends, .. } = self;
+        shared.threads.end(place);
         shared.keep_for_ends(reserved_for_ends.get(), 0);
         if let Some(last) = room.finish() {
             shared.sequence_ended(last);
         }
         shared.chunk_completed();
+        shared
     }
 
     pub(crate) fn epoch(&self) -> Epoch {
@@ -385,8 +393,11 @@ impl ChunkWriter {
             Err(NoRoom::ChunkFull) => {
                 self.begin_next_chunk(hot)?;
                 // An event that an empty chunk cannot hold after its first records is too large.
-                self.try_here(hot, event)
-                    .map_err(|e| if e == NoRoom::ChunkFull { NoRoom::TooLarge } else { e })
+                self.try_here(hot, event).map_err(
+                    |e| {
+                        if e == NoRoom::ChunkFull { NoRoom::TooLarge } else { e }
+                    },
+                )
             }
             done => done,
         }
@@ -480,7 +491,7 @@ impl ChunkWriter {
     }
 
     /// Writes the records of `put`, which precede an event.
-    fn write_preamble(&mut self, put: impl FnOnce(&mut dyn Sequence, &mut Vec<u8>)) -> Result<(), NoRoom> {
+    fn write_preamble(&mut self, put: impl FnOnce(&mut dyn Sequence, &mut Bytes)) -> Result<(), NoRoom> {
         self.scratch.clear();
         put(&mut *self.sequence, &mut self.scratch);
         if self.scratch.is_empty() { Ok(()) } else { self.room.append(&self.scratch, 0, None) }

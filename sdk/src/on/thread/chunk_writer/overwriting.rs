@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use hairline_shm::LossReason;
 
+use crate::on::base::memory::Bytes;
 use crate::on::base::this_thread::Hot;
 use crate::on::encode::fit;
 use crate::on::encode::no_room::NoRoom;
@@ -91,7 +92,7 @@ impl ChunkWriter {
 
     /// Writes the deferred begin of a slice, and its end. If there is no room for both, the slice is lost.
     /// `begin` is scratch space.
-    fn end_deferred(&mut self, hot: &Hot, event: &Event<'_>, begin: &mut Vec<u8>) -> Option<u64> {
+    fn end_deferred(&mut self, hot: &Hot, event: &Event<'_>, begin: &mut Bytes) -> Option<u64> {
         let (shared, track) = (Arc::clone(&self.shared), event.track?.uuid());
         let open = shared.recorder()?.open();
         loop {

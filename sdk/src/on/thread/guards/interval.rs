@@ -38,7 +38,7 @@ use crate::on::thread::{cold, events, hot, lanes, slow};
 #[derive(Debug)]
 pub struct AsyncScope {
     interval: Interval,
-    arguments: Option<Box<EndArguments>>,
+    pub(crate) arguments: Option<Box<EndArguments>>,
     /// The parent, which ends after this interval.
     above: Option<Arc<dyn Lasting>>,
 }

@@ -52,13 +52,13 @@ pub(crate) fn event<V: Values>(
 
 #[inline(never)]
 fn encoded_event(callsite: &'static Callsite, epoch: Epoch, encoded: &Encoded) -> Option<u64> {
-    let arguments = &encoded.get()?;
+    let arguments = encoded.get()?;
     Record { callsite, what: What::of(callsite)?, name: "", arguments }.write(epoch.get())
 }
 
 #[inline(never)]
 fn encoded_named(callsite: &'static Callsite, epoch: Epoch, encoded: &Encoded, name: &str) -> Option<u64> {
-    let arguments = &encoded.get().filter(|_| is_short(name))?;
+    let arguments = encoded.get().filter(|_| is_short(name))?;
     Record { callsite, what: What::of(callsite)?, name, arguments }.write(epoch.get())
 }
 
@@ -71,8 +71,8 @@ pub(crate) fn begin_named(callsite: &'static Callsite, name: &str) -> Option<Ope
     if !is_short(name) || callsite.kind() != CallsiteKind::Scope || !callsite.keys().is_empty() {
         return taken.put_back();
     }
-    let record = Record { callsite, what: What::Begin, name, arguments: &() };
-    record.write_taken(hot, epoch.format(), 0, taken).map(|now| OpenScope::new(epoch, now))
+    let record = Record { callsite, what: What::Begin, name, arguments: (&[], 0) };
+    record.write_taken(hot, epoch.format(), taken).map(|now| OpenScope::new(epoch, now))
 }
 
 /// The cold path cuts a long name, and gives an event an empty one.
@@ -87,7 +87,7 @@ fn is_short(name: &str) -> bool {
 pub(crate) fn end(callsite: &'static Callsite, open: OpenScope, arguments: &Encoded) -> bool {
     let Some(arguments) = arguments.get() else { return false };
     let what = What::End { id: open.id };
-    Record { callsite, what, name: "", arguments: &arguments }.write(open.recorded_in.number()).is_some()
+    Record { callsite, what, name: "", arguments }.write(open.recorded_in.number()).is_some()
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -128,77 +128,31 @@ impl What {
     }
 }
 
-/// The arguments of a record. Nothing in them is code of the program.
-trait Arguments {
-    /// Returns the most bytes that they take. `None` if only the cold path can write them.
-    fn most(&self, format: Format) -> Option<usize>;
-
-    /// Writes them as FXT arguments, and returns their number.
-    fn put_fxt(&self, raw: &mut Raw) -> u64;
-
-    /// Writes them as debug annotations.
-    fn put_annotations(&self, raw: &mut Raw);
-}
-
-impl Arguments for () {
-    #[inline(always)]
-    fn most(&self, _: Format) -> Option<usize> {
-        Some(0)
-    }
-
-    #[inline(always)]
-    fn put_fxt(&self, _: &mut Raw) -> u64 {
-        0
-    }
-
-    #[inline(always)]
-    fn put_annotations(&self, _: &mut Raw) {}
-}
-
-/// Bytes of [`Encoded`] arguments, and their number.
-impl Arguments for (&[u8], u64) {
-    #[inline(always)]
-    fn most(&self, _: Format) -> Option<usize> {
-        Some(self.0.len())
-    }
-
-    #[inline(always)]
-    fn put_fxt(&self, raw: &mut Raw) -> u64 {
-        raw.copy_short(self.0);
-        self.1
-    }
-
-    #[inline(always)]
-    fn put_annotations(&self, raw: &mut Raw) {
-        raw.copy_short(self.0);
-    }
-}
-
 /// A record that is about to be written.
-struct Record<'a, A> {
+struct Record<'a> {
     callsite: &'static Callsite,
     what: What,
     /// The name made at run time; "" if the record has the name of its callsite.
     name: &'a str,
-    arguments: &'a A,
+    /// The bytes of [`Encoded`] arguments, and their number.
+    arguments: (&'a [u8], u64),
 }
 
-impl<A: Arguments> Record<'_, A> {
+impl Record<'_> {
     /// Writes the record in the session whose epoch has this number. Returns its time, `None` if nothing was
     /// written.
     #[inline(always)]
     fn write(&self, number: u32) -> Option<u64> {
         let format = Epoch::format_of(number);
-        let most = self.arguments.most(format)?;
         let hot = this_thread::hot();
         let session = if self.what.is_end() { Lease::end_epoch } else { Lease::epoch };
         let taken = hot.take_number(session, number)?;
-        self.write_taken(hot, format, most, taken)
+        self.write_taken(hot, format, taken)
     }
 
-    /// As [`write`](Self::write), with the chunk writer. The arguments take at most `most` bytes.
+    /// As [`write`](Self::write), with the chunk writer.
     #[inline(always)]
-    fn write_taken(&self, hot: &Hot, format: Format, most: usize, taken: Taken) -> Option<u64> {
+    fn write_taken(&self, hot: &Hot, format: Format, taken: Taken) -> Option<u64> {
         // An end follows its begin in the same sequence.
         if !self.what.is_end() && !hot.has_seen::<true>(self.callsite) {
             return taken.put_back();
@@ -208,18 +162,19 @@ impl<A: Arguments> Record<'_, A> {
         {
             return taken.put_back();
         }
-        if format == Format::Fxt { self.put_fxt(hot, taken, most) } else { self.put_packet(hot, taken, most) }
+        if format == Format::Fxt { self.put_fxt(hot, taken) } else { self.put_packet(hot, taken) }
     }
 
     /// ```text
     /// HEADER | TIME | name | arguments
     /// ```
     #[inline(always)]
-    fn put_fxt(&self, hot: &Hot, taken: Taken, most: usize) -> Option<u64> {
+    fn put_fxt(&self, hot: &Hot, taken: Taken) -> Option<u64> {
         use fxt::layout::string_ref;
         const NAME: fxt::layout::Field = fxt::layout::event::NAME;
         let reserved = self.what.reserves(FXT_END);
-        let most = 16 + self.name.len().next_multiple_of(8) + most;
+        let (arguments, count) = self.arguments;
+        let most = 16 + self.name.len().next_multiple_of(8) + arguments.len();
         if taken.room() - reserved < most as i32 {
             return taken.put_back();
         }
@@ -247,7 +202,7 @@ impl<A: Arguments> Record<'_, A> {
         }
         raw.two_words_of([header, now], 16);
         raw.stream_short(self.name.as_bytes());
-        let count = self.arguments.put_fxt(&mut raw);
+        raw.copy_short(arguments);
         let bytes = raw.distance(start);
         header += fxt::layout::record::SIZE.set(bytes as u64 / 8 - 2) + fxt::layout::event::ARGS.set(count);
         // SAFETY: the first word of the record.
@@ -267,7 +222,7 @@ impl<A: Arguments> Record<'_, A> {
     ///
     /// LEN and L have a byte each if the packet can be shorter than 128 bytes, else two, which are padded.
     #[inline(always)]
-    fn put_packet(&self, hot: &Hot, taken: Taken, most: usize) -> Option<u64> {
+    fn put_packet(&self, hot: &Hot, taken: Taken) -> Option<u64> {
         const NAME_TAG: u64 =
             proto::tag(track_event::fields::track_event::NAME, proto::WireType::Bytes) as u64;
         let (message, fields_len) = self.fields();
@@ -276,7 +231,8 @@ impl<A: Arguments> Record<'_, A> {
             len => 2 + varint_len(len as u64) + len,
         };
         let prefix_len = hot.prefix_len.get();
-        let most = prefix_len + FIELDS_AT + fields_len + name_len + most + TIME_LEN;
+        let (arguments, _) = self.arguments;
+        let most = prefix_len + FIELDS_AT + fields_len + name_len + arguments.len() + TIME_LEN;
         let length = if most < 0x80 { 1 } else { 2 };
         let reserved = self.what.reserves(TRACK_EVENT_END);
         let room = taken.room() - reserved;
@@ -302,7 +258,7 @@ impl<A: Arguments> Record<'_, A> {
             raw.varint(self.name.len() as u64);
             raw.copy_short(self.name.as_bytes());
         }
-        self.arguments.put_annotations(&mut raw);
+        raw.copy_short(arguments);
         let event_len = raw.distance(event);
         raw.word_of(packet::time(delta), TIME_LEN);
         let bytes = raw.distance(start);

@@ -46,11 +46,11 @@ mod blob;
 pub(crate) mod composed;
 pub(crate) mod encoded;
 pub(crate) mod facts;
-mod fxt;
+pub(super) mod fxt;
 pub(crate) mod late;
 pub(crate) mod named;
-mod packet;
-mod short_packet;
+pub(super) mod packet;
+pub(super) mod short_packet;
 mod taken;
 
 use hairline_formats::proto;
@@ -133,19 +133,6 @@ pub(crate) fn plain_or<R>(
     }
 }
 
-/// Writes the record of [`plain_or`] as a packet. `room` is that of the lease: an argument in the register
-/// that reading the clock overwrites.
-#[inline(always)]
-pub(crate) fn plain_packet(
-    hot: &'static Hot,
-    callsite: &'static Callsite,
-    kind: CallsiteKind,
-    room: i32,
-    taken: Taken,
-) -> Option<u64> {
-    packet::plain::<false>(hot, callsite, kind, room, taken)
-}
-
 /// As [`plain_or`], for a callsite whose near "seen" bit is clear: in a session that records places the
 /// record has that of the callsite. Another session, or a callsite that is none of the first, goes on in
 /// `far`.
@@ -192,18 +179,6 @@ pub(crate) fn plain_far<R>(
         Some(now) => written(epoch, now),
         None => (next.slow)(callsite),
     }
-}
-
-/// Writes the record of [`plain_unseen`] as a packet. Returns `None` if nothing was written.
-#[inline(always)]
-pub(crate) fn located_packet(
-    hot: &'static Hot,
-    callsite: &'static Callsite,
-    kind: CallsiteKind,
-    room: i32,
-    taken: Taken,
-) -> Option<u64> {
-    packet::located(hot, callsite, kind, room, taken)
 }
 
 /// Writes the begin of a scope that a flow passes through. Returns its time, `None` if nothing was written.
@@ -269,13 +244,6 @@ pub(crate) fn end_or(
     }
 }
 
-/// Writes the end of [`end_or`] as a packet. Returns false if nothing was written. `id` is an argument like
-/// the `room` of [`plain_packet`].
-#[inline(always)]
-pub(crate) fn end_packet(hot: &'static Hot, id: u32, taken: Taken) -> bool {
-    packet::end::<false>(hot, id, taken)
-}
-
 /// Writes a record with arguments. Returns its time, `None` if nothing was written.
 #[inline(always)]
 pub(crate) fn with_values<const WARM: bool, V: Values>(
@@ -323,34 +291,6 @@ pub(crate) fn continue_seen<V, R>(
         fxt(hot, callsite, given, epoch, taken)
     } else {
         packet(hot, callsite, given, epoch, taken)
-    }
-}
-
-/// Writes the record of [`continue_seen`], of few and short values, in FXT.
-#[inline(always)]
-pub(crate) fn short_values_in_fxt(
-    hot: &Hot,
-    callsite: &'static Callsite,
-    kind: CallsiteKind,
-    values: &impl Values,
-    taken: Taken,
-) -> Option<u64> {
-    fxt::with_short_values(hot, callsite, kind, values, taken)
-}
-
-/// Writes the record of [`continue_seen`], of few and short values, as a packet.
-#[inline(always)]
-pub(crate) fn short_values_in_packet(
-    hot: &Hot,
-    callsite: &'static Callsite,
-    kind: CallsiteKind,
-    values: &impl Values,
-    taken: Taken,
-) -> Option<u64> {
-    if kind == CallsiteKind::Counter {
-        packet::counter::<false>(hot, callsite, values, taken)
-    } else {
-        short_packet::with_short_values(hot, callsite, kind, values, taken)
     }
 }
 
@@ -414,7 +354,12 @@ pub(crate) fn on_track<V: Values>(
     let is_written = if is_left_to_cold || !is_described || !has_strings || !has_keys {
         taken.put_back()
     } else if is_blob {
-        blob::event(hot, callsite, happens, position, taken)
+        let varint = proto::varint_of_8(position.uuid.0);
+        if is_end {
+            blob::end::<true>(hot, varint, position.after, taken).is_some()
+        } else {
+            blob::bare::<true>(hot, callsite, varint, position.after, taken).is_some()
+        }
     } else if !is_packet {
         fxt::in_interval(hot, callsite, happens, position, values, taken)
     } else if is_end {
@@ -452,10 +397,10 @@ pub(crate) fn bare_on_track(
         if is_packet {
             packet::end_on_track::<false>(hot, varint, after, taken)
         } else {
-            blob::end(hot, varint, after, taken)
+            blob::end::<false>(hot, varint, after, taken)
         }
     } else if !is_packet {
-        blob::bare(hot, callsite, varint, after, taken)
+        blob::bare::<false>(hot, callsite, varint, after, taken)
     } else if hot.has_seen::<false>(callsite) {
         packet::plain_on_track::<false>(hot, callsite, varint, after, taken)
     } else {

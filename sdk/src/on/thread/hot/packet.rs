@@ -48,6 +48,7 @@ pub(crate) fn time(delta: u64) -> u64 {
 }
 
 /// Writes a begin or an instant without arguments. Unless `WARM`, the callsite's strings are in the sequence.
+/// `room` is that of the lease: an argument in the register that reading the clock overwrites.
 #[inline(always)]
 pub(crate) fn plain<const WARM: bool>(
     hot: &Hot,
@@ -167,6 +168,8 @@ pub(crate) fn with_flow<const WARM: bool>(
     Some(now)
 }
 
+/// Writes the end of the scope whose begin has this id. Returns false if nothing was written. `id` is an
+/// argument like the `room` of [`plain`].
 #[inline(always)]
 pub(crate) fn end<const WARM: bool>(hot: &Hot, id: u32, taken: Taken) -> bool {
     let (room, commit) = (taken.room(), taken.last_commit());

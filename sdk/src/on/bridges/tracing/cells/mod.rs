@@ -62,11 +62,11 @@ impl Drop for Hold {
 }
 
 impl Table {
-    fn new() -> Box<Self> {
+    fn new() -> Self {
         let cell = || Cell { state: State::free(), span: Span::default() };
         let cells = std::array::from_fn(|_| cell());
         let guesses = [const { AtomicU8::new(0) }; CELLS];
-        Box::new(Self { cells, guesses, owned: AtomicBool::new(false) })
+        Self { cells, guesses, owned: AtomicBool::new(false) }
     }
 
     #[inline]

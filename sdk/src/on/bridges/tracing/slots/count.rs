@@ -1,12 +1,14 @@
 //! The generation and the reference count of a slot.
+//!
+//! The memory of a slot is zeroed at first, and may be again later. So no span has generation 0.
 
 use crate::on::base::sync::{AtomicU32, Ordering, const_unless_loom};
 
 /// The generation and the reference count of a slot.
 #[derive(Debug)]
 pub(crate) struct Count {
-    /// Number of spans that were closed in the slot. The id of a span has the generation in which it was
-    /// made.
+    /// One more than the number of spans that were closed in the slot; 0 in zeroed memory. The id of a span has
+    /// the generation in which it was made.
     generation: AtomicU32,
     /// Number of owners of the span.
     references: AtomicU32,
@@ -23,7 +25,23 @@ impl Count {
     #[inline]
     pub(crate) fn begin(&self) -> u32 {
         self.references.store(1, Ordering::Relaxed);
+        match self.generation.load(Ordering::Relaxed) {
+            0 => {
+                self.generation.store(1, Ordering::Relaxed);
+                1
+            }
+            generation => generation,
+        }
+    }
+
+    /// Returns the generation of the next span. The slot is free and the caller's.
+    pub(crate) fn generation(&self) -> u32 {
         self.generation.load(Ordering::Relaxed)
+    }
+
+    /// Sets the generation of the next span, in zeroed memory: one that no id has.
+    pub(crate) fn go_on_from(&self, generation: u32) {
+        self.generation.store(generation, Ordering::Release); // as in `end`
     }
 
     /// Returns whether the span of this generation is still open.
@@ -53,6 +71,6 @@ impl Count {
         let generation = self.generation.load(Ordering::Relaxed); // only a last owner stores it
         // Release pairs with the Acquire in `is_of`: a thread that sees the next generation sees the span
         // closed.
-        self.generation.store(generation.wrapping_add(1), Ordering::Release);
+        self.generation.store(generation.wrapping_add(1).max(1), Ordering::Release);
     }
 }

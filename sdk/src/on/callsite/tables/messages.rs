@@ -5,8 +5,8 @@ use std::time::Instant;
 use crate::on::base::lock::{Fixed, Map, RwLock, WriteGuard};
 use crate::on::callsite::Callsite;
 
-/// Callsites by target, file and line. The file is given by its address.
-pub(crate) type Sites = Map<(&'static str, usize, u32), &'static Callsite>;
+/// Callsites by category, file and line.
+pub(crate) type Sites = Map<(&'static str, &'static str, u32), &'static Callsite>;
 
 pub(crate) static SITES: RwLock<Sites> = RwLock::new(Map::with_hasher(Fixed::new()));
 

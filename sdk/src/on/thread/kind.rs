@@ -1,0 +1,46 @@
+//! The kinds of events that the macros record, with what the program needs of a recorded one.
+
+use crate::on::callsite::Epoch;
+use crate::on::thread::open_scope::OpenScope;
+use crate::site::CallsiteKind;
+
+/// A kind of event.
+pub(super) trait Kind {
+    const KIND: CallsiteKind;
+    /// What the program needs of a recorded event.
+    type Recorded;
+
+    fn recorded(epoch: Epoch, now: u64) -> Self::Recorded;
+}
+
+pub(super) struct Scopes;
+
+impl Kind for Scopes {
+    const KIND: CallsiteKind = CallsiteKind::Scope;
+    type Recorded = Option<OpenScope>;
+
+    #[inline(always)]
+    fn recorded(epoch: Epoch, now: u64) -> Option<OpenScope> {
+        Some(OpenScope::new(epoch, now))
+    }
+}
+
+pub(super) struct Instants;
+
+impl Kind for Instants {
+    const KIND: CallsiteKind = CallsiteKind::Instant;
+    type Recorded = ();
+
+    #[inline(always)]
+    fn recorded(_: Epoch, _: u64) {}
+}
+
+pub(super) struct Counters;
+
+impl Kind for Counters {
+    const KIND: CallsiteKind = CallsiteKind::Counter;
+    type Recorded = ();
+
+    #[inline(always)]
+    fn recorded(_: Epoch, _: u64) {}
+}
