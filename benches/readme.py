@@ -17,6 +17,8 @@ run = ["cargo", "run", "--release", "-q", "-p", "hairline-benches", "--bin", "re
 SHORT = [
     ("scope", "*: scope", "two clock reads"),
     ("scope + i64 + &str of 16", "*: scope + i64 + &str of 16", "two clock reads"),
+    ("what a scope adds around 60 ns of work", "*: scope around 60 ns of work", "what two clock reads add there"),
+    ("the same with i64 + &str of 16", "*: scope + i64 + &str of 16 around 60 ns of work", "what two clock reads add there"),
     ("scope + flow", "*: scope + flow", "two clock reads"),
     ("scope in a flight recorder", "*: scope, flight recorder", "two clock reads"),
     ("instant", "*: instant", "one clock read"),

@@ -74,8 +74,8 @@ step_off() {        # the feature `enable` off: everything still builds, and cos
   cargo clippy -p hairline --no-default-features --all-targets --locked -- -D warnings
   cargo test -p hairline --no-default-features --locked
   # With the features that have an off side too.
-  cargo clippy -p hairline --no-default-features --features futures,http,log,metrics,recovery,serde --all-targets --locked -- -D warnings
-  cargo test -p hairline --no-default-features --features futures,http,log,metrics,recovery,serde --locked
+  cargo clippy -p hairline --no-default-features --features futures,http,log,metrics,recovery,serde,tracing --all-targets --locked -- -D warnings
+  cargo test -p hairline --no-default-features --features futures,http,log,metrics,recovery,serde,tracing --locked
 }
 
 step_loom() {       # the models of the shared-memory protocol, and of the SDK's own atomics

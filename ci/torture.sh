@@ -9,6 +9,9 @@
 #   ci/torture.sh forks                    ten thousand children of every kind: none hangs, and no trace is damaged
 #   TORTURE_CHILDREN=500 ci/torture.sh forks
 #   TORTURE_KINDS=fork,clone ci/torture.sh forks    of these kinds alone; tests/src/bin/forker/main.rs lists them
+#
+#   ci/torture.sh restarts                 two thousand kills of programs that are started again at the same path
+#   TORTURE_RESTARTS=100 ci/torture.sh restarts
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 [ -d tests/oracle/perfetto-ui ] || [ -n "${PERFETTO_UI_DIR:-}" ] || tests/oracle/setup.sh
@@ -19,8 +22,11 @@ case "${1:-kills}" in
   forks)
     export TORTURE_CHILDREN=${TORTURE_CHILDREN:-10000}
     tests=forking:: ;;
+  restarts)
+    export TORTURE_RESTARTS=${TORTURE_RESTARTS:-2000}
+    tests=restarts:: ;;
   *)
-    echo "ci/torture.sh: kills or forks, not $1" >&2
+    echo "ci/torture.sh: kills, forks or restarts, not $1" >&2
     exit 1 ;;
 esac
 cargo test -p hairline-tests --release --locked --test reliability -- --nocapture "$tests"

@@ -109,7 +109,8 @@ fn events_of_an_allocator_are_recorded_or_counted_and_wait_for_nothing() {
             },
         );
         let lost = trace.summary.lost;
-        assert!(lost.reentrant > 0 && lost.total() == lost.reentrant, "{format:?}: {lost:?}");
+        // What an event needs is from the kernel: at most a few of the allocator's events come inside of one.
+        assert!(lost.total() == lost.reentrant, "{format:?}: {lost:?}");
         let events = EVENTS.load(Ordering::Relaxed) + 6 * ROUNDS;
         assert_shown(trace.path(), events - lost.total());
     }

@@ -3,6 +3,7 @@
 //! The speed of a shared machine varies. So a subject and its floor are timed in turn, batch by batch, and
 //! the ratio of their medians counts. No test depends on this crate: times are reported, never asserted.
 
+pub mod around_work;
 pub mod cold;
 pub mod convert;
 pub mod cost;

@@ -1,4 +1,5 @@
-//! The cost of a span of `tracing`, beside listeners that do nothing.
+//! The cost of a span of `tracing`, beside listeners that do nothing. The cost of a layer without a session,
+//! in a program that writes its events with `fmt`.
 //!
 //! A process has one global listener, and each way to have several would add a cost to each span. So each
 //! listener has a child process, which runs this same binary. The parent requests batches in turn: of the
@@ -11,6 +12,7 @@ use hairline::{Format, Session, trace_scope};
 use tracing_core::span::{Attributes, Id, Record};
 use tracing_core::{Event, Metadata, Subscriber, subscriber::Interest};
 use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::Outcome;
 use crate::row::{Budget, Row};
@@ -65,6 +67,15 @@ pub fn serve(listener: &str) -> Outcome<()> {
             tracing::subscriber::set_global_default(tracing_subscriber::registry().with(NothingLayer))?;
             None
         }
+        "fmt" => {
+            let fmt = tracing_subscriber::fmt().with_writer(io::sink).finish();
+            if listener.ends_with("layer") {
+                fmt.with(hairline::layer()).try_init()?; // no session
+            } else {
+                fmt.try_init()?;
+            }
+            None
+        }
         "Subscriber" => {
             let session = start()?;
             tracing::subscriber::set_global_default(hairline::Subscriber::new())?;
@@ -81,7 +92,7 @@ pub fn serve(listener: &str) -> Outcome<()> {
     let living = tracing::info_span!("living");
     for line in io::stdin().lock().lines() {
         let line = line?;
-        let (operation, count) = line.split_once(' ').ok_or("an operation and a count")?;
+        let (operation, count) = line.rsplit_once(' ').ok_or("an operation and a count")?;
         let count = count.parse()?;
         let measure = |count| match operation {
             "span" => batch(count, |_| drop(tracing::info_span!("span").entered())),
@@ -89,6 +100,11 @@ pub fn serve(listener: &str) -> Outcome<()> {
                 drop(tracing::info_span!("span", number = i64::from(i), text = "sixteen bytes ..").entered());
             }),
             "again" => batch(count, |_| drop(living.enter())),
+            "quiet span" => batch(count, |_| drop(tracing::debug_span!("span").entered())),
+            "event" => batch(count, |_| tracing::info!("event")),
+            "quiet event" => batch(count, |_| tracing::debug!("event")),
+            "message" => batch(count, |_| log::info!("message")),
+            "quiet message" => batch(count, |_| log::trace!("message")),
             _ => batch(count, |_| {
                 trace_scope!("bench", "scope");
             }),
@@ -110,6 +126,7 @@ impl Listener {
     fn start(name: &str) -> Outcome<Self> {
         let mut child = Command::new(std::env::current_exe()?)
             .args([CHILD, name])
+            .env_remove("HAIRLINE")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()?;
@@ -198,5 +215,8 @@ pub fn rows(effort: Effort) -> Outcome<Vec<Row>> {
             rows.extend(compare(effort, &format!("{listener} {format}"), floor, &comparisons)?);
         }
     }
+    let idle = ["span", "quiet span", "event", "quiet event", "message", "quiet message"];
+    let idle = idle.map(|what| Comparison { what, operation: what, floor: Floor::Nothing, budget: 1.1 });
+    rows.extend(compare(effort, "fmt + idle layer", "fmt", &idle)?);
     Ok(rows)
 }

@@ -1,6 +1,7 @@
 """Records with one of Python's tracers: NAME FOLDER. Two of them define the same protocol, so that one process
 cannot load both."""
 
+import json
 import sys
 import threading
 from pathlib import Path
@@ -23,6 +24,94 @@ def viztracer(folder):
             thread.join()
         tracer.add_instant("an instant", {"n": 1})
         tracer.add_variable("number", 7, event="counter")
+
+
+def recursion(folder):
+    """Calls deeper than Perfetto's 512 slices."""
+    from viztracer import VizTracer
+
+    def deep(n):
+        return 0 if n == 0 else 1 + deep(n - 1)
+
+    sys.setrecursionlimit(5000)
+    path = folder / "recursion_of_viztracer.json"
+    with VizTracer(output_file=str(path), file_info=False, verbose=0, max_stack_depth=-1):
+        for depth in (10, 500, 700, 1500):
+            deep(depth)
+
+
+def jax(folder):
+    """The profile of a small computation on the CPU, as the UI gets it: gzip, with an empty object at the end."""
+    import tempfile
+
+    import jax as library
+
+    def step(x):
+        return library.numpy.tanh(x @ x.T).sum(axis=0)
+
+    with tempfile.TemporaryDirectory() as profile:
+        with library.profiler.trace(profile, create_perfetto_trace=True):
+            x = library.numpy.ones((64, 64))
+            for _ in range(5):
+                x = library.jit(step)(x)[:, None] * library.numpy.ones((64, 64))
+            x.block_until_ready()
+        for n, trace in enumerate(sorted(Path(profile).rglob("*.json.gz"))):
+            (folder / f"jax{n}.json.gz").write_bytes(trace.read_bytes())
+
+
+def torch(folder):
+    import torch as package
+    from torch.profiler import ProfilerActivity, profile, record_function
+
+    with profile(activities=[ProfilerActivity.CPU], record_shapes=True, profile_memory=True) as profiler:
+        weights = package.rand(64, 64, requires_grad=True)
+        for _ in range(3):
+            with record_function("step"):
+                (package.relu(package.rand(64, 64) @ weights)).sum().backward()
+    profiler.export_chrome_trace(str(folder / "torch.json"))
+
+
+def bazel(folder):
+    """What Bazel's profile has, without Bazel: an action that begins before the time 0, counters of two series,
+    categories, garbage collections, the critical path, and names and places of threads after their events."""
+    events = [{"name": "thread_name", "ph": "M", "pid": 1, "tid": 0, "args": {"name": "Critical Path"}}]
+
+    def complete(name, category, start, duration, thread, **more):
+        event = {"cat": category, "name": name, "ph": "X", "ts": start, "dur": duration}
+        events.append(event | {"pid": 1, "tid": thread} | more)
+
+    complete("Launch Blaze", "build phase marker", -1_204_000, 1_204_000, 31)
+    for n, phase in enumerate(("Initialize command", "Evaluate target patterns", "Build artifacts")):
+        instant = {"cat": "build phase marker", "name": phase, "ph": "i", "ts": n * 150_000}
+        events.append(instant | {"pid": 1, "tid": 31})
+    for n in range(60):
+        start, thread, name = 7919 * n, 32 + n % 4, f"Compiling source/{n}.cc"
+        place = {"target": f"//source:{n}", "mnemonic": "CppCompile"}
+        complete(name, "action processing", start, 31_000, thread, out=f"bazel-out/{n}.o", args=place)
+        complete("subprocess.run", "local action execution", start + 120, 30_700, thread)
+        if n % 7 == 0:
+            complete(f"action 'Compiling source/{n}.cc'", "critical path component", 8000 * n, 31_000, 0,
+                     args={"tid": thread})
+        if n % 9 == 0:
+            complete("minor GC", "gc notification", start + 500, 900, 77)
+    for n in range(-6, 24):
+        for name, color, values in (
+            ("CPU usage (Bazel)", "good", {"cpu": 0.25 * (n % 5)}),
+            ("Memory usage (Bazel)", "olive", {"memory": 180.5 + n}),
+            ("action count", "thread_state_running", {"action": max(0, n % 4), "local action cache": n % 3}),
+        ):
+            counter = {"name": name, "pid": 1, "tid": 31, "ph": "C", "ts": n * 20_000, "cname": color}
+            events.append(counter | {"args": {series: str(value) for series, value in values.items()}})
+    threads = {31: "Main Thread", 77: "Garbage Collector"}
+    threads |= {32 + n: f"skyframe-evaluator-execution-{n}" for n in range(4)}
+    for thread, name in threads.items():
+        events.append({"name": "thread_name", "ph": "M", "pid": 1, "tid": thread, "args": {"name": name}})
+        events.append({"name": "thread_sort_index", "ph": "M", "pid": 1, "tid": thread,
+                       "args": {"sort_index": str(thread)}})
+    about = {"bazel_version": "release 7.4.0", "output_base": "/base", "date": "2024-01-01"}
+    lines = ",\n    ".join(json.dumps(event) for event in events)
+    text = f'{{"otherData":{json.dumps(about)},"traceEvents":[\n    {lines}\n  ]\n}}\n'
+    (folder / "bazel.json").write_text(text)
 
 
 def trace_builder(folder):
@@ -96,4 +185,5 @@ def retrobus(folder):
         builder.save(str(folder / f"retrobus_{encoding}.pftrace"))
 
 
-{"viztracer": viztracer, "trace_builder": trace_builder, "retrobus": retrobus}[sys.argv[1]](Path(sys.argv[2]))
+TRACERS = (viztracer, recursion, jax, torch, bazel, trace_builder, retrobus)
+{tracer.__name__: tracer for tracer in TRACERS}[sys.argv[1]](Path(sys.argv[2]))

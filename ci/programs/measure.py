@@ -26,7 +26,8 @@ def environment(state, trace, mode):
     """A recording program waits for room in its ring: the checks are about events, not about loss."""
     variables = {name: value for name, value in os.environ.items() if not name.startswith("HAIRLINE")}
     if state in ("fxt", "pftrace"):
-        variables |= {"HAIRLINE": str(trace), "HAIRLINE_LOG": "info", "HAIRLINE_OVERFLOW": "block"}
+        variables |= {"HAIRLINE": str(trace), "HAIRLINE_LOG": "info", "HAIRLINE_OVERFLOW": "block",
+                      "HAIRLINE_LEVEL": "trace"}
     if mode:
         variables["HAIRLINE_MODE"] = mode
     if state == "peer":

@@ -5,7 +5,7 @@ use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
 use futures::StreamExt;
-use hairline::{TraceFuture, TraceStream, trace, trace_instant};
+use hairline::{TraceFuture, TraceStream, future_arg, trace, trace_async, trace_future, trace_instant};
 use hairline_tests::recording::{FORMATS, record};
 
 use crate::LIVES;
@@ -234,5 +234,112 @@ fn a_function_that_returns_a_future_has_the_life_of_that_future() {
         let ids = "select count(*) from slice s join args a using (arg_set_id) where replace(a.key, 'debug.', '') = 'id' \
              and s.track_id not in (select id from thread_track)";
         assert_eq!(trace.rows(ids), "5", "{format:?}");
+    }
+}
+
+#[test]
+fn a_future_has_arguments_and_a_parent_and_gets_arguments_at_its_end() {
+    /// Its value's code adds an argument of its own, and is ready at the second poll.
+    async fn query(table: &str) -> usize {
+        tokio::task::yield_now().await;
+        future_arg("rows", table.len());
+        future_arg("status", "found");
+        table.len()
+    }
+
+    #[trace("web", args(id))]
+    async fn answer(id: u32) -> u32 {
+        future_arg("status", 200 + id);
+        // An inner future gets its own.
+        trace_future!("web", "inner", async { future_arg("inner", true) }).await;
+        id
+    }
+
+    for format in FORMATS {
+        let trace = record(format, |_| {
+            future_arg("of no future", 1);
+            let request = trace_async!("web", "request");
+            // A value of the future's expression lives as long as the future.
+            let rows =
+                block_on(trace_future!("db", "query", query(&String::from("users")), n = 1, track: &request));
+            assert_eq!(rows, 5);
+            assert_eq!(block_on(answer(4)), 4);
+            let cancelled = trace_future!("db", "cancelled", async {
+                future_arg("polled", 1);
+                std::future::pending::<()>().await;
+            });
+            assert!(poll_once(Box::pin(cancelled).as_mut()).is_pending());
+            let stream = trace_future!("io", "lines", futures::stream::iter([1, 2]), from = "memory");
+            assert_eq!(block_on(stream.count()), 2);
+            let panics = trace_future!("db", "panics", async {
+                future_arg("polled", 2);
+                panic!("on purpose");
+            });
+            let panics = std::panic::AssertUnwindSafe(|| block_on(panics));
+            assert!(std::panic::catch_unwind(panics).is_err());
+        });
+        let arguments = "select s.name, group_concat(replace(key, 'debug.', '') || '=' || display_value, ' ') from slice s \
+             join args using (arg_set_id) \
+             where replace(key, 'debug.', '') in ('n', 'rows', 'status', 'id', 'inner', 'polled', 'from') \
+             group by s.id order by s.ts";
+        let expected = "query\tn=1 rows=5 status=found\nanswer\tid=4 status=204\ninner\tinner=true\n\
+             cancelled\tpolled=1\nlines\tfrom=memory\npanics\tpolled=2";
+        assert_eq!(trace.rows(arguments), expected, "{format:?}");
+        let lives = trace.rows(LIVES);
+        assert!(lives.contains("query\trequest\t1"), "{format:?}: {lives}");
+        assert!(lives.contains("inner\tanswer\t1"), "{format:?}: {lives}");
+    }
+}
+
+/// A list whose values' code adds an argument, and panics at a number that is not even.
+struct Evens(Vec<Even>);
+struct Even(u32);
+
+impl hairline::Argument for Even {
+    type Held<'a> = u32;
+
+    fn hold(&self) -> u32 {
+        future_arg(["zero", "one", "two", "three", "four"][self.0 as usize], true);
+        assert!(self.0.is_multiple_of(2), "on purpose");
+        self.0
+    }
+}
+
+impl hairline::Argument for Evens {
+    type Held<'a> = <Vec<Even> as hairline::Argument>::Held<'a>;
+
+    fn hold(&self) -> Self::Held<'_> {
+        self.0.hold()
+    }
+}
+
+#[test]
+fn an_argument_is_lost_neither_to_a_values_own_code_nor_to_the_future_around() {
+    for format in FORMATS {
+        let trace = record(format, |session| {
+            session.set_categories("*,-quiet").expect("a filter");
+            let outer = trace_future!("web", "outer", async {
+                future_arg("before", 1);
+                future_arg("evens", Evens(vec![Even(2), Even(4)]));
+                let odd = || future_arg("odd", Evens(vec![Even(3)]));
+                assert!(std::panic::catch_unwind(odd).is_err());
+                trace_future!("quiet", "not recorded", async {
+                    future_arg("of the inner one", 1);
+                    trace_future!("web", "innermost", async { future_arg("own", 1) }).await;
+                })
+                .await;
+                future_arg("after", 1);
+            });
+            block_on(outer);
+        });
+        let arguments = "select s.name, replace(key, 'debug.', ''), display_value from slice s \
+             join args using (arg_set_id) where replace(key, 'debug.', '') glob '[a-z]*' \
+             and s.track_id not in (select id from thread_track) \
+             and key not glob 'source*' and key not glob '*legacy*' order by s.ts, args.id";
+        let lines = trace.rows(arguments);
+        let expected = "outer\tbefore\t1\nouter\ttwo\ttrue\nouter\tfour\ttrue\nouter\tevens[0]\t2\n\
+             outer\tevens[1]\t4\nouter\tthree\ttrue\nouter\tafter\t1\ninnermost\town\t1";
+        assert_eq!(lines, expected, "{format:?}");
+        assert!(trace.rows(LIVES).contains("innermost\touter\t1"), "{format:?}");
     }
 }

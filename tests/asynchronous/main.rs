@@ -5,6 +5,7 @@ mod attribute;
 mod closings;
 mod environment;
 mod futures_and_streams;
+mod held;
 mod lanes;
 mod many;
 mod messages;
@@ -12,6 +13,7 @@ mod other_layers;
 mod polls;
 mod requests;
 mod runtimes;
+mod set_ups;
 mod spans;
 
 #[global_allocator]

@@ -1,5 +1,6 @@
 //! More spans and threads than what is kept at hand for them.
 
+use std::process::Command;
 use std::sync::Barrier;
 
 use hairline_tests::recording::{FORMATS, record};
@@ -74,4 +75,32 @@ fn spans_of_many_threads_at_a_time_are_all_recorded() {
         });
     };
     both(program, "span\t300\t1");
+}
+
+/// The bytes that a span of a burst takes, and that it leaves.
+fn burst(of: &str) -> [u64; 2] {
+    let run = Command::new(env!("CARGO_BIN_EXE_burst"))
+        .args([of, "300000"])
+        .env_remove("HAIRLINE")
+        .output()
+        .expect("it starts");
+    assert!(run.status.success(), "{of}: {run:?}");
+    let said = String::from_utf8(run.stdout).expect("text");
+    let numbers: Vec<u64> = said.split_whitespace().map(|n| n.parse().expect("a number")).collect();
+    numbers.try_into().expect("two numbers")
+}
+
+// A server under load has a span for each request that waits. The registry's own memory is not counted.
+#[test]
+fn a_span_takes_two_hundred_bytes_and_a_burst_of_spans_returns_them() {
+    let [registry, kept] = burst("none");
+    for (of, without, kept) in [("subscriber", 0, 0), ("layer", registry, kept)] {
+        let [live, after] = burst(of);
+        println!("{of}: {live} bytes a span, {after} after the burst; {without} and {kept} without");
+        assert!(live <= without + 210, "{of}: {live} bytes a span, of which {without} are the registry's");
+        assert!(
+            after <= kept + 20,
+            "{of}: {after} bytes a span are left, of which {kept} are the registry's"
+        );
+    }
 }

@@ -156,6 +156,7 @@ fn the_first_message_starts_what_the_environment_asks_for_and_made_up_targets_ar
         let trace = directory.path().join(format!("trace.{extension}"));
         let mut program = Command::new(env!("CARGO_BIN_EXE_spans_victim"));
         program.args(["log"]).env("HAIRLINE", &trace).env("HAIRLINE_BUFFER", "16M");
+        program.env("HAIRLINE_LEVEL", "trace");
         let output = program.output().unwrap();
         assert_eq!((&output.stdout[..], &output.stderr[..]), (&b"done\n"[..], &b""[..]), "{extension}");
         let verdict = judge::load(

@@ -10,8 +10,8 @@
 
 use std::fmt::Write as _;
 
-use hairline_convert::Report;
 use hairline_convert::TraceFormat::{self, Fxt, Json, TrackEvent};
+use hairline_convert::{Context, Report, create, open};
 use hairline_formats::Value;
 use hairline_formats::fxt::{self, StringRef, ThreadRef};
 use hairline_formats::proto::put_message;
@@ -127,7 +127,22 @@ struct Case {
     name: String,
     records: Vec<Record>,
     place: usize,
+    twist: Twist,
 }
+
+/// What is odd about all records of a case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Twist {
+    None,
+    /// Their names have bytes that are not UTF-8.
+    NotUtf8,
+    /// In JSON, times and durations have parts of a nanosecond, each rounded on its own.
+    Rounded,
+    /// Processes have one process id: in packets, which have ids of their own for them.
+    OneId,
+}
+
+const TWISTS: [Twist; 4] = [Twist::None, Twist::NotUtf8, Twist::Rounded, Twist::OneId];
 
 /// The digits of a number, each to a base of its own.
 struct Digits(usize);
@@ -153,6 +168,7 @@ fn case(number: usize) -> Case {
         write!(name, " {} at {from}..{to},", KINDS[kind]).expect("memory");
     }
     let (order, place) = (digits.next(ORDERS), digits.next(PLACES));
+    let twist = if number < PAIRS { Twist::None } else { TWISTS[digits.next(TWISTS.len())] };
     match order {
         0 => all.sort_by_key(|record| record.time),
         1 => all.sort_by_key(|record| members - record.of),
@@ -160,33 +176,51 @@ fn case(number: usize) -> Case {
     }
     let order = ["by time", "the last first", "reversed"][order];
     let place_name = ["one thread", "several threads", "several processes"][place];
-    write!(name, " {order}, {place_name}").expect("memory");
-    Case { name, records: all, place }
+    write!(name, " {order}, {place_name}, {twist:?}").expect("memory");
+    Case { name, records: all, place, twist }
 }
 
 /// A record's place and ids in a trace of many cases.
 #[derive(Clone, Copy)]
 struct At {
     time: u64,
+    /// Of all formats, packets tell processes of one id apart.
+    process: u64,
     pid: u64,
     tid: u64,
     id: u64,
     name: &'static str,
+    twist: Twist,
 }
 
+/// Three bytes in names that [`encode`] replaces by others that are not UTF-8.
+const WRONG: &[u8; 3] = b"~~~";
+
 fn at(case: &Case, number: u64, record: &Record) -> At {
-    let pid = 1_000 + 10 * number + if case.place == 2 { record.of } else { 0 };
-    let tid = pid * 10 + if case.place == 1 { record.of } else { 0 };
-    let name = ["first", "second", "third"][usize::try_from(record.of).expect("small")];
-    At { time: number * WINDOW + record.time, pid, tid, id: 100 + 4 * number + record.of, name }
+    let process = 1_000 + 10 * number + if case.place == 2 { record.of } else { 0 };
+    let tid = process * 10 + if case.place == 1 { record.of } else { 0 };
+    let pid = if case.twist == Twist::OneId { 1_000 + 10 * number } else { process };
+    let of = usize::try_from(record.of).expect("small");
+    let name = match case.twist {
+        Twist::NotUtf8 => ["first ~~~", "~~~ second", "th~~~ird"][of],
+        _ => ["first", "second", "third"][of],
+    };
+    let (time, id) = (number * WINDOW + record.time, 100 + 4 * number + record.of);
+    At { time, process, pid, tid, id, name, twist: case.twist }
 }
 
 fn encode(cases: &[(u64, Case)], format: TraceFormat) -> Vec<u8> {
-    match format {
+    let mut trace = match format {
         Json => json(cases),
         Fxt => records_of_fxt(cases),
         TrackEvent => packets(cases),
+    };
+    let mut at = 0;
+    while let Some(found) = trace[at..].windows(WRONG.len()).position(|bytes| bytes == WRONG) {
+        at += found;
+        trace[at..at + 3].copy_from_slice(b"\xe9\xff!"); // Latin-1, and what no text has
     }
+    trace
 }
 
 fn each(cases: &[(u64, Case)], mut show: impl FnMut(At, What)) {
@@ -207,8 +241,9 @@ fn each(cases: &[(u64, Case)], mut show: impl FnMut(At, What)) {
 
 fn json(cases: &[(u64, Case)]) -> Vec<u8> {
     let mut out = String::from("[");
-    each(cases, |At { time, pid, tid, id, name }, what| {
-        let us = |ns: u64| format!("{}.{:03}", ns / 1000, ns % 1000);
+    each(cases, |At { time, process: pid, tid, id, name, twist, .. }, what| {
+        let part = if twist == Twist::Rounded { "6" } else { "" }; // of a nanosecond
+        let us = |ns: u64| format!("{}.{:03}{part}", ns / 1000, ns % 1000);
         let flow = |step| match step {
             Step::Begin => 's',
             Step::Through => 't',
@@ -249,7 +284,7 @@ fn records_of_fxt(cases: &[(u64, Case)]) -> Vec<u8> {
     fxt::magic(&mut out);
     fxt::provider_info(&mut out, 1, "generated");
     fxt::initialization(&mut out, 1_000_000_000);
-    each(cases, |At { time, pid, tid, id, name }, what| {
+    each(cases, |At { time, process: pid, tid, id, name, .. }, what| {
         let flow = |step| match step {
             Step::Begin => fxt::EventKind::FlowBegin,
             Step::Through => fxt::EventKind::FlowStep,
@@ -305,8 +340,8 @@ const SEQUENCE: SequenceId = SequenceId(1);
 fn packets(cases: &[(u64, Case)]) -> Vec<u8> {
     let mut out = Vec::new();
     let mut described = std::collections::HashSet::new();
-    each(cases, |At { time, pid, tid, id, name }, what| {
-        let (process, thread) = (TrackUuid(10_000_000 + pid), TrackUuid(20_000_000 + tid));
+    each(cases, |At { time, process, pid, tid, id, name, .. }, what| {
+        let (process, thread) = (TrackUuid(10_000_000 + process), TrackUuid(20_000_000 + tid));
         let [pid, tid_32] = [pid, tid].map(|id| i32::try_from(id).expect("small"));
         if described.insert(process) {
             te::process_descriptor(
@@ -390,6 +425,124 @@ fn packets(cases: &[(u64, Case)]) -> Vec<u8> {
         }
     });
     out
+}
+
+/// Slices around slices: `depth` begins and ends, or complete slices in order of their begins or their ends.
+fn nested(depth: u64, way: usize, number: u64) -> (u64, Case) {
+    let at = |time, what| Record { time, what, of: 0 };
+    let unit = if depth.is_multiple_of(2) { 1_000 } else { 1_001 }; // whole microseconds have a form of their own
+    let (begin, end) = (|n: u64| unit * n, |n: u64| unit * (2 * depth - n));
+    let complete = |n: u64| at(begin(n), What::Complete(end(n) - begin(n)));
+    let records = match way {
+        0 => {
+            let begins = (0..depth).map(|n| at(begin(n), What::Begin));
+            begins.chain((0..depth).rev().map(|n| at(end(n), What::End))).collect()
+        }
+        1 => (0..depth).map(complete).collect(),
+        _ => (0..depth).rev().map(complete).collect(),
+    };
+    let name = format!("{number}: {depth} deep, way {way}");
+    (number, Case { name, records, place: 0, twist: Twist::None })
+}
+
+/// Importers drop the begins of slices that are nested deeper than 512. The time of a complete slice is right
+/// at any depth.
+#[test]
+fn slices_at_the_limit_of_depth_and_beyond_it_in_all_formats() {
+    for from in [Json, Fxt, TrackEvent] {
+        for depth in [300, 511, 512, 513, 600, 1501] {
+            for way in 0..3 {
+                let case = [nested(depth, way, 0)];
+                let trace = encode(&case, from);
+                let (before, _) = judged(&trace);
+                for to in [TrackEvent, Fxt, Json] {
+                    let (converted, report) = convert(&trace, to);
+                    let (after, _) = judged(&converted);
+                    let of = |shown| TABLES.iter().map(move |table| same(shown, table)).collect::<Vec<_>>();
+                    let is_same = of(&before) == of(&after);
+                    let name = format!("{} to {}, {}", from.name(), to.name(), case[0].1.name);
+                    let rows = |shown: &Shown| shown.table("slices").len();
+                    let counts = (rows(&before), rows(&after));
+                    assert!(is_same || !report.is_empty(), "{name}: {counts:?} slices");
+                    let times = |shown: &Shown| {
+                        let rows = shown.table("slices").iter();
+                        let mut times: Vec<_> =
+                            rows.map(|row| row.split('\t').take(2).collect::<Vec<_>>().join(" ")).collect();
+                        times.sort();
+                        times
+                    };
+                    if way != 0 && from != TrackEvent {
+                        assert_eq!(times(&before), times(&after), "{name}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The valid part of a conversion, and whether the reader says that the trace is cut.
+fn converted_part(trace: &[u8], from: TraceFormat, to: TraceFormat) -> (Vec<u8>, bool) {
+    let (mut out, mut context) = (Vec::new(), Context::new());
+    let mut writer = create(to, &mut out);
+    let mut reader = open(trace, Some(from)).expect("a trace");
+    let is_cut = loop {
+        match reader.next(&mut context) {
+            Ok(Some(item)) => writer.write(&item).expect("memory"),
+            Ok(None) => break false,
+            Err(e) => {
+                assert!(e.is_truncated(), "{e}");
+                break true;
+            }
+        }
+    };
+    writer.finish().expect("memory");
+    drop(writer);
+    (out, is_cut)
+}
+
+/// The end of the last whole record before a place.
+fn whole(trace: &[u8], format: TraceFormat, cut: usize) -> usize {
+    let mut ends = vec![0];
+    match format {
+        Json => ends.extend(trace.iter().enumerate().filter(|(_, b)| **b == b'\n').map(|(at, _)| at + 1)),
+        Fxt => {
+            let mut records = fxt::RecordReader::new(trace);
+            while let Some((offset, _)) = records.next().expect("a record") {
+                ends.push(usize::try_from(offset).expect("small"));
+            }
+        }
+        TrackEvent => {
+            let mut packets = te::PacketReader::new(trace);
+            while let Some((offset, _)) = packets.next().expect("a packet") {
+                ends.push(usize::try_from(offset).expect("small"));
+            }
+        }
+    }
+    ends.into_iter().filter(|end| *end <= cut).max().unwrap_or(0)
+}
+
+/// A part of a trace in all formats is what the records before the cut are in them.
+#[test]
+fn cut_traces_in_all_formats() {
+    let cuts = std::env::var("HAIRLINE_GENERATED").ok().and_then(|n| n.parse::<usize>().ok()).unwrap_or(100);
+    for from in [Json, Fxt, TrackEvent] {
+        for cut in 0..cuts / 50 {
+            let numbers = (0..20).map(|n| (cut * 7_919 + n * 1_237) % CASES);
+            let cases: Vec<_> = (0..).zip(numbers).map(|(place, number)| (place, case(number))).collect();
+            let trace = encode(&cases, from);
+            let at = 1_000 + cut.wrapping_mul(0x9e37_79b9) % (trace.len() - 1_000);
+            let (to, end) = ([TrackEvent, Fxt, Json][cut % 3], whole(&trace, from, at));
+            let mut part = trace[..end].to_vec();
+            if from == Json {
+                part.truncate(part.len() - 2);
+                part.push(b']');
+            }
+            let (expected, _) = converted_part(&part, from, to);
+            let (found, is_cut) = converted_part(&trace[..at], from, to);
+            assert!(found == expected, "{} to {}, cut at {at}", from.name(), to.name());
+            assert!(is_cut || at == end || from == Json, "{} cut at {at} of {end}", from.name());
+        }
+    }
 }
 
 /// The rows of each case. A row begins with its time.

@@ -2,11 +2,13 @@
 
 mod differences;
 mod early_ends;
+mod field;
 mod fxt_across;
 mod fxt_handmade;
 mod fxt_limits;
 mod fxt_recorded;
 mod generated;
+mod imperfect;
 mod json;
 mod late_tracks;
 mod matrix;

@@ -10,7 +10,7 @@ use hairline::{Flow, Format, Overflow, Session, SessionBuilder, Track};
 use hairline::{trace_begin, trace_counter, trace_end, trace_instant, trace_scope};
 use hairline_convert::{Report, TraceFormat};
 use hairline_tests::equal::Shown;
-use hairline_tests::judge::encode;
+use hairline_tests::judge::{Stat, encode};
 use hairline_tests::mortal::files;
 use hairline_tests::recording::{FORMATS, record_with};
 
@@ -23,21 +23,28 @@ pub(crate) struct Entry {
     name: String,
     bytes: Vec<u8>,
     shown: Shown,
+    /// What the importer has against the trace itself.
+    complaints: Vec<Stat>,
 }
 
 impl Entry {
     fn of(name: impl Into<String>, bytes: Vec<u8>) -> Self {
         let shown = Shown::of_clean(&bytes);
-        Self { name: name.into(), bytes, shown }
+        Self { name: name.into(), bytes, shown, complaints: Vec::new() }
     }
 
     /// Of another tracer, about whose trace the importer may complain.
     pub(crate) fn of_other(path: &Path) -> Self {
-        let (file, shown) = (path.file_name().expect("a name").to_string_lossy(), Shown::of(path));
+        let (file, bytes) = (path.file_name().expect("a name").to_string_lossy(), read(path));
+        let (shown, complaints) = Shown::with_complaints(&bytes);
         // A thread's id that is the low half of an address is negative at random.
         let is_negative = shown.table("threads").iter().any(|row| row.starts_with('-'));
         let name = if is_negative { format!("negative ids, {file}") } else { file.into_owned() };
-        Self { name, bytes: read(path), shown }
+        Self { name, bytes, shown, complaints }
+    }
+
+    pub(crate) fn is_json(&self) -> bool {
+        self.name.ends_with(".json") || self.name.ends_with(".json.gz")
     }
 }
 
@@ -50,7 +57,7 @@ pub(crate) enum Why {
 }
 use Why::{Said, Shown as Only};
 
-/// A table that is not the same: of entries that begin so, in this format.
+/// A table that is not the same: of entries that begin so, in this format or as JSON that was in this format.
 pub(crate) type Exception = (&'static str, TraceFormat, &'static str, Why);
 
 #[rustfmt::skip] // a table
@@ -151,25 +158,49 @@ fn counter(name: &str) -> String {
     bare.unwrap_or(name)
 }
 
-fn exception<'e>(entry: &Entry, to: TraceFormat, table: &str) -> Option<&'e Why> {
-    EXCEPTIONS
-        .iter()
-        .chain(crate::others::EXCEPTIONS)
-        .find(|(name, format, of, _)| entry.name.starts_with(name) && (*format, *of) == (to, table))
+fn exception<'e>(entry: &Entry, by: TraceFormat, table: &str, all: &[&'e [Exception]]) -> Option<&'e Why> {
+    all.iter()
+        .flat_map(|some| some.iter())
+        .find(|(name, format, of, _)| entry.name.starts_with(name) && (*format, *of) == (by, table))
         .map(|(.., why)| why)
 }
 
 /// All that is wrong with an entry in a format.
 fn wrong(entry: &Entry, to: TraceFormat) -> Vec<String> {
     let (converted, report) = convert(&entry.bytes, to);
-    let shown = Shown::of_clean(&converted);
+    let exceptions = [EXCEPTIONS, crate::others::EXCEPTIONS];
+    compared(entry, (&converted, &report), to, &format!("{} as {}", entry.name, to.name()), &exceptions)
+}
+
+/// All that is wrong with an entry as JSON after it was in another format.
+fn wrong_back(entry: &Entry, by: TraceFormat, exceptions: &[Exception]) -> Vec<String> {
+    let (there, mut report) = convert(&entry.bytes, by);
+    let (back, of_back) = convert(&there, Json);
+    report.add_all(&of_back);
+    let about = format!("{} back from {}", entry.name, by.name());
+    compared(entry, (&back, &report), by, &about, &[exceptions])
+}
+
+fn compared(
+    entry: &Entry,
+    (converted, report): (&[u8], &Report),
+    by: TraceFormat,
+    about: &str,
+    exceptions: &[&[Exception]],
+) -> Vec<String> {
+    let (shown, complaints) = Shown::with_complaints(converted);
+    // Of complaints only those that are not about the trace itself.
+    let of_input = |stat: &Stat| entry.complaints.iter().find(|other| other.name == stat.name);
+    let is_new = |stat: &&Stat| of_input(stat).is_none_or(|other| other.value < stat.value);
+    let new = complaints.iter().filter(is_new).map(|stat| format!("{} {}", stat.name, stat.value)).collect();
+    let mut compared = vec![("complaints", Vec::new(), new)];
+    compared.extend(TABLES.map(|table| (table, same(&entry.shown, table), same(&shown, table))));
     let mut wrong = Vec::new();
-    for table in TABLES {
-        let (before, after) = (same(&entry.shown, table), same(&shown, table));
-        let about = format!("{} as {}: {table}", entry.name, to.name());
-        match exception(entry, to, table) {
+    for (table, before, after) in compared {
+        let about = format!("{about}: {table}");
+        match exception(entry, by, table, exceptions) {
             None if before != after => {
-                wrong.push(format!("{about}\n{}", difference(&before, &after, &report)));
+                wrong.push(format!("{about}\n{}", difference(&before, &after, report)));
             }
             Some(Said(why) | Only(why)) if before == after => {
                 wrong.push(format!("{about}: is no exception any more: {why}"));
@@ -194,6 +225,13 @@ fn difference(before: &[String], after: &[String], report: &Report) -> String {
 #[track_caller]
 pub(crate) fn in_all_formats(entries: &[Entry]) {
     let all = entries.iter().flat_map(|entry| [TrackEvent, Fxt, Json].map(|to| wrong(entry, to)));
+    let wrong: Vec<_> = all.flatten().collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[track_caller]
+pub(crate) fn back_from_other_formats(entries: &[Entry], exceptions: &[Exception]) {
+    let all = entries.iter().flat_map(|entry| [TrackEvent, Fxt].map(|by| wrong_back(entry, by, exceptions)));
     let wrong: Vec<_> = all.flatten().collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }

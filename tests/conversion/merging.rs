@@ -27,8 +27,8 @@ fn recordings_of_one_machine_become_one() {
             let (merged, report) = merge(&order.map(|at| &traces[at][..]), to);
             let merged = Shown::of_clean(&merged);
             assert_eq!(slices(std::slice::from_ref(&merged)), slices(&shown), "{order:?} {to:?} {report:?}");
-            let processes = if to == TraceFormat::TrackEvent { 2 } else { 1 };
-            assert_eq!(merged.table("processes").len(), processes, "{order:?} {to:?}");
+            // A process of one trace is not that of another, which may have its id in another container.
+            assert_eq!(merged.table("processes").len(), 2, "{order:?} {to:?}");
             assert_eq!(merged.table("flows").len(), 2, "{order:?} {to:?}");
         }
     }

@@ -1,8 +1,8 @@
 //! Once a thread and its callsites are set up, an event does not touch the heap.
 
 use hairline::{
-    Flow, SessionBuilder, Track, bytes, interned, scope, trace_async, trace_begin, trace_counter, trace_end,
-    trace_instant, trace_log, trace_scope,
+    Flow, Overflow, SessionBuilder, Track, bytes, interned, scope, trace_async, trace_begin, trace_counter,
+    trace_end, trace_instant, trace_log, trace_scope,
 };
 use hairline_tests::alloc::allocations_during;
 use hairline_tests::recording::{FORMATS, record_with};
@@ -70,6 +70,61 @@ fn neither_do_flows_tracks_intervals_and_nested_values() {
         }
     };
     counted(events, 1_000);
+}
+
+#[test]
+fn neither_do_slices_on_tracks_and_intervals_of_a_flight_recorder() {
+    let track = Track::new("track");
+    let events = |rounds| {
+        for n in 0..rounds {
+            trace_scope!("t", "scope", n);
+            trace_begin!("t", "on a track", n, track: &track);
+            let _interval = trace_async!("t", "interval", n);
+            let _other = trace_async!("t", "another interval", text = "sixteen bytes ..");
+            trace_end!(&track);
+        }
+    };
+    counted_with(|b| b.overflow(Overflow::Overwrite).buffer_size(1 << 20), events, 5_000);
+}
+
+/// The memory of an event that is the first of its thread or of its callsite comes from the system: a signal
+/// handler that interrupts the program's allocator may record it.
+#[test]
+fn neither_do_the_first_events_of_a_thread_and_of_a_callsite() {
+    fn events(run: usize) {
+        macro_rules! new_callsites {
+            ($($n:literal)*) => {
+                match run {
+                    $($n => {
+                        trace_scope!("t,several", concat!("scope ", $n), n = $n, text = "a text");
+                        trace_instant!("t", concat!("instant ", $n), list = [1, 2]);
+                        trace_counter!("t", concat!("counter ", $n), $n, unit: "things");
+                    })*
+                    _ => panic!("too many runs"),
+                }
+            };
+        }
+        new_callsites!(0 1 2 3 4 5 6 7);
+    }
+    let plain = |builder: SessionBuilder| builder;
+    let detailed = |builder: SessionBuilder| builder.thread_time(true).source_locations(true);
+    let recorder = |builder: SessionBuilder| builder.overflow(Overflow::Overwrite);
+    let recorder_detailed = |builder: SessionBuilder| recorder(detailed(builder));
+    let kinds: [&dyn Fn(SessionBuilder) -> SessionBuilder; 4] =
+        [&plain, &detailed, &recorder, &recorder_detailed];
+    let mut run = 0;
+    for format in FORMATS {
+        for kind in kinds {
+            let mut counted = u64::MAX;
+            record_with(format, kind, |_| {
+                std::thread::scope(|threads| {
+                    threads.spawn(|| counted = allocations_during(|| events(run)).1);
+                });
+            });
+            assert_eq!(counted, 0, "{format:?}, run {run}");
+            run += 1;
+        }
+    }
 }
 
 #[derive(serde::Serialize)]

@@ -1,7 +1,9 @@
 //! Threads and the process they are in.
 
+#![allow(unsafe_code)] // the names of threads
+
 use std::cell::RefCell;
-use std::sync::{Barrier, Mutex};
+use std::sync::{Arc, Barrier, Mutex};
 use std::thread;
 use std::time::Duration;
 
@@ -232,5 +234,45 @@ fn both_clocks_show_the_time_since_boot() {
             row.i64("min(dur)") >= 20_000_000 && row.i64("max(dur)") < 5_000_000_000,
             "{format:?} {clock:?}"
         );
+    }
+}
+
+/// Records, and has another name then.
+fn record_and_rename(name: &'static std::ffi::CStr) {
+    trace_instant!("t", "before");
+    // SAFETY: a terminated name, of this thread.
+    unsafe { libc::prctl(libc::PR_SET_NAME, name.as_ptr()) };
+    trace_instant!("t", "after");
+}
+
+/// Readers show the last name of a thread that was renamed after its first event.
+#[test]
+fn the_last_name_of_a_thread_counts_whether_it_ends_before_the_session_or_not() {
+    let overflows = [Overflow::Drop, Overflow::Overwrite];
+    for (format, overflow) in FORMATS.into_iter().flat_map(|format| overflows.map(|o| (format, o))) {
+        let (lives, ends) = (Arc::new(Barrier::new(2)), Arc::new(Barrier::new(2)));
+        let mut living = None;
+        let trace = record_with(
+            format,
+            |b| b.overflow(overflow),
+            |_| {
+                let spawn = |body: Box<dyn FnOnce() + Send>| {
+                    thread::Builder::new().name("before".to_owned()).spawn(body).expect("a thread")
+                };
+                spawn(Box::new(|| record_and_rename(c"ended"))).join().expect("no panic");
+                let (lives_there, ends_there) = (lives.clone(), ends.clone());
+                living = Some(spawn(Box::new(move || {
+                    record_and_rename(c"living");
+                    lives_there.wait();
+                    ends_there.wait();
+                })));
+                lives.wait();
+            },
+        );
+        ends.wait();
+        living.into_iter().for_each(|thread| thread.join().expect("no panic"));
+        let names = "select t.name, count(*) from slice s join thread_track tt on s.track_id = tt.id \
+            join thread t using (utid) where s.name in ('before', 'after') group by t.name order by t.name";
+        assert_eq!(trace.rows(names), "ended\t2\nliving\t2", "{format:?}, {overflow:?}");
     }
 }

@@ -175,6 +175,7 @@ fn the_original_stays_as_it_is_when_the_trace_is_to_go_elsewhere() {
 fn another_trace_at_the_same_path_is_never_touched() {
     for format in FORMATS {
         let dead = dead(all_in_the_ring(format));
+        fs::remove_file(&dead.victim.trace).expect("removed");
         {
             let _turn = turn();
             let session = Session::builder().output(&dead.victim.trace).start().expect("a session");

@@ -56,6 +56,50 @@ fn a_signal_at_the_end_of_a_thread_whose_handler_records_does_no_harm() {
 }
 
 #[test]
+fn a_thread_that_is_cancelled_before_its_first_event_records_and_the_session_starts() {
+    for format in FORMATS {
+        let name = format!("t.{}", extension(format));
+        for (output, variables) in [(&*name, PLAIN), ("", &[("HAIRLINE", &*name)])] {
+            let run = run(&["cancelled", output], variables);
+            assert_eq!(run.numbers(), [0, 0], "unwound, lost: {:?}", run.output);
+            has_slices(&run.directory().join(&name), "of a cancelled thread", 20);
+        }
+    }
+}
+
+/// As sessions record, and as flight recorders do, whose last window is of all.
+const KINDS: [&str; 2] = ["", "-of-recorder"];
+
+#[test]
+fn the_first_event_of_a_thread_and_of_a_callsite_may_come_from_a_handler_that_interrupts_malloc() {
+    for (format, kind) in FORMATS.into_iter().flat_map(|format| KINDS.map(|kind| (format, kind))) {
+        let name = format!("t.{}", extension(format));
+        let run = run(&[&format!("first-in-handler{kind}"), &name], &[]);
+        let [rounds, lost] = run.numbers()[..] else { panic!("{:?}", run.output) };
+        assert_eq!(lost, 0, "{format:?}{kind}");
+        let trace = run.directory().join(&name);
+        has_slices(&trace, "the first of a thread", rounds);
+        has_slices(&trace, "new 29", 1);
+    }
+}
+
+/// std gives the threads of a program alternate stacks of 8 KiB, of which the kernel itself may take 3.
+#[test]
+fn the_events_of_a_signal_handler_take_little_stack() {
+    // Builds without optimisation take more, so that a program needs larger stacks there.
+    let (first, later) = if cfg!(debug_assertions) { (48 << 10, 24 << 10) } else { (4 << 10, 2 << 10) };
+    for (format, kind) in FORMATS.into_iter().flat_map(|format| KINDS.map(|kind| (format, kind))) {
+        let name = format!("t.{}", extension(format));
+        let run = run(&[&format!("stack{kind}"), &name], &[]);
+        let [of_callsite, of_thread, warm, lost] = run.numbers()[..] else { panic!("{:?}", run.output) };
+        eprintln!("{format:?}{kind}: {of_callsite}, {of_thread}, {warm} bytes");
+        assert!(of_callsite <= first && of_thread <= first && warm <= later, "{:?}", run.numbers());
+        assert_eq!(lost, 0);
+        has_slices(&run.directory().join(&name), "on a small stack", 4);
+    }
+}
+
+#[test]
 fn a_child_that_no_handler_announced_records_nothing_and_does_not_harm_the_trace() {
     for format in FORMATS {
         for (way, detail) in [("clone", PLAIN), ("bare-fork", PLAIN), ("clone", DETAILED)] {

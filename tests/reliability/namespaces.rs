@@ -40,6 +40,50 @@ const OTHER_TIME: [&str; 6] = ["--user", "--map-root-user", "--time", "--fork", 
 /// Namespaces in which no user has a number: each one, this process's too, is the overflow user.
 const NO_USERS: [&str; 1] = ["--user"];
 
+/// A program in a time namespace has its own times in its trace, those of the kernel's events too.
+#[test]
+fn states_and_slices_are_of_one_time_in_a_time_namespace() {
+    for file in ["t.pftrace", "t.fxt"] {
+        let directory = tempfile::tempdir().expect("a directory");
+        let trace = directory.path().join(file);
+        let Some(mut command) = unshared(&OTHER_TIME, ENDING, &["long"]) else { return };
+        command.env("HAIRLINE", &trace).env("HAIRLINE_SCHED", "on").env("HAIRLINE_LOG", "info");
+        let output = command.output().expect("it ran");
+        assert!(output.status.success(), "{output:?}");
+        let verdict = hairline_tests::judge::load(
+            &trace,
+            &[
+                "select count(*) from thread_state",
+                "select max(ts + dur) - min(ts) < 60e9, min(ts) > 90000e9 from (select ts, dur from slice \
+                 union all select ts, dur from thread_state where dur >= 0)",
+            ],
+        );
+        verdict.require_clean();
+        if verdict.results[0].text() == "0" {
+            eprintln!("no context switches here: not tested: {:?}", said(&output));
+            return;
+        }
+        assert_eq!(verdict.results[1].text(), "1\t1", "{file}");
+    }
+}
+
+#[test]
+fn record_says_that_a_process_has_a_clock_of_its_own() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let trace = directory.path().join("t.pftrace");
+    let record = ["record", "-o", trace.to_str().expect("UTF-8"), "--", "unshare"];
+    let Some(_) = unshared(&OTHER_TIME, "true", &[]) else { return };
+    let mut command = Command::new(HAIRLINE);
+    command.args(record).args(OTHER_TIME).args([ENDING, "return"]).env_remove("HAIRLINE");
+    let output = command.output().expect("it ran");
+    let lines = said(&output);
+    let told = lines
+        .iter()
+        .filter(|line| line.contains("has a clock of its own") && line.contains("s later"))
+        .count();
+    assert_eq!(told, 1, "{output:?}");
+}
+
 #[test]
 fn a_living_process_is_not_taken_for_dead_in_another_time_namespace() {
     let directory = tempfile::tempdir().expect("a directory");

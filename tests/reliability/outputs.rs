@@ -1,8 +1,11 @@
 //! Outputs that fail, fill up, get stuck or go away: the program goes on, ends, and is told once.
 
+#![allow(unsafe_code)] // setrlimit, in a child before its exec
+
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread;
@@ -12,7 +15,7 @@ use hairline::{Error, Format, Overflow, Session, trace_instant, trace_scope};
 use hairline_tests::judge;
 use hairline_tests::recording::{FORMATS, extension, turn};
 
-use crate::program::{has_the_work, run, run_in};
+use crate::program::{Run, has_the_work, run, run_in};
 
 /// Fails with an error of the system's from its third write on.
 struct Failing(u32, i32);
@@ -177,7 +180,7 @@ fn in_namespace(prepare: &str, way: &str, variables: &[(&str, &str)]) -> Option<
         eprintln!("no namespaces here: not tested");
         return None;
     }
-    let mut command = unshare(&format!("{prepare} && exec {} {way}", env!("CARGO_BIN_EXE_ending")));
+    let mut command = unshare(&format!("{prepare} && {} {way}", env!("CARGO_BIN_EXE_ending")));
     Some(command.envs(variables.iter().copied()).output().expect("it ran"))
 }
 
@@ -192,6 +195,63 @@ fn a_file_system_that_fills_up_is_one_line() {
     let Some(output) = in_namespace(small, "much", &[("HAIRLINE", "/mnt/t.fxt")]) else { return };
     assert_eq!((output.status.code(), said(&output).len()), (Some(0), 1), "{output:?}");
     assert!(said(&output)[0].contains("No space left"), "{output:?}");
+}
+
+/// What a trace of `ending much` has when its file took `room` bytes at most.
+fn has_what_had_room(trace: &Path, room: u64, variables: &[(&str, &str)]) {
+    let len = std::fs::metadata(trace).expect("a trace").len();
+    // But for the chunk that did not fit, and the room of the tail.
+    assert!(len <= room && len + (24 << 10) >= room, "{variables:?}: {len} of {room}");
+    let sql = [
+        "select count(*), count(*) filter (where dur >= 0) from slice where name = 'step'",
+        "select count(*) from slice where name = 'lost in all'",
+    ];
+    let verdict = judge::load(trace, &sql);
+    let of_loss = |c: &hairline_tests::Stat| c.name == "traced_buf_trace_writer_packet_loss";
+    assert!(verdict.complaints.iter().all(of_loss), "{:?}", verdict.complaints);
+    assert!(
+        verdict.results[0].text().parse::<u64>().is_err() && verdict.results[1].text() == "1",
+        "{variables:?}"
+    );
+    let validated = Command::new(env!("CARGO_BIN_EXE_hairline_command")).arg("validate").arg(trace).output();
+    let validated = validated.expect("it ran");
+    assert_eq!(validated.status.code(), Some(1), "{validated:?}");
+    assert!(String::from_utf8_lossy(&validated.stdout).contains("events are missing"), "{validated:?}");
+}
+
+#[test]
+fn a_file_that_is_full_keeps_what_it_had_room_for_and_tells_of_the_rest() {
+    const ROOM: u64 = 200_000;
+    for format in FORMATS {
+        let name = format!("t.{}", extension(format));
+        for settings in [&[][..], &[("HAIRLINE_COMPRESS", "on")]] {
+            let settings = if format == Format::Fxt { &[] } else { settings };
+            let variables = [&[("HAIRLINE", &*name), ("HAIRLINE_BUFFER", "4M")], settings].concat();
+            let limit = |command: &mut Command| {
+                let limit = libc::rlimit { rlim_cur: ROOM, rlim_max: ROOM };
+                // SAFETY: the closure makes one system call, with a pointer to a value of its own.
+                unsafe {
+                    command.pre_exec(move || match libc::setrlimit(libc::RLIMIT_FSIZE, &raw const limit) {
+                        0 => Ok(()),
+                        _ => Err(io::Error::last_os_error()),
+                    })
+                };
+            };
+            let directory = tempfile::tempdir().expect("a directory");
+            let mut run =
+                Run::start_with(env!("CARGO_BIN_EXE_ending"), directory, &["much"], &variables, limit);
+            run.end(Duration::from_secs(60)).expect("its end");
+            assert_eq!((run.output.status.code(), run.said().len()), (Some(0), 1), "{:?}", run.output);
+            has_what_had_room(&run.path(&name), ROOM, settings);
+        }
+        let small = "mount -t tmpfs -o size=1m none /mnt";
+        let path = format!("/mnt/{name}");
+        let copy = tempfile::tempdir().expect("a directory");
+        let way = format!("much; cp {path} {}", copy.path().display());
+        let Some(output) = in_namespace(small, &way, &[("HAIRLINE", &path)]) else { return };
+        assert_eq!(said(&output).len(), 1, "{output:?}");
+        has_what_had_room(&copy.path().join(&name), 1 << 20, &[("tmpfs", "")]);
+    }
 }
 
 #[test]
@@ -295,10 +355,12 @@ fn a_greatest_size_below_the_least_is_an_error() {
     assert_eq!((run.said().len(), run.files().len()), (1, 0));
 }
 
-/// The process's own tables of the ring are memory of the heap. No size of the ring aborts the program.
+/// The process's own tables of the ring are memory of the heap. No size of the ring aborts the program,
+/// but for one limit at most: that at which the ring leaves not even a page, so that no allocation succeeds,
+/// neither of the program nor of a library's thread.
 #[test]
 fn a_ring_for_which_there_is_no_memory_is_one_line() {
-    let mut without = 0;
+    let (mut without, mut exhausted) = (0, 0);
     // From the ring alone to the ring, its tables (10 MB) and all that the program needs, in KiB.
     for limit in (0..).map(|n| (16 << 20) + n * (8 << 10)).take(30) {
         let directory = tempfile::tempdir().expect("a directory");
@@ -312,10 +374,11 @@ fn a_ring_for_which_there_is_no_memory_is_one_line() {
             (Some(0), 1) => without += 1,
             // It records, and has no memory left for a thread of its own, whose start it expects.
             (Some(101), 0) => {}
+            (None, 0) => exhausted += 1,
             _ => panic!("{limit} KiB: {output:?}"),
         }
     }
-    assert!(without > 1, "{without}");
+    assert!(without > 1 && exhausted <= 1, "{without} {exhausted}");
 }
 
 /// A file that the program opens gets the lowest free descriptor, which may be that of stderr.

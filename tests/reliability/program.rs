@@ -11,6 +11,7 @@ use hairline_tests::children::{is_over, kill_group};
 use hairline_tests::forked::describe;
 use hairline_tests::judge;
 use hairline_tests::mortal::region_of;
+use hairline_tests::seccomp;
 
 /// Longer than any program of these tests takes: the watchdog of `moments` comes first.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -35,11 +36,23 @@ impl Run {
         arguments: &[&str],
         variables: &[(&str, &str)],
     ) -> Self {
+        Self::start_with(program, directory, arguments, variables, |_| {})
+    }
+
+    /// Like [`start`](Self::start), with a change of the command.
+    pub(crate) fn start_with(
+        program: &str,
+        directory: tempfile::TempDir,
+        arguments: &[&str],
+        variables: &[(&str, &str)],
+        change: impl FnOnce(&mut Command),
+    ) -> Self {
         let files = [(); 2].map(|()| tempfile::tempfile().expect("a file"));
         let of_child = |n: usize| Stdio::from(files[n].try_clone().expect("a copy"));
         let mut command = Command::new(program);
         command.current_dir(directory.path()).process_group(0).args(arguments).env_remove("HAIRLINE");
         command.envs(variables.iter().copied()).stdout(of_child(0)).stderr(of_child(1));
+        change(&mut command);
         let started = SystemTime::now();
         let child = command.spawn().expect("it starts");
         let output = Output { status: ExitStatus::from_raw(0), stdout: Vec::new(), stderr: Vec::new() };
@@ -71,6 +84,11 @@ impl Run {
         };
         [self.output.stdout, self.output.stderr] = self.files.each_mut().map(read);
         problem
+    }
+
+    /// Its directory, for another run.
+    pub(crate) fn into_directory(mut self) -> tempfile::TempDir {
+        std::mem::replace(&mut self.directory, tempfile::tempdir().expect("a directory"))
     }
 
     pub(crate) fn directory(&self) -> &Path {
@@ -130,6 +148,20 @@ pub(crate) fn run(arguments: &[&str], variables: &[(&str, &str)]) -> Run {
 
 pub(crate) fn run_in(directory: tempfile::TempDir, arguments: &[&str], variables: &[(&str, &str)]) -> Run {
     let mut run = Run::start(env!("CARGO_BIN_EXE_ending"), directory, arguments, variables);
+    run.end(PATIENCE).unwrap_or_else(|what| panic!("{arguments:?} {what}\n{:?}", run.output));
+    run
+}
+
+/// Runs `ending` while these system calls fail with `errno`.
+pub(crate) fn run_refused(
+    calls: &[libc::c_long],
+    errno: libc::c_int,
+    arguments: &[&str],
+    variables: &[(&str, &str)],
+) -> Run {
+    let directory = tempfile::tempdir().expect("a directory");
+    let refuse = |command: &mut Command| seccomp::refuse(command, calls, errno);
+    let mut run = Run::start_with(env!("CARGO_BIN_EXE_ending"), directory, arguments, variables, refuse);
     run.end(PATIENCE).unwrap_or_else(|what| panic!("{arguments:?} {what}\n{:?}", run.output));
     run
 }

@@ -183,31 +183,48 @@ fn each_file_is_a_trace_of_its_own_and_every_record_is_in_one() {
     }
 }
 
+/// Numbers and contents of the files of an output, the one at the path last.
+fn numbered(path: &std::path::Path) -> Vec<(u64, Vec<u8>)> {
+    let number = |file: &PathBuf| {
+        let name = file.file_stem().expect("a name").to_string_lossy().into_owned();
+        name.strip_prefix("t.").map_or(u64::MAX, |number| number.parse().expect("a number"))
+    };
+    files(path).iter().map(|file| (number(file), std::fs::read(file).expect("a file"))).collect()
+}
+
 #[test]
-fn the_newest_files_are_kept_and_those_of_an_earlier_run_replaced() {
+fn the_numbers_of_a_new_run_go_on_and_the_newest_files_of_both_are_kept() {
     for format in FORMATS {
         let _turn = turn();
-        let (directory, path, _) = record(format, |builder| {
-            builder
-                .rotate(128 << 10, 3)
-                .overflow(hairline::Overflow::Block(std::time::Duration::from_secs(10)))
-        });
-        let first = files(&path);
-        assert_eq!(first.len(), 3, "{first:?}");
-        let last = first[1].clone();
-        let before = std::fs::read(&last).expect("a file");
-        let session = Session::builder().output(&path).rotate(128 << 10, 0).start().expect("a session");
-        program(&session);
-        session.stop().expect("no error");
-        assert!(before != std::fs::read(&last).expect("a file"));
+        let block = hairline::Overflow::Block(std::time::Duration::from_secs(10));
+        let (directory, path, _) = record(format, |builder| builder.rotate(128 << 10, 3).overflow(block));
+        let first = numbered(&path);
+        let numbers: Vec<u64> = first.iter().map(|(number, _)| *number).collect();
+        assert_eq!(numbers, [numbers[0], numbers[0] + 1, u64::MAX]);
+        let record_again = |keep| {
+            let builder = Session::builder().output(&path).rotate(128 << 10, keep).overflow(block);
+            let session = builder.start().expect("a session");
+            program(&session);
+            session.stop().expect("no error")
+        };
+        let summary = record_again(0);
+        let next = numbers[1] + 1;
+        let note = format!("t.{next}.{} now", extension(format));
+        assert!(summary.notes.iter().any(|n| n.ends_with(&note)), "{:?}", summary.notes);
+        let second = numbered(&path);
+        assert!(second[..2] == first[..2] && second[2] == (next, first[2].1.clone()), "they stay");
+        let in_turn = |pair: &[(u64, Vec<u8>)]| pair[0].0 + 1 == pair[1].0 || pair[1].0 == u64::MAX;
+        assert!(second.len() > 5 && second.windows(2).all(in_turn));
+        for file in files(&path) {
+            judge::load(&file, &[]).require_clean();
+        }
+        record_again(3);
+        assert_eq!(numbered(&path).len(), 3, "of all runs");
         let hidden = std::fs::read_dir(directory.path())
             .expect("a directory")
             .flatten()
             .any(|e| e.file_name().to_string_lossy().starts_with('.'));
         assert!(!hidden, "nothing is left over");
-        for file in files(&path) {
-            judge::load(&file, &[]).require_clean();
-        }
     }
 }
 
@@ -217,13 +234,16 @@ fn where_no_further_file_can_be_made_the_output_stays_in_one() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("t.fxt");
     let session = Session::builder().output(&path).rotate(128 << 10, 0).start().expect("a session");
-    std::fs::create_dir(directory.path().join("t.1.fxt")).expect("in the way");
+    let moved = directory.path().join("moved.fxt");
+    std::fs::rename(&path, &moved).expect("moved");
+    std::fs::write(&path, "in the way").expect("written");
     program(&session);
     let summary = session.stop().expect("no error");
     assert!(summary.notes.iter().any(|note| note.contains("one file")), "{:?}", summary.notes);
-    let verdict = judge::load(&path, &["select count(*) from slice where name = 'outer' and dur >= 0"]);
+    let verdict = judge::load(&moved, &["select count(*) from slice where name = 'outer' and dur >= 0"]);
     assert_eq!(verdict.results[0].single_i64(), 3);
-    assert_eq!(std::fs::metadata(&path).expect("a file").len(), summary.bytes);
+    assert_eq!(std::fs::metadata(&moved).expect("a file").len(), summary.bytes);
+    assert_eq!(std::fs::read(&path).expect("a file"), b"in the way");
 }
 
 #[test]

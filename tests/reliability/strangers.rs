@@ -137,8 +137,33 @@ fn a_region_without_a_header_is_removed_only_where_its_process_is_assumed_to_be_
     };
     let (before, after) = text.split_once("assumed").unwrap_or_else(|| panic!("{output:?}"));
     assert_eq!(regions(before).len(), 2, "none is known to be dead: {output:?}");
+    let said = said(&output);
+    assert!(said.len() == 1 && said[0].contains("4194305 is alive cannot be told from here"), "{said:?}");
     let left = regions(after);
     assert!(left.len() == 1 && !left[0].contains("4194305"), "the one that lives stays: {output:?}");
+}
+
+/// Also root's commands do not open it.
+#[test]
+fn a_command_says_whose_a_region_of_another_user_is() {
+    let hairline = env!("CARGO_BIN_EXE_hairline_command");
+    let plant =
+        "setpriv --reuid=65534 --regid=65534 --clear-groups touch /dev/shm/hairline-4711-0123456789abcdef";
+    for (command, without) in [
+        ("recover", "process 12 has left nothing"),
+        ("snapshot", "process 12 is not being traced"),
+        ("top", "process 12 is not being traced"),
+    ] {
+        let script = format!("{hairline} {command} 12; {hairline} {command} 4711; echo $?");
+        let Some(mut command) = in_own_shm(plant, &script) else { return };
+        let output = command.stdin(Stdio::null()).output().expect("it ran");
+        let said = said(&output);
+        assert!(said[0].contains(without), "{output:?}");
+        assert!(
+            said[1].contains("process 4711: its region belongs to another user, with the number 65534"),
+            "{said:?}"
+        );
+    }
 }
 
 /// Root looks for regions among a stranger's files: a FIFO there keeps nobody waiting.

@@ -12,7 +12,7 @@ use hairline_tests::mortal::{Orders, Victim, files};
 use hairline_tests::recording::FORMATS;
 
 /// SplitMix64.
-fn random(seed: u64) -> impl FnMut(u64) -> u64 {
+pub(crate) fn random(seed: u64) -> impl FnMut(u64) -> u64 {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     move |n| {
         state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);

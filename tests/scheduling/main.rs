@@ -53,6 +53,13 @@ impl Stage {
     }
 }
 
+/// Whether this process may record its own switches, by what a session says.
+fn may_record_switches() -> bool {
+    let session = hairline::Session::builder().output_memory(&hairline::MemoryOutput::new()).scheduling(true);
+    let summary = session.start().expect("a session").stop().expect("stopped");
+    !summary.notes.iter().any(|note| note.starts_with("context switches"))
+}
+
 /// Whether this user may record switches here.
 fn is_permitted(printed: &str) -> bool {
     if let Some(note) = printed.lines().find(|line| line.starts_with("note: context switches")) {
@@ -276,6 +283,32 @@ fn a_killed_process_leaves_the_states_that_were_drained() {
             continue;
         }
         assert!(switches > 200, "{switches} of some 450");
+    }
+}
+
+/// They are in its own memory, as those of a snapshot that it writes itself.
+#[test]
+fn a_snapshot_from_outside_and_a_recovery_say_that_a_flight_recorders_states_are_missing() {
+    for extension in FORMATS {
+        let stage = Stage::new();
+        let file = stage.path(extension);
+        let mut child =
+            stage.command("killed", &file).arg("ring").stdout(Stdio::piped()).spawn().expect("it starts");
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().expect("piped")).read_line(&mut line).expect("a line");
+        let region = region_of(&file);
+        let snapshot = hairline::recovery::snapshot(&region, stage.path("snapshot")).expect("a snapshot");
+        child.kill().expect("killed");
+        child.wait().expect("its end");
+        let recovered = hairline::recovery::recover(&region, &RecoverOptions::new()).expect("recovered");
+        let says = |notes: &[String], what: &str| notes.iter().filter(|note| note.contains(what)).count();
+        let told =
+            [says(&snapshot.notes, "switches are missing"), says(&recovered.notes, "switches are lost")];
+        if told == [0, 0] && !may_record_switches() {
+            eprintln!("no switches here: not tested");
+            continue;
+        }
+        assert_eq!(told, [1, 1], "{:?} {:?}", snapshot.notes, recovered.notes);
     }
 }
 

@@ -31,6 +31,7 @@ pub mod pages;
 pub mod programs;
 pub mod recording;
 pub mod regions;
+pub mod seccomp;
 pub mod torture;
 pub mod unlocked;
 pub mod walk;

@@ -38,6 +38,10 @@ pub struct Orders {
     pub rotate: u64,
     /// Whether the output is written slowly.
     pub slow: bool,
+    /// The number of the first thread.
+    pub first: u64,
+    /// Whether it is a flight recorder.
+    pub recorder: bool,
     /// `never`, `abort`, `segv`, `exec`, or the number of scopes after which each thread waits to be killed.
     pub end: String,
 }
@@ -56,6 +60,8 @@ impl Orders {
             compress: false,
             rotate: 0,
             slow: false,
+            first: 0,
+            recorder: false,
             end,
         }
     }
@@ -80,11 +86,23 @@ impl Victim {
     #[must_use]
     pub fn start(executable: &str, directory: &Path, orders: Orders) -> Self {
         let trace = directory.join(format!("trace.{}", extension(orders.format)));
-        let counters = directory.join("counters");
+        Self::start_at(Command::new(executable), trace, directory.join("counters"), orders)
+    }
+
+    /// Starts a program that records to `trace` and has its counters in a file. The command has no arguments of
+    /// the victim's yet.
+    ///
+    /// # Panics
+    /// When it cannot be started.
+    #[must_use]
+    pub fn start_at(mut command: Command, trace: PathBuf, counters: PathBuf, orders: Orders) -> Self {
         let file = File::create(&counters).expect("the counters");
         file.set_len(COUNTERS_LEN as u64).expect("their length");
         let started = SystemTime::now();
-        let child = Command::new(executable)
+        if orders.recorder {
+            command.arg("recorder=1");
+        }
+        let child = command
             .arg(format!("output={}", trace.display()))
             .arg(format!("counters={}", counters.display()))
             .arg(format!("threads={}", orders.threads))
@@ -95,6 +113,7 @@ impl Victim {
             .arg(format!("rotate={}", orders.rotate))
             .arg(format!("slow={}", u8::from(orders.slow)))
             .arg(format!("end={}", orders.end))
+            .arg(format!("first={}", orders.first))
             .env_remove("HAIRLINE")
             .stderr(Stdio::null())
             .spawn()
@@ -230,9 +249,17 @@ pub struct Steps {
     /// Threads whose first step in this file may be the last of the one before.
     again: HashSet<u64>,
     tails: u32,
+    /// Whether the first steps may be missing.
+    are_windows: bool,
 }
 
 impl Steps {
+    /// The number of the step after the last one that a thread has begun.
+    #[must_use]
+    pub fn begun(&self, thread: u64) -> u64 {
+        self.begun.get(&thread).copied().unwrap_or(0)
+    }
+
     fn take(&mut self, mark: Mark<'_>) -> Result<(), String> {
         match mark {
             Mark::Begin(place, numbers) => self.begin(place.track, numbers),
@@ -252,7 +279,8 @@ impl Steps {
             if *thread.get_or_insert(number) != number {
                 return Err(format!("two threads are one: {thread:?} and {number}"));
             }
-            let begun = self.begun.entry(number).or_default();
+            let first = if self.are_windows { n } else { 0 };
+            let begun = self.begun.entry(number).or_insert(first);
             if self.again.remove(&number) && n + 1 == *begun {
                 return Ok(());
             }
@@ -294,18 +322,28 @@ pub fn files(path: &Path) -> Vec<PathBuf> {
     numbered
 }
 
+/// Reads the files of several victims' traces, with as many tails as they may have. `are_windows`: the first
+/// steps of a thread may be missing.
+///
+/// # Errors
+/// As those of [`read_steps`].
+pub fn read_all_steps(files: &[PathBuf], format: Format, are_windows: bool) -> Result<Steps, String> {
+    let mut steps = Steps { are_windows, ..Steps::default() };
+    for path in files {
+        // What is open is told again.
+        steps.open.clear();
+        steps.again = steps.begun.keys().copied().collect();
+        walk(path, format, &mut |mark| steps.take(mark)).map_err(|e| format!("{}: {e}", path.display()))?;
+    }
+    Ok(steps)
+}
+
 /// Reads the files of a victim's trace with this project's own reader.
 ///
 /// # Errors
 /// When one cannot be read, or a thread's scopes are not there once each, in order.
 pub fn read_steps(files: &[PathBuf], format: Format) -> Result<Steps, String> {
-    let mut steps = Steps::default();
-    for path in files {
-        // What is open is told again.
-        steps.open.clear();
-        steps.again = steps.begun.keys().copied().collect();
-        walk(path, format, &mut |mark| steps.take(mark))?;
-    }
+    let steps = read_all_steps(files, format, false)?;
     if format == Format::TrackEvent && steps.tails != 1 {
         return Err(format!("{} tails", steps.tails));
     }

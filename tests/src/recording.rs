@@ -88,7 +88,8 @@ fn record_unchecked(
 ) -> Trace {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let path = directory.path().join(format!("trace.{}", extension(format)));
-    let session = configure(Session::builder().output(&path)).start().expect("a session");
+    let builder = Session::builder().output(&path).level(hairline::Level::Trace);
+    let session = configure(builder).start().expect("a session");
     program(&session);
     let summary = session.stop().expect("a stopped session");
     Trace { format, summary, path, _directory: directory }

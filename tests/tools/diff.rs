@@ -109,12 +109,15 @@ fn a_condition_decides_the_exit_code() {
     assert_eq!(diff(folder.path(), 6, &["--fail-if", "p98 > 1%"]).status.code(), Some(2));
 }
 
+/// A trace in which a process has a name only.
+const WITHOUT_SLICES: &str = r#"[{"name":"process_name","ph":"M","pid":1,"args":{"name":"a"}}]"#;
+
 /// A gate that sees nothing is not open.
 #[test]
 fn a_condition_needs_slices_on_both_sides() {
     let folder = tempfile::tempdir().expect("a folder");
     sides(folder.path(), 5, &mut Noise(5), 0.0);
-    std::fs::write(folder.path().join("new-3.json"), "[]").expect("a trace");
+    std::fs::write(folder.path().join("new-3.json"), WITHOUT_SLICES).expect("a trace");
     assert_eq!(diff(folder.path(), 5, &[]).status.code(), Some(0));
     let failed = diff(folder.path(), 5, &["--fail-if", "p99 > +10%"]);
     assert_eq!(failed.status.code(), Some(1));
@@ -180,7 +183,7 @@ fn sides_that_cannot_be_compared_are_named() {
     let folder = tempfile::tempdir().expect("a folder");
     let event =
         |cat: &str| format!(r#"[{{"name":"a","cat":"{cat}","ph":"X","ts":1,"dur":2,"pid":1,"tid":1}}]"#);
-    for (name, text) in [("old", event("app")), ("new", event("db")), ("empty", "[]".to_owned())] {
+    for (name, text) in [("old", event("app")), ("new", event("db")), ("empty", WITHOUT_SLICES.to_owned())] {
         std::fs::write(folder.path().join(format!("{name}.json")), text).expect("a trace");
     }
     let said = |names: [&str; 2]| {

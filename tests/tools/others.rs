@@ -33,6 +33,10 @@ const TOTALS: &str = "select count(*), count(*) filter (where dur < 0) from slic
 const BY_NAME: &str = "select ifnull(s.name, ''), t.id is not null, sum(s.dur) from slice s \
      left join thread_track t on s.track_id = t.id where s.dur > 0 group by 1, 2";
 
+/// What trace_processor says when it left out slices.
+const LEFT_OUT: [&str; 2] =
+    ["slice_drop_overlapping_complete_event", "trace_sorter_negative_timestamp_dropped"];
+
 /// The total time by name, and whether it is of slices on threads.
 fn by_name(stats: &Value) -> BTreeMap<(String, bool), i64> {
     let table = |table: &str, title: &str, of_threads: bool| {
@@ -61,6 +65,11 @@ fn stats_of_traces_of_other_tracers_are_those_of_trace_processor() {
         let stats: Value = serde_json::from_slice(&output.stdout).expect("JSON");
         let count = |what: &str| stats[what].as_i64().expect("a number");
         let verdict = judge::load(&trace, &[TOTALS, BY_NAME]);
+        // trace_processor leaves out what overlaps another slice of its thread, or begins before the time 0.
+        let left_out = |name: &str| LEFT_OUT.contains(&name);
+        if verdict.complaints.iter().any(|stat| left_out(&stat.name)) {
+            continue;
+        }
         let totals = format!(
             "{}\t{}",
             count("slices") + count("slices_without_end") + count("instants"),

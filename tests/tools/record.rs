@@ -448,3 +448,106 @@ fn with_the_states_of_threads_the_trace_has_the_clock_of_the_day_and_the_command
         assert_eq!(dates.len(), 1, "{format:?}: {dates:?}");
     }
 }
+
+/// The slices `work` of a trace.
+fn work(trace: &std::path::Path) -> i64 {
+    let verdict = judge::load(trace, &["select count(*) from slice where name = 'work' and dur >= 0"]);
+    verdict.require_clean();
+    verdict.results[0].single_i64()
+}
+
+#[test]
+fn a_process_that_executes_another_traced_program_is_in_the_trace_as_both() {
+    for format in FORMATS {
+        let folder = tempfile::tempdir().expect("a folder");
+        let trace = format!("out.{}", extension(format));
+        let ending = env!("CARGO_BIN_EXE_ending");
+        let output = run(hairline(folder.path()).args(["record", "-o", &trace, "--", ending, "exec-self"]));
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        assert_eq!(work(&folder.path().join(&trace)), 40, "{format:?}: {}", stderr(&output));
+    }
+}
+
+#[test]
+fn a_number_that_processes_have_in_turn_names_no_part_twice() {
+    for format in FORMATS {
+        let folder = tempfile::tempdir().expect("a folder");
+        let trace = format!("out.{}", extension(format));
+        // Each of the three is process 1 of its own namespace.
+        let script = format!(
+            "for n in 1 2 3; do unshare --pid --fork --mount-proc {} return || exit 9; done",
+            env!("CARGO_BIN_EXE_ending")
+        );
+        let output = run(hairline(folder.path()).args(["record", "-o", &trace, "--", "sh", "-c", &script]));
+        if output.status.code() == Some(9) {
+            return eprintln!("no namespaces here: not tested");
+        }
+        assert_eq!(work(&folder.path().join(&trace)), 60, "{format:?}: {}", stderr(&output));
+    }
+}
+
+#[test]
+fn the_name_of_a_trace_may_have_placeholders() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let ending = env!("CARGO_BIN_EXE_ending");
+    for _ in 0..2 {
+        let command = ["record", "-o", "%e-%n.fxt", "--", ending, "return"];
+        assert_eq!(run(hairline(folder.path()).args(command)).status.code(), Some(0));
+    }
+    assert_eq!(files(folder.path()), ["ending-1.fxt", "ending-2.fxt"]);
+    let output =
+        run(hairline(folder.path()).args(["record", "-o", "%p-%h-%t-%u.fxt", "--", ending, "return"]));
+    let names = files(folder.path());
+    assert!(names.len() == 3 && names.iter().all(|name| !name.contains('%')), "{names:?}");
+    assert!(stderr(&output).contains(&names[0]), "{}", stderr(&output));
+}
+
+#[test]
+fn of_several_recordings_to_one_path_at_a_time_none_replaces_another() {
+    for exists in [false, true] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let record = || {
+            let mut command = hairline(folder.path());
+            command.args(["record", "-o", "t.fxt", "--", env!("CARGO_BIN_EXE_ending"), "pause"]);
+            command.spawn().expect("it starts")
+        };
+        if exists {
+            record().wait().expect("its end");
+        }
+        let children: Vec<Child> = (0..4).map(|_| record()).collect();
+        let said: String = children.into_iter().map(|child| stderr(&end(child))).collect();
+        assert_eq!(files(folder.path()), ["t-2.fxt", "t-3.fxt", "t-4.fxt", "t.fxt"], "{said}");
+        assert_eq!(said.matches("written by another process meanwhile").count(), 3, "{said}");
+        for name in files(folder.path()) {
+            assert_eq!(work(&folder.path().join(name)), 20);
+        }
+    }
+}
+
+#[test]
+fn a_recording_replaces_no_trace_of_a_program_that_was_killed() {
+    for format in FORMATS {
+        let folder = tempfile::tempdir().expect("a folder");
+        let trace = format!("t.{}", extension(format));
+        let ending = env!("CARGO_BIN_EXE_ending");
+        let mut program = std::process::Command::new(ending);
+        program
+            .arg("abort")
+            .current_dir(folder.path())
+            .env("HAIRLINE", &trace)
+            .stderr(std::process::Stdio::null());
+        let mut program = program.spawn().expect("it starts");
+        let pid = program.id().to_string();
+        program.wait().expect("its end");
+        let before = std::fs::read(folder.path().join(&trace)).expect("a trace");
+        for n in 2..4 {
+            let output = run(hairline(folder.path()).args(["record", "-o", &trace, "--", ending, "return"]));
+            let second = format!("t-{n}.{}", extension(format));
+            assert!(stderr(&output).contains("without its end"), "{}", stderr(&output));
+            assert_eq!(work(&folder.path().join(second)), 20);
+            assert!(before == std::fs::read(folder.path().join(&trace)).expect("a trace"));
+        }
+        assert!(run(hairline(folder.path()).args(["recover", &pid])).status.success());
+        assert_eq!(work(&folder.path().join(&trace)), 20);
+    }
+}

@@ -26,6 +26,23 @@ fn a_trace_knows_its_machine_and_its_own_number() {
 }
 
 #[test]
+fn a_trace_has_the_time_at_which_its_session_ended() {
+    for format in FORMATS {
+        let trace = record(format, |_| {
+            trace_instant!("t", "first");
+            std::thread::sleep(Duration::from_millis(20));
+            trace_instant!("t", "last");
+        });
+        let last = "(select ts from slice where name = 'last')";
+        let end = trace.rows(&format!(
+            "select count(*), min(int_value >= {last} and int_value < {last} + 5000000000) from metadata \
+             where name = 'tracing_disabled_ns'"
+        ));
+        assert_eq!(end, "1\t1", "{format:?}");
+    }
+}
+
+#[test]
 fn every_clock_is_told_at_the_start_and_again() {
     for format in FORMATS {
         let trace = record_with(

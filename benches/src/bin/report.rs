@@ -15,7 +15,7 @@ use hairline_benches::Outcome;
 use hairline_benches::row::Row;
 use hairline_benches::timing::Effort;
 use hairline_benches::{
-    cold, convert, cost, drain_thread, flat_out, growth, heap, machine, size, spans, tail, why,
+    around_work, cold, convert, cost, drain_thread, flat_out, growth, heap, machine, size, spans, tail, why,
 };
 
 const HELP: &str = "usage: report [--json] [--quick] [PART...]
@@ -23,6 +23,7 @@ const HELP: &str = "usage: report [--json] [--quick] [PART...]
   --quick  a tenth of the batches
 parts; all of them unless some are named:
   --events   events that are recorded, and those that are not
+  --work     events around work that keeps the processor busy
   --heap     calls of an allocator in a `Heap`
   --tracing  spans of `tracing`
   --size     bytes of a scope, memory beside the ring
@@ -36,8 +37,9 @@ parts; all of them unless some are named:
 exit: 0 measured, whether within budget or not; 1 a session failed; 2 usage";
 
 const OPTIONS: [&str; 2] = ["--json", "--quick"];
-const PARTS: [&str; 11] = [
+const PARTS: [&str; 12] = [
     "--events",
+    "--work",
     "--heap",
     "--tracing",
     "--size",
@@ -62,6 +64,12 @@ fn events(effort: Effort) -> Outcome<Vec<Row>> {
     Ok(rows)
 }
 
+fn around_work(effort: Effort) -> Outcome<Vec<Row>> {
+    let mut rows = machine::aside(|| around_work::rows(effort, Format::Fxt))?;
+    rows.extend(machine::aside(|| around_work::rows(effort, Format::TrackEvent))?);
+    Ok(rows)
+}
+
 fn sizes() -> Outcome<Vec<Row>> {
     let memory = size::memory_beside_the_ring()?; // first, since later sessions reuse memory of earlier ones
     Ok(vec![
@@ -77,6 +85,7 @@ fn rows(part: &str, quick: bool) -> Outcome<Vec<Row>> {
     let rounds = if quick { 3 } else { 15 };
     match part {
         "--events" => events(effort),
+        "--work" => around_work(effort),
         "--heap" => Ok(machine::aside(|| heap::heap(effort))?),
         "--tracing" => spans::rows(effort),
         "--size" => sizes(),

@@ -103,6 +103,11 @@ fn the_level_is_the_most_verbose_one_of_tracing_and_log_that_is_recorded() {
                 let (run, trace) = leveled(listener, extension, &[("HAIRLINE_LEVEL", level)]);
                 assert_eq!(levels(&run, &trace), expected, "{listener} {level} {extension}");
             }
+            let (run, trace) = leveled(listener, extension, &[("HAIRLINE_LOG", "info")]);
+            assert_eq!(levels(&run, &trace), "error info warn", "{listener} {extension}, by default");
+            let said = "hairline: tracing; of the crates `tracing` and `log` up to INFO, the rest with \
+                        HAIRLINE_LEVEL=trace";
+            assert_eq!(run.stderr().first().map(String::as_str), Some(said), "{listener} {extension}");
         }
     }
 }
@@ -128,7 +133,7 @@ fn the_mode_of_the_environment_replaces_that_of_the_program() {
     for listener in ["subscriber", "layer"] {
         for extension in ["fxt", "pftrace"] {
             // The program asks for `Mode::Threads`; a span of it is entered once.
-            for (mode, expected) in [(None, "5\n0"), (Some("threads"), "5\n0"), (Some("Lifetimes"), "5\n5")] {
+            for (mode, expected) in [(None, "3\n0"), (Some("threads"), "3\n0"), (Some("Lifetimes"), "3\n3")] {
                 let variables: Vec<_> = mode.map(|mode| ("HAIRLINE_MODE", mode)).into_iter().collect();
                 let (run, trace) = leveled(listener, extension, &variables);
                 let verdict = judge::load(run.path(&trace), &[async_tracks]);

@@ -11,6 +11,7 @@
 #![allow(unsafe_code)] // fork, signals
 
 use std::ffi::CString;
+use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -124,6 +125,63 @@ fn run_another() {
     });
 }
 
+/// Closes all descriptors, opens files of its own, and goes on recording.
+fn close_all(one_by_one: bool) {
+    if one_by_one {
+        for number in 3..1024 {
+            // SAFETY: takes a number. Nothing of this process owns the descriptor.
+            unsafe { libc::close(number) };
+        }
+    } else {
+        // SAFETY: takes numbers. Nothing of this process owns these descriptors.
+        assert_eq!(unsafe { libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, 0) }, 0);
+    }
+    let own: Vec<(String, std::fs::File)> = (0..8)
+        .map(|n| {
+            let name = format!("own-{n}");
+            (
+                name.clone(),
+                std::fs::File::options().read(true).append(true).create_new(true).open(name).expect("a file"),
+            )
+        })
+        .collect();
+    for n in 0..300 {
+        (0..100).for_each(|_| drop(hairline::scope!("ending", "after", n)));
+        for (name, file) in &own {
+            use std::io::Write;
+            let mut file = file;
+            writeln!(file, "{name} {n}").expect("its own file is open");
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    for (name, _) in &own {
+        let content: String = (0..300).map(|n| format!("{name} {n}\n")).collect();
+        assert_eq!(std::fs::read_to_string(name).expect("its content"), content);
+    }
+}
+
+/// Ends when the ring has had the records of each thread many times, but for those of a last thread, if there
+/// is one.
+fn late(has_thread: bool) {
+    for n in 0..20_000 {
+        trace_scope!("ending", "step", n);
+        if n % 100 == 0 {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+    let late = || {
+        for n in 0..10 {
+            trace_scope!("ending", "late", n);
+        }
+        std::process::abort();
+    };
+    if !has_thread {
+        std::process::abort();
+    }
+    let thread = std::thread::Builder::new().name("late".to_owned()).spawn(late);
+    thread.expect("a thread").join().expect("joined");
+}
+
 /// Records when its thread is being torn down.
 struct AtThreadExit;
 
@@ -155,7 +213,7 @@ fn end_threads() {
 }
 
 /// Loads a library that has its own copy of Hairline; both record, on both threads.
-fn load(stop: bool) {
+fn load(stop: bool, waits: bool) {
     let variable = |name| CString::new(std::env::var(name).expect("set")).expect("no NUL");
     let (library, output) = (variable("PLUGIN"), variable("PLUGIN_OUTPUT"));
     // SAFETY: `plugin` has these three functions, with these arguments.
@@ -166,16 +224,15 @@ fn load(stop: bool) {
             std::mem::transmute(libc::dlsym(handle, c"plugin_start".as_ptr()));
         let record: extern "C" fn() = std::mem::transmute(libc::dlsym(handle, c"plugin_work".as_ptr()));
         let end: extern "C" fn() = std::mem::transmute(libc::dlsym(handle, c"plugin_stop".as_ptr()));
-        let has_started = start(output.as_ptr());
-        assert_eq!(
-            has_started,
-            !output.to_bytes().starts_with(b"t."),
-            "a session, if it has a file of its own"
-        );
+        assert!(start(output.as_ptr()), "a session");
         record();
         std::thread::spawn(move || record()).join().expect("joined");
         if stop {
             end();
+        }
+        if waits {
+            std::fs::write("ready", "").expect("written");
+            std::thread::sleep(Duration::from_secs(60));
         }
         libc::dlclose(handle);
     }
@@ -229,6 +286,9 @@ fn main() {
         }
     }
     let session = arguments.next().map(|output| session(&way, &output));
+    if way == "alone" {
+        return work();
+    }
     work_on_two_threads();
     match way.as_str() {
         "fork" => fork_many(12),
@@ -253,7 +313,14 @@ fn main() {
             }
         }
         "threads" => end_threads(),
-        "plugin" | "plugin-stop" => load(way == "plugin-stop"),
+        "plugin" | "plugin-stop" | "plugin-waits" => load(way == "plugin-stop", way == "plugin-waits"),
+        "exec-self" => {
+            let me = std::env::current_exe().expect("a path");
+            panic!("{}", Command::new(me).arg("return").exec());
+        }
+        "close-all" | "close-one-by-one" => close_all(way == "close-one-by-one"),
+        "late" | "late-alone" => late(way == "late"),
+        "pause" => std::thread::sleep(Duration::from_millis(500)),
         "much" | "much-exit" => (0..100_000).for_each(|n| {
             trace_scope!("ending", "step", n);
             if n % 1000 == 0 {

@@ -2,7 +2,11 @@
 //!
 //! ```text
 //! mortal output=FILE counters=FILE threads=4 pace=full|moderate buffer=BYTES chunk=BYTES compress=0|1 rotate=BYTES slow=0|1 end=never|abort|segv|exec|LIMIT
+//!        [first=THREAD] [recorder=1]
 //! ```
+//!
+//! `first`: the number of its first thread, so that several runs can be told from each other. `recorder=1`: it is a
+//! flight recorder.
 //!
 //! Each thread records scopes `step` with its number of scopes so far, `n`, and its own number, `thread`.
 //! After each scope it stores that number plus one into its slot of the file of counters, which it has
@@ -87,7 +91,12 @@ fn main() {
     }
     let counters = counters(&arguments["counters"]);
     let rotate = number("rotate");
+    let first = arguments.get("first").map_or(0, |first| first.parse().expect("a number"));
     let builder = Session::builder();
+    let builder = match arguments.contains_key("recorder") {
+        true => builder.overflow(hairline::Overflow::Overwrite),
+        false => builder,
+    };
     let builder = if rotate > 0 { builder.rotate(rotate, 0) } else { builder };
     let session = builder
         .output(&arguments["output"])
@@ -109,7 +118,7 @@ fn main() {
     for thread in 0..number("threads") {
         let counter = &counters[usize::try_from(thread).expect("small") * SLOT];
         let flow = Arc::clone(&flow);
-        std::thread::spawn(move || record(thread, counter, &flow, moderate, limit));
+        std::thread::spawn(move || record(first + thread, counter, &flow, moderate, limit));
     }
     if end == "never" || limit != u64::MAX {
         std::thread::sleep(Duration::from_secs(600));

@@ -4,7 +4,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use hairline::{trace_instant, trace_scope};
+use hairline::{trace_counter, trace_instant, trace_scope};
 
 use crate::common::{builder, handle, work};
 
@@ -179,4 +179,50 @@ pub(crate) fn signals_at_the_end(output: &str) {
         summary.lost.thread_exit + summary.lost.reentrant,
         summary.lost.total()
     );
+}
+
+/// `PTHREAD_CANCEL_DISABLE` of glibc and musl.
+const DISABLE: libc::c_int = 1;
+
+// SAFETY: the declaration is that of POSIX.
+unsafe extern "C" {
+    fn pthread_setcancelstate(state: libc::c_int, before: *mut libc::c_int) -> libc::c_int;
+}
+
+/// Events of a thread whose cancel is pending. Returns 1: a thread that was unwound returns -1 instead.
+extern "C" fn record_cancelled(_: *mut libc::c_void) -> *mut libc::c_void {
+    // SAFETY: this very thread. A deferred cancel acts at the next cancellation point.
+    unsafe { libc::pthread_cancel(libc::pthread_self()) };
+    {
+        trace_scope!("moments", "of a cancelled thread");
+        trace_instant!("moments", "a second callsite");
+        trace_counter!("moments", "a third one", 1);
+    }
+    // SAFETY: a null pointer asks for no state. This is no cancellation point, and there is none afterwards.
+    unsafe { pthread_setcancelstate(DISABLE, std::ptr::null_mut()) };
+    std::ptr::without_provenance_mut(1)
+}
+
+/// Threads that were cancelled before their first event. Without an output, the first of these events is the
+/// first one of the process, and starts the session of the environment.
+pub(crate) fn cancelled_threads(output: &str) {
+    let session = (!output.is_empty()).then(|| builder(output).start().expect("a session"));
+    let mut unwound = 0;
+    for _ in 0..20 {
+        let (mut thread, mut result) = (0, std::ptr::null_mut());
+        // SAFETY: the thread's function is of this program, and the thread is joined here.
+        unsafe {
+            let start = libc::pthread_create(
+                &raw mut thread,
+                std::ptr::null(),
+                record_cancelled,
+                std::ptr::null_mut(),
+            );
+            assert_eq!(start, 0);
+            assert_eq!(libc::pthread_join(thread, &raw mut result), 0);
+        }
+        unwound += u64::from(result.addr() != 1);
+    }
+    let lost = session.map_or(0, |session| session.stop().expect("no error").lost.total());
+    println!("{unwound} {lost}");
 }

@@ -8,6 +8,7 @@
 
 mod common;
 mod ends;
+mod first;
 mod forks;
 mod realtime;
 mod ring;
@@ -36,6 +37,11 @@ fn main() {
     let output = arguments.next().unwrap_or_default();
     match way.as_str() {
         "end-of-threads" => ends::end_of_threads(&output),
+        "cancelled" => ends::cancelled_threads(&output),
+        "first-in-handler" => first::first_events_in_handlers(&output, false),
+        "first-in-handler-of-recorder" => first::first_events_in_handlers(&output, true),
+        "stack" => first::stack_of_events(&output, false),
+        "stack-of-recorder" => first::stack_of_events(&output, true),
         "clone" => forks::unannounced(&output, children::clone),
         "bare-fork" => forks::unannounced(&output, children::bare_fork),
         "fork-in-handler" => forks::fork_in_signal_handlers(&output),

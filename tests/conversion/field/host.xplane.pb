@@ -1,0 +1,4 @@
+
+	/host:CPU
+python
+/host:metadata
