@@ -51,27 +51,50 @@ struct Others {
     forgotten: VecDeque<(i64, i64)>,
     /// The begin of the first slice and the end of the last one on each track beside the thread.
     lanes: Vec<(i64, i64)>,
-    /// If inner slices come first: the begins of those that are inside of no other so far, with the number of
-    /// levels that they have in them.
-    outermost: VecDeque<(i64, usize)>,
+    /// If inner slices come first: those that are inside of no other so far, in the order of time.
+    outermost: VecDeque<Outermost>,
+}
+
+#[derive(Debug)]
+struct Outermost {
+    begin: i64,
+    end: i64,
+    /// The number of levels in it.
+    levels: usize,
 }
 
 impl Others {
     /// Adds a slice. Returns the number of levels inside of it.
-    fn levels_in(&mut self, begin: i64) -> usize {
-        let mut levels = 0;
-        while let Some((_, inner)) = self.outermost.back().filter(|(inner, _)| *inner >= begin) {
-            levels = levels.max(inner + 1);
-            self.outermost.pop_back();
+    fn levels_in(&mut self, begin: i64, end: i64) -> usize {
+        let outermost = &mut self.outermost;
+        let from = outermost.partition_point(|slice| slice.begin < begin);
+        let is_around = |slice: &Outermost| slice.begin <= begin && end <= slice.end;
+        let before = from.checked_sub(1).and_then(|before| outermost.get(before));
+        let count = outermost.iter().skip(from).take_while(|slice| slice.end <= end).count();
+        if before.is_some_and(is_around) || count == 0 && outermost.get(from).is_some_and(is_around) {
+            return 0;
         }
-        self.outermost.push_back((begin, levels));
-        if self.outermost.len() > MOST_INNER
-            && let Some((_, oldest)) = self.outermost.pop_front()
-            && let Some((_, next)) = self.outermost.front_mut()
-        {
-            *next = oldest.max(*next);
+        let levels = outermost.drain(from..from + count).map(|inner| inner.levels + 1).max().unwrap_or(0);
+        outermost.insert(from, Outermost { begin, end, levels });
+        if outermost.len() > MOST_INNER {
+            self.join_two(from < MOST_INNER / 2);
         }
         levels
+    }
+
+    /// Joins the two last outermost slices, or the two first ones.
+    fn join_two(&mut self, last: bool) {
+        let outermost = &mut self.outermost;
+        let (one, other) = if last {
+            (outermost.pop_back(), outermost.back_mut())
+        } else {
+            (outermost.pop_front(), outermost.front_mut())
+        };
+        if let (Some(one), Some(other)) = (one, other) {
+            other.begin = other.begin.min(one.begin);
+            other.end = other.end.max(one.end);
+            other.levels = other.levels.max(one.levels);
+        }
     }
 }
 
@@ -121,13 +144,13 @@ impl Nesting {
         &mut self.0[index]
     }
 
-    /// The number of a track beside the thread for the slice that was added last, with this begin: `None`
-    /// unless it is inside of too many others, or around too many.
-    pub(crate) fn deep_lane(&mut self, thread: TrackId, begin: i64) -> Option<usize> {
+    /// The number of a track beside the thread for the slice that was added last: `None` unless it is inside
+    /// of too many others, or around too many.
+    pub(crate) fn deep_lane(&mut self, thread: TrackId, begin: i64, end: i64) -> Option<usize> {
         let Thread { slices, others, is_unsorted, .. } = self.thread(thread);
         let mut levels = slices.open.len().saturating_sub(1);
         if *is_unsorted {
-            levels = levels.max(others.get_or_insert_default().levels_in(begin));
+            levels = levels.max(others.get_or_insert_default().levels_in(begin, end));
         }
         (levels >= MOST_LEVELS).then_some(MOST_LANES + levels / MOST_LEVELS)
     }
@@ -254,6 +277,33 @@ mod tests {
         assert_eq!(beside(&[(10, 20), (15, 35), (16, 18), (40, 50)]), [(15, 35)]);
         assert_eq!(beside(&[(40, 50), (15, 35), (10, 20)]), [(10, 20)]);
         assert_eq!(beside(&[(10, 15), (10, 20)]), [(10, 20)]);
+    }
+
+    /// Adds the slices. Returns the number of those on tracks for many levels.
+    fn deep(slices: impl IntoIterator<Item = (i64, i64)>) -> usize {
+        let (mut nesting, mut report) = (Nesting::default(), Report::default());
+        let mut is_deep = |(begin, end)| {
+            assert!(nesting.add(TrackId(0), begin, end, &mut report));
+            nesting.deep_lane(TrackId(0), begin, end).is_some()
+        };
+        slices.into_iter().map(&mut is_deep).filter(|is_deep| *is_deep).count()
+    }
+
+    #[test]
+    fn only_slices_among_many_levels_are_deep_in_any_order() {
+        let backwards = || (0..10_000).rev().map(|n| (100 * n, 100 * n + 50));
+        assert_eq!(deep(backwards()), 0);
+        // Levels with inner ones first.
+        let group = |n: i64, of: i64| (1..=of).map(move |k| (2_000 * n - k, 2_000 * n + k));
+        let groups = |of| (0..5_000).rev().flat_map(move |n| group(n, of));
+        assert_eq!(deep(groups(10)), 0);
+        assert_eq!(deep(groups(1).chain(group(-9, 500))), 20);
+        let nested = |of| group(0, of);
+        assert_eq!(deep(nested(480)), 0);
+        assert_eq!(deep(nested(500)), 20);
+        assert_eq!(deep((1..=500).rev().map(|k| (-k, k))), 20);
+        // Around all of a long list.
+        assert_eq!(deep(backwards().chain([(-1, 1_000_000)])), 0);
     }
 
     #[test]

@@ -83,7 +83,8 @@ impl State {
                     return self.beside(event, end);
                 }
                 let is_of_thread = class == TrackClass::Thread;
-                let lane = is_of_thread.then(|| self.nesting.deep_lane(event.track, event.time)).flatten();
+                let deep_lane = || self.nesting.deep_lane(event.track, event.time, end);
+                let lane = is_of_thread.then(deep_lane).flatten();
                 match complete(class, duration) {
                     Some(form) => form,
                     None => {
