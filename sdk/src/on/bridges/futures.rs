@@ -29,72 +29,66 @@ use crate::on::thread::guards::Scope;
 use crate::on::thread::guards::interval::AsyncScope;
 
 thread_local! {
-    /// The poll of a future on this thread.
-    static CURRENT: Cell<Option<NonNull<Current>>> = const { Cell::new(None) };
+    static CURRENT: Cell<Current> = const { Cell::new(Current(std::ptr::null_mut())) };
 }
 
-/// A poll, on its stack.
-struct Current {
-    /// The interval of the polled future, or that of the future around one without.
-    interval: NonNull<AsyncScope>,
-    /// Whether the polled future has an interval.
-    is_recorded: bool,
-    /// The interval's arguments, while the poll may add some.
-    arguments: Cell<Option<Box<EndArguments>>>,
-    before: Option<NonNull<Self>>,
-}
+/// The innermost recorded future that a thread polls. The lowest bit of the address tells whether it polls one
+/// without a recorded life inside of that. One word: each poll stores it twice.
+#[derive(Clone, Copy)]
+struct Current(*mut Recorded);
 
 impl Current {
-    /// Calls `poll` while `interval` is this thread's current one.
-    fn with<R>(interval: &mut AsyncScope, poll: impl FnOnce() -> R) -> R {
-        let arguments = Cell::new(interval.arguments.take());
-        let interval = NonNull::from(interval);
-        Self { interval, is_recorded: true, arguments, before: CURRENT.get() }.enter(poll)
-    }
-
-    /// Calls `poll` of a future without an interval: an argument in it is not one of the future around it.
     #[inline]
-    fn without<R>(poll: impl FnOnce() -> R) -> R {
-        let Some(before) = CURRENT.get() else { return poll() };
-        // SAFETY: as in `with_current`.
-        let interval = unsafe { before.as_ref() }.interval;
-        let arguments = Cell::new(None);
-        Self { interval, is_recorded: false, arguments, before: Some(before) }.enter(poll)
+    fn get() -> Self {
+        CURRENT.get()
     }
 
-    /// Adds an argument, whose value runs no code of the program.
-    fn add(&self, key: &'static str, value: &Value<'_>) {
-        let mut arguments = self.arguments.take();
-        EndArguments::add_to(&mut arguments, key, value);
-        self.arguments.set(arguments);
+    /// The same, inside of a future without a recorded life: an argument in it is not one of the future
+    /// around it.
+    #[inline]
+    fn without(self) -> Self {
+        Self(self.0.map_addr(|address| address | 1))
     }
 
+    /// Calls `poll` while this is the thread's current one.
+    #[inline]
     fn enter<R>(self, poll: impl FnOnce() -> R) -> R {
-        CURRENT.set(Some(NonNull::from(&self)));
-        let _leave = Leave(&self);
+        let _leave = Leave(CURRENT.replace(self));
         poll()
+    }
+
+    fn recorded(self) -> Option<NonNull<Recorded>> {
+        NonNull::new(self.0.map_addr(|address| address & !1))
+    }
+
+    /// Calls `f` with the interval.
+    fn with_interval<R>(self, f: impl FnOnce(Option<&AsyncScope>) -> R) -> R {
+        // SAFETY: `Life::poll` borrows what is recorded mutably until its `poll` returns, and `Leave` removes
+        // the pointer before that. The caller is called by this `poll`, on this thread. Nobody changes the
+        // interval meanwhile.
+        f(self.recorded().map(|recorded| unsafe { &(*recorded.as_ptr()).interval }))
+    }
+
+    /// Adds an argument, whose value runs no code of the program. The program's allocator may add one
+    /// meanwhile.
+    fn add(self, key: &'static str, value: &Value<'_>) {
+        let Some(recorded) = self.recorded() else { return };
+        // SAFETY: as in `with_interval`. References to the arguments are made here alone, and end at once.
+        let replace = |with| std::mem::replace(unsafe { &mut (*recorded.as_ptr()).arguments }, with);
+        let mut arguments = replace(None);
+        EndArguments::add_to(&mut arguments, key, value);
+        drop(replace(arguments));
     }
 }
 
 /// Ends a poll, also by a panic.
-struct Leave<'c>(&'c Current);
+struct Leave(Current);
 
-impl Drop for Leave<'_> {
+impl Drop for Leave {
+    #[inline]
     fn drop(&mut self) {
-        CURRENT.set(self.0.before);
-        if self.0.is_recorded {
-            // SAFETY: `Current::with` borrows the interval until it returns, and uses it in no other way.
-            // `with_current` is not running: nobody else has a reference.
-            unsafe { (*self.0.interval.as_ptr()).arguments = self.0.arguments.take() };
-        }
+        CURRENT.set(self.0);
     }
-}
-
-/// Calls `f` with the current poll of this thread.
-fn with_current<R>(f: impl FnOnce(Option<&Current>) -> R) -> R {
-    // SAFETY: `Current::enter` stored the pointer to a value of its frame, and removes it before it returns.
-    // A caller of this function, on this thread, is called by its `poll`.
-    f(CURRENT.get().map(|current| unsafe { &*current.as_ptr() }))
 }
 
 /// Adds an argument to the end of the future that this thread polls: the innermost one with `traced`,
@@ -113,29 +107,45 @@ fn with_current<R>(f: impl FnOnce(Option<&Current>) -> R) -> R {
 /// }
 /// ```
 pub fn future_arg(key: &'static str, value: impl Argument) {
-    with_current(|current| {
-        let Some(current) = current.filter(|current| current.is_recorded) else { return };
-        // The value's own code runs before the list is taken: it may add arguments too, or panic.
-        let held = value.hold();
-        match held.value() {
-            value @ (Value::Dict(_) | Value::Array(_)) => {
-                let mut copy = None;
-                EndArguments::add_to(&mut copy, key, &value);
-                let Some(copy) = copy else { return };
-                copy.each(|_, value| current.add(key, value));
-                EndArguments::keep(copy);
-            }
-            value => current.add(key, &value),
+    let current = Current::get();
+    if current.0.is_null() || current.0 == current.without().0 {
+        return;
+    }
+    // The value's own code runs before the list is taken: it may add arguments too, or panic.
+    let held = value.hold();
+    match held.value() {
+        value @ (Value::Dict(_) | Value::Array(_)) => {
+            let mut copy = None;
+            EndArguments::add_to(&mut copy, key, &value);
+            let Some(copy) = copy else { return };
+            copy.each(|_, value| current.add(key, value));
+            EndArguments::keep(copy);
         }
-    });
+        value => current.add(key, &value),
+    }
 }
 
 /// The recorded life of a future.
 #[derive(Debug)]
 pub struct Life {
     callsite: &'static Callsite,
-    /// The interval, and the flow of its polls. `None` if the life is over or not recorded.
-    recorded: Option<(AsyncScope, Flow)>,
+    /// `None` if the life is over or not recorded.
+    recorded: Option<Recorded>,
+}
+
+#[derive(Debug)]
+struct Recorded {
+    interval: AsyncScope,
+    /// The flow of its polls.
+    flow: Flow,
+    /// The interval's arguments. Not in the interval, which others may look at while one is added.
+    arguments: Option<Box<EndArguments>>,
+}
+
+impl Drop for Recorded {
+    fn drop(&mut self) {
+        self.interval.arguments = self.arguments.take();
+    }
 }
 
 impl Life {
@@ -151,15 +161,14 @@ impl Life {
         values: &impl Values,
         extras: &Extras<'_>,
     ) -> Self {
-        let interval = with_current(|current| match current {
+        let interval = Current::get().with_interval(|above| match above {
             Some(above) if extras.track.is_none() => {
-                // SAFETY: see `Leave`: until that, nobody changes the interval.
-                let above = unsafe { above.interval.as_ref() };
                 AsyncScope::begin(callsite, epoch, values, &Extras::new().track(above))
             }
             _ => AsyncScope::begin(callsite, epoch, values, extras),
         });
-        let recorded = interval.is_recorded().then(|| (interval, Flow::new()));
+        let is_recorded = interval.is_recorded();
+        let recorded = is_recorded.then(|| Recorded { interval, flow: Flow::new(), arguments: None });
         Self { callsite, recorded }
     }
 
@@ -182,12 +191,20 @@ impl Life {
     /// Calls `poll` inside of a slice on this thread. If the life is over or not recorded, there is no slice.
     #[inline]
     fn poll<R>(&mut self, poll: impl FnOnce() -> R) -> R {
-        let Some((interval, flow)) = self.recorded.as_mut() else { return Current::without(poll) };
+        let Some(recorded) = &mut self.recorded else {
+            let current = Current::get();
+            return if current.0.is_null() { poll() } else { current.without().enter(poll) };
+        };
         let _slice = match self.callsite.epoch() {
             None => Scope::none(self.callsite),
-            Some(epoch) => Scope::begin_flow(self.callsite, epoch, flow),
+            Some(epoch) => Scope::begin_flow(self.callsite, epoch, &recorded.flow),
         };
-        Current::with(interval, poll)
+        Current(recorded).enter(poll)
+    }
+
+    #[inline(never)]
+    fn end(&mut self) {
+        self.recorded = None;
     }
 }
 
@@ -224,7 +241,7 @@ impl<F: Future> Future for Traced<F> {
         let this = self.project();
         let outcome = this.life.poll(|| this.inner.poll(cx));
         if outcome.is_ready() {
-            this.life.recorded = None;
+            this.life.end();
         }
         outcome
     }
@@ -238,7 +255,7 @@ impl<S: futures_core::Stream> futures_core::Stream for Traced<S> {
         let this = self.project();
         let outcome = this.life.poll(|| this.inner.poll_next(cx));
         if matches!(outcome, Poll::Ready(None)) {
-            this.life.recorded = None;
+            this.life.end();
         }
         outcome
     }
