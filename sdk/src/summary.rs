@@ -28,8 +28,9 @@ pub struct Summary {
     /// Events that were not recorded.
     pub lost: Lost,
     /// Scopes and spans that ended while a later one of their thread was open. All of them were recorded, but
-    /// an end closes the slice that began last, so that their durations in the trace are wrong. The usual
-    /// cause is a [`Scope`](crate::Scope) that is held across an `.await`.
+    /// an end closes the slice that began last, so that the durations of both are wrong in the trace. Where a
+    /// span of `tracing` ends below at most four later ones, its duration is right, and each later one is in
+    /// two parts. The usual cause is a [`Scope`](crate::Scope) that is held across an `.await`.
     pub out_of_order: u64,
     /// The threads that recorded events, in the order of their first events. The 4,097th thread and all later
     /// ones share the last entry.

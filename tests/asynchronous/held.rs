@@ -64,8 +64,28 @@ fn many_tasks_have_a_slice_each_and_are_counted() {
             let expected = REQUESTS..=REQUESTS + 10;
             assert!(expected.contains(&slices(&trace)), "{format:?}, {name}: {}", slices(&trace));
             let counted = trace.summary.out_of_order;
-            assert!((REQUESTS - 10..=REQUESTS).contains(&counted), "{format:?}, {name}: {counted}");
+            // All but the last one, and what begins again when ends have ended the slices of others.
+            assert!((REQUESTS - 1..=REQUESTS + 10).contains(&counted), "{format:?}, {name}: {counted}");
             assert!(trace.summary.notes.iter().any(|note| note.contains("across an `.await`")), "{name}");
+        }
+    }
+}
+
+#[test]
+fn a_few_tasks_have_the_right_times_in_parts_and_are_counted() {
+    for format in FORMATS {
+        for (name, dispatch) in listeners() {
+            let trace = record_in_any_order(
+                format,
+                |b| b,
+                |_| tracing::dispatcher::with_default(&dispatch, || all_at_once(3)),
+            );
+            // The second one in two parts, the third one in three.
+            assert_eq!(slices(&trace), 6, "{format:?}, {name}");
+            assert_eq!(trace.summary.out_of_order, 2, "{format:?}, {name}");
+            let marked = "select s.name, s.dur >= 0 from slice s join args using (arg_set_id)
+                          where key like '%hairline_out_of_order'";
+            assert_eq!(trace.rows(marked), "request\t1\nrequest\t1", "{format:?}, {name}");
         }
     }
 }
@@ -88,7 +108,7 @@ fn two_hundred_thousand_held_entries_are_left_one_after_the_other() {
             },
         );
         let counted = trace.summary.out_of_order;
-        assert!((ENTRIES - 10..=ENTRIES).contains(&counted), "{format:?}: {counted}");
+        assert!((ENTRIES - 1..=ENTRIES + 10).contains(&counted), "{format:?}: {counted}");
         let records = 2 * ENTRIES..=2 * ENTRIES + 20;
         assert!(records.contains(&trace.summary.records), "{format:?}: {}", trace.summary.records);
     }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use hairline::{Category, Mode};
-use hairline_tests::recording::{FORMATS, Trace, record, record_with};
+use hairline_tests::recording::{FORMATS, Trace, record, record_in_any_order, record_with};
 use tracing::{Instrument, instrument};
 use tracing_subscriber::prelude::*;
 
@@ -182,24 +182,30 @@ fn modes_show_lives_of_all_spans_or_of_none() {
 // a  [ ....... ]         left while b is on top: b ends with it, and goes on
 // b      [ ....][ ... ]
 #[test]
-fn spans_left_in_another_order_than_they_were_entered_still_nest() {
-    each(
-        Mode::Auto,
-        || {
-            let (a, b) = (tracing::info_span!("a"), tracing::info_span!("b"));
-            let in_a = a.enter();
-            let in_b = b.enter();
-            drop(in_a);
-            drop(in_b);
-        },
-        |trace, name| {
+fn spans_left_in_another_order_than_they_were_entered_still_nest_and_are_counted() {
+    for listener in LISTENERS {
+        for format in FORMATS {
+            let trace = record_in_any_order(
+                format,
+                |b| b,
+                |_| {
+                    listen(listener, Mode::Auto, || {
+                        let (a, b) = (tracing::info_span!("a"), tracing::info_span!("b"));
+                        let in_a = a.enter();
+                        let in_b = b.enter();
+                        drop(in_a);
+                        drop(in_b);
+                    });
+                },
+            );
             assert_eq!(
                 trace.rows("select depth, name, dur >= 0 from slice order by ts"),
                 "0\ta\t1\n1\tb\t1\n0\tb\t1",
-                "{name}"
+                "{listener:?}, {format:?}"
             );
-        },
-    );
+            assert_eq!(trace.summary.out_of_order, 1, "{listener:?}, {format:?}");
+        }
+    }
 }
 
 #[test]

@@ -1,9 +1,9 @@
 //! The spans that this thread has entered.
 //!
-//! tracing lets spans be left in any order, but slices nest. When a span is left below a few other spans, the
-//! slices of those end too, and begin again. Below more spans that would cost more with each of them: tasks
-//! that hold `span.enter()` across an `.await` have an entry each. There the slice ends as a scope of a macro
-//! does that is left out of order: the end is counted, and marked in the trace.
+//! tracing lets spans be left in any order, but slices nest. When a span is left below others, its end is
+//! counted and marked in the trace, as that of a scope of a macro is. Below a few others, the slices of those
+//! end before it, and begin again. Below more spans that would cost more with each of them: tasks that hold
+//! `span.enter()` across an `.await` have an entry each.
 
 #![allow(unsafe_code)] // a reference to the thread-local
 
@@ -133,9 +133,8 @@ pub(crate) fn remove_left_elsewhere() {
         static SEEN: Cell<u32> = const { Cell::new(0) };
     }
     let seen = elsewhere::read(SEEN.get(), |span| {
-        if let Some(Entry { callsite, open: Some(open), .. }) = stack().remove(span) {
-            // No begin has this id, but by chance: the end is out of order wherever the begin is.
-            slices::end_slice(callsite, OpenScope { id: !open.id, ..open });
+        if let Some(entry) = stack().remove(span) {
+            entry.out_of_order().end_slice();
         }
     });
     SEEN.set(seen);
@@ -336,7 +335,7 @@ fn leave_from_below(span: u64, end: impl FnOnce(&Entry)) {
     for entry in above.as_slice().iter().flatten() {
         entry.end_slice();
     }
-    end(&own);
+    end(&own.out_of_order());
     for mut entry in above.as_slice().iter().rev().flatten().copied() {
         let is_on = |open: &OpenScope| entry.callsite.epoch() == Some(open.epoch());
         entry.open = entry.open.filter(is_on).and_then(|_| slices::begin_slice(entry.callsite));
