@@ -32,8 +32,8 @@ thread_local! {
     static CURRENT: Cell<Current> = const { Cell::new(Current(std::ptr::null_mut())) };
 }
 
-/// The innermost recorded future that a thread polls. The lowest bit of the address tells whether it polls one
-/// without a recorded life inside of that. One word: each poll stores it twice.
+/// The innermost recorded future that a thread polls. The lowest bit of the address tells whether it polls
+/// one without a recorded life inside of that. One word: each poll stores it twice.
 #[derive(Clone, Copy)]
 struct Current(*mut Recorded);
 
