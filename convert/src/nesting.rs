@@ -136,6 +136,20 @@ impl Nesting {
         true
     }
 
+    /// Whether a slice that was added earlier begins at this time, and the latest one, which begins at `begin`,
+    /// before it.
+    pub(crate) fn has_begin(&mut self, thread: TrackId, time: i64, begin: i64) -> bool {
+        let Thread { slices, others, is_unsorted, .. } = self.thread(thread);
+        let begins = |(b, _): &(i64, i64)| *b == time;
+        let is_forgotten =
+            |others: &Box<Others>| others.forgotten.binary_search_by_key(&time, |(b, _)| *b).is_ok();
+        *is_unsorted
+            && begin < time
+            && (slices.over().any(begins)
+                || slices.open.iter().any(begins)
+                || others.as_ref().is_some_and(is_forgotten))
+    }
+
     fn thread(&mut self, track: TrackId) -> &mut Thread {
         let index = track.0 as usize;
         if index >= self.0.len() {

@@ -26,7 +26,7 @@ impl State {
             let id = |number: u32| StringId::of_iid(u64::from(number));
             let is_known = sequence.knows(id(category), id(name));
             let Some(timestamp) = sequence.since_last(time).filter(|_| is_known) else { break };
-            sequence.pass(time);
+            sequence.pass(time, kind);
             let (category, name) = (u64::from(category), u64::from(name));
             ShortEvent { sequence: sequence.number, timestamp, kind, category, name }.put(out, &[]);
             (*latest, written) = (time, written + 1);

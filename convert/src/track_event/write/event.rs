@@ -9,7 +9,7 @@ use hairline_formats::track_event::{
 
 use crate::nesting::{BESIDE, DEEP};
 use crate::report::TOO_DEEP;
-use crate::track_event::write::crossing::{CROSSING, UNSURE};
+use crate::track_event::write::crossing::{CROSSING, Crossing, UNSURE};
 use crate::track_event::write::sequence::Sequence;
 use crate::track_event::write::state::State;
 use crate::track_event::write::tracks::{GENERAL_SEQUENCE, SliceEnd, TrackClass};
@@ -57,12 +57,15 @@ impl State {
         let track = self.tracks.get(event.track);
         let (class, has_ends) = (track.class, !track.ends.is_empty());
         let is_begin_or_end = matches!(event.kind, EventKind::Begin | EventKind::End);
-        if is_begin_or_end
-            && class == TrackClass::Thread
-            && track.sequence != 0 // which many tracks share
-            && self.sequences[track.sequence].is_past(event.time)
+        if is_begin_or_end && class == TrackClass::Thread && track.sequence != 0
+        // which many tracks share
         {
-            self.report.add_many(UNSURE, track.crossing.get_or_insert_default().unsort());
+            let sequence = &mut self.sequences[track.sequence];
+            if sequence.is_past(event.time) {
+                let crossing = track.crossing.get_or_insert_with(|| Crossing::after(sequence.slices_until()));
+                self.report.add_many(UNSURE, crossing.unsort());
+            }
+            sequence.pass_slice(event.time);
         }
         if let Some(crossing) = &mut track.crossing {
             match event.kind {
@@ -93,9 +96,7 @@ impl State {
                             return self.on_lane(event, end, lane, "more levels");
                         }
                         if is_of_thread {
-                            let crossing = &mut self.tracks.get(event.track).crossing;
-                            let unsure = crossing.get_or_insert_default().complete(event.time, end);
-                            self.report.add_many(UNSURE, unsure);
+                            self.may_cross(event, end);
                         }
                         return self.slice(event, end);
                     }
@@ -166,6 +167,18 @@ impl State {
         let place = ends.partition_point(|other| other.time >= end);
         ends.insert(place, SliceEnd { begin, time: end });
         self.report.add_many("overlapping slices, whose ends may be exchanged", u64::from(crosses));
+    }
+
+    /// Counts a complete slice of a thread that becomes a begin and an end, if others may be in between.
+    fn may_cross(&mut self, event: &Event<'_>, end: i64) {
+        let track = self.tracks.get(event.track);
+        let begins_until = || self.sequences[track.sequence].slices_until();
+        let crossing = track.crossing.get_or_insert_with(|| Crossing::after(begins_until()));
+        let of_others = crossing.complete(event.time, end);
+        let tie = || self.nesting.has_begin(event.track, end, event.time).then_some(UNSURE);
+        if let Some(what) = of_others.or_else(tie) {
+            self.report.add(what);
+        }
     }
 
     /// Writes a complete slice on a track beside its thread.

@@ -24,6 +24,7 @@ use hairline_formats::track_event::fields::{clock, trace, trace_packet};
 use hairline_formats::track_event::{self as te, SequenceId, SystemInfo, TraceStats, TrackUuid};
 
 use crate::track_event::stacks::put_symbols;
+use crate::track_event::write::crossing::CROSSING;
 use crate::track_event::write::sequence::Sequence;
 use crate::track_event::write::state::{GATHERED, State};
 use crate::track_event::write::tracks::GENERAL_SEQUENCE;
@@ -181,6 +182,9 @@ impl State {
     fn finish(&mut self) {
         for id in self.tracks.ids() {
             self.end_slices(id, i64::MAX);
+            let without_end =
+                self.tracks.get(id).crossing.as_ref().map_or(0, |crossing| crossing.without_end());
+            self.report.add_many(CROSSING, without_end);
             self.tracks.describe(&mut self.out, id, &[], self.time);
         }
         for sequence in &mut self.sequences {

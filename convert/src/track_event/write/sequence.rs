@@ -3,7 +3,7 @@
 use std::collections::{HashMap, hash_map::Entry};
 
 use hairline_formats::track_event::{
-    self as te, Interned, InternedKind, Location, LogMessage, Name, SequenceId, SequenceStart,
+    self as te, EventType, Interned, InternedKind, Location, LogMessage, Name, SequenceId, SequenceStart,
     SourceLocation, TrackUuid, fields::clock,
 };
 
@@ -23,6 +23,8 @@ pub(super) struct Sequence {
     is_valid: bool,
     dropped: bool,
     last: u64,
+    /// The latest time of a begin or an end.
+    slices_until: u64,
     log_bodies: u64,
     emitted: Emitted,
     /// The number of argument names that importers show differently.
@@ -100,10 +102,23 @@ impl Sequence {
         u64::try_from(time).is_ok_and(|time| time < self.last)
     }
 
-    /// Records the time of a packet on the incremental clock.
+    /// Records the time of an event on the incremental clock.
     #[inline]
-    pub(super) fn pass(&mut self, time: u64) {
+    pub(super) fn pass(&mut self, time: u64, kind: EventType) {
         self.last = time;
+        if kind != EventType::Instant {
+            self.slices_until = time;
+        }
+    }
+
+    /// Records the time of a begin or an end.
+    pub(super) fn pass_slice(&mut self, time: i64) {
+        self.slices_until = self.slices_until.max(u64::try_from(time).unwrap_or(0));
+    }
+
+    /// The latest time of a begin or an end.
+    pub(super) fn slices_until(&self) -> i64 {
+        self.slices_until.try_into().unwrap_or(i64::MAX)
     }
 
     /// Whether the strings of an event were emitted. Without a number there is no string.

@@ -43,7 +43,7 @@ impl State {
         }
         let iid = |id: Option<StringId>| id.map_or(0, StringId::iid);
         let (number, category, name) = (sequence.number, iid(category), iid(event.name.id));
-        sequence.pass(time);
+        sequence.pass(time, kind);
         ShortEvent { sequence: number, timestamp, kind, category, name }.put(out, fields);
         true
     }
