@@ -71,8 +71,8 @@ impl Shared {
         let what = if ended == 1 { "1 scope ended".to_owned() } else { format!("{ended} scopes ended") };
         (ended > 0).then(|| {
             format!(
-                "{what} while a later one of the thread was open: the durations of both are wrong, or the later \
-                 one is in two parts; is a scope held across an `.await`? The ends have the argument \
+                "{what} while a later scope of the thread was open: the durations of both are wrong, or the \
+                 later one is in two parts; is a scope held across an `.await`? The ends have the argument \
                  {OUT_OF_ORDER}"
             )
         })
