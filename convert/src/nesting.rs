@@ -64,6 +64,11 @@ struct Outermost {
 }
 
 impl Others {
+    /// Whether a stretch begins at this time.
+    fn has_forgotten(&self, time: i64) -> bool {
+        self.forgotten.binary_search_by_key(&time, |(begin, _)| *begin).is_ok()
+    }
+
     /// Adds a slice. Returns the number of levels inside of it.
     fn levels_in(&mut self, begin: i64, end: i64) -> usize {
         let outermost = &mut self.outermost;
@@ -141,13 +146,10 @@ impl Nesting {
     pub(crate) fn has_begin(&mut self, thread: TrackId, time: i64, begin: i64) -> bool {
         let Thread { slices, others, is_unsorted, .. } = self.thread(thread);
         let begins = |(b, _): &(i64, i64)| *b == time;
-        let is_forgotten =
-            |others: &Box<Others>| others.forgotten.binary_search_by_key(&time, |(b, _)| *b).is_ok();
         *is_unsorted
             && begin < time
-            && (slices.over().any(begins)
-                || slices.open.iter().any(begins)
-                || others.as_ref().is_some_and(is_forgotten))
+            && (slices.over().chain(&slices.open).any(begins)
+                || others.iter().any(|others| others.has_forgotten(time)))
     }
 
     fn thread(&mut self, track: TrackId) -> &mut Thread {
