@@ -4,6 +4,9 @@ use std::collections::{HashMap, HashSet};
 
 use hairline_convert::{Track, TrackId, TrackKind};
 
+/// The limit for async intervals that are found by their ids.
+const MOST_ASYNC: usize = 1 << 20;
+
 /// Tracks by number.
 #[derive(Debug, Default)]
 pub(crate) struct TrackNames {
@@ -12,6 +15,9 @@ pub(crate) struct TrackNames {
     by_tid: HashMap<u64, TrackId>,
     /// The thread ids that several processes have.
     shared: HashSet<u64>,
+    /// The tracks of async intervals, by their ids. In FXT, the track that an interval's children are below has
+    /// the interval's id, but the interval has records of its own.
+    by_async_id: HashMap<u64, TrackId>,
     pub(crate) processes: u64,
     pub(crate) threads: u64,
 }
@@ -20,6 +26,7 @@ pub(crate) struct TrackNames {
 struct NamedTrack {
     name: String,
     parent: Option<TrackId>,
+    source_id: u64,
     kind: Owner,
     /// The process of a thread; 0 if unknown.
     pid: u64,
@@ -51,7 +58,13 @@ impl TrackNames {
             *count += 1;
         }
         let pid = if let TrackKind::Thread { pid, .. } = track.kind { pid } else { 0 };
-        *named = NamedTrack { name: track.name.to_string(), parent: track.parent, kind, pid };
+        let (parent, source_id) = (track.parent, track.source_id);
+        *named = NamedTrack { name: track.name.to_string(), parent, source_id, kind, pid };
+        if let TrackKind::Async { id: id @ 1.., .. } = track.kind
+            && self.by_async_id.len() < MOST_ASYNC
+        {
+            self.by_async_id.insert(id, track.id);
+        }
         if let Owner::Thread(tid) = kind
             && let Some(before) = self.by_tid.insert(tid, track.id)
             && ![0, pid].contains(&self.pid(before))
@@ -72,6 +85,13 @@ impl TrackNames {
             (Owner::Other, "") => format!("track {}", track.0),
             (Owner::Other, name) => format!("track {name}"),
         }
+    }
+
+    /// The track of the slices that those of a track are below, unless that is of a process or a thread.
+    pub(crate) fn track_above(&self, track: TrackId) -> Option<TrackId> {
+        let id = self.tracks.get(track.0 as usize)?.parent?;
+        let parent = self.tracks.get(id.0 as usize).filter(|parent| parent.kind == Owner::Other)?;
+        Some(self.by_async_id.get(&parent.source_id).copied().unwrap_or(id))
     }
 
     /// The thread id of a track, if it is that of a thread.

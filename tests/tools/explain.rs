@@ -76,3 +76,34 @@ fn a_blocking_call_in_a_poll() {
 fn a_slow_dependency() {
     require("dependency", "net/request", &["Cause: sleep.", "inside `inventory`", "outside"]);
 }
+
+/// The first lines of what `explain` says of the requests of a program, in both formats.
+fn of_requests(cause: &str) -> [String; 2] {
+    ["t.pftrace", "t.fxt"].map(|file| {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut program = Command::new(env!("CARGO_BIN_EXE_slow"));
+        without_tracing(&mut program);
+        let recorded = run(program.current_dir(folder.path()).args([cause, file]));
+        assert!(recorded.status.success(), "{}", stderr(&recorded));
+        let text = explain(folder.path(), file, "web/request");
+        let first = text.lines().take(5).collect::<Vec<_>>().join("\n");
+        assert!(first.starts_with("web/request: 100 slices"), "{file}: {text}");
+        first
+    })
+}
+
+#[test]
+fn an_interval_inside_of_a_request() {
+    for first in of_requests("nested") {
+        assert!(first.contains("Cause: intervals inside of them, most of all `ask`."), "{first}");
+        assert!(first.contains("(100 %) inside `ask`."), "{first}");
+    }
+}
+
+#[test]
+fn a_request_that_waits_between_its_polls() {
+    for first in of_requests("between") {
+        assert!(first.contains("Cause: not known"), "{first}");
+        assert!(first.contains("Between them they wait for something that is no interval"), "{first}");
+    }
+}

@@ -20,16 +20,17 @@ pub(super) fn json(explained: &Explained) -> String {
         "scheduling_left_out": survey.timeline.left_out(),
         "samples_left_out": survey.samples.left_out,
         "notes": survey.left_out(),
-        "names": explained.targets.iter().map(|of| target(survey, of)).collect::<Vec<_>>(),
+        "names": explained.targets.iter().map(|of| target(explained, of)).collect::<Vec<_>>(),
     });
     let mut text = serde_json::to_string_pretty(&all).unwrap_or_default();
     text.push('\n');
     text
 }
 
-fn target(survey: &Survey, target: &Target) -> Value {
+fn target(explained: &Explained, target: &Target) -> Value {
+    let survey = &explained.survey;
     let [p50, p90, p99, max] = target.chosen.quantiles;
-    let verdict = verdict(survey, target);
+    let verdict = verdict(survey, target, &explained.targets);
     let meanwhile = meanwhile(survey, target).into_iter().take(ROWS);
     let meanwhile = meanwhile.map(|(name, slow, typical)| {
         json!({ "name": name, "slowest_per_mille": slow, "typical_per_mille": typical })

@@ -7,6 +7,7 @@ use hairline_convert::slices::{Frame, Key, Slice, SliceSink, Slices};
 use hairline_convert::timeline::Split;
 use hairline_convert::{Item, RunState, SampleKind, TrackId};
 
+use crate::explain::nested::{Inside, Nested};
 use crate::explain::survey::{Chosen, SliceName, Survey};
 use crate::explain::target::{Band, Inner, Longest, MOST, Part, Target, add};
 use crate::trace::ItemVisitor;
@@ -28,6 +29,7 @@ struct Found<'s> {
     open: HashMap<(TrackId, u32), HashMap<Key, Inner>>,
     /// The split of finished slices inside the open slice at each depth, by track.
     below: Vec<Vec<Split>>,
+    nested: Nested,
 }
 
 impl<'s> Gather<'s> {
@@ -44,7 +46,14 @@ impl<'s> Gather<'s> {
             others: HashMap::new(),
         };
         let targets = chosen.into_iter().map(target).collect();
-        let found = Found { survey, numbers, targets, open: HashMap::new(), below: Vec::new() };
+        let found = Found {
+            survey,
+            numbers,
+            targets,
+            open: HashMap::new(),
+            below: Vec::new(),
+            nested: Nested::default(),
+        };
         Self { slices, found }
     }
 
@@ -105,6 +114,21 @@ impl Found<'_> {
         let inner = std::mem::take(&mut below[depth + 1]);
         below[depth] = below[depth].plus(whole);
         (whole.minus(inner), whole)
+    }
+
+    /// The intervals below one that ends, with their names if they are asked for. It may be below another one
+    /// itself.
+    fn nested(&mut self, slice: &Slice, depth: usize, with_names: bool) -> Inside {
+        let names = &self.survey.track_names;
+        if depth > 0 || names.tid(slice.track).is_some() {
+            return Inside { names: HashMap::new(), own: slice.duration };
+        }
+        let inside = self.nested.take(slice);
+        let Some(parent) = names.track_above(slice.track) else { return inside };
+        let own = inside.own;
+        let copy = if with_names { inside.names.clone() } else { HashMap::new() };
+        self.nested.add(parent, slice, inside);
+        Inside { names: copy, own }
     }
 
     fn inner(&mut self, track: TrackId, depth: u32, name: Key, inner: &Inner) {
@@ -200,14 +224,17 @@ impl SliceSink for Found<'_> {
     fn slice(&mut self, slice: &Slice, above: &mut [Frame]) {
         let around = self.around(slice.track, above);
         let number = self.number(slice.category, slice.name, slice.track);
+        let depth = above.len();
+        let nested = self.nested(slice, depth, number.is_some());
         if around.is_none() && number.is_none() {
             return;
         }
-        let depth = above.len();
-        let (own, whole) = self.splits(slice, depth);
+        let (mut own, whole) = self.splits(slice, depth);
+        own.unknown = own.unknown.saturating_sub(slice.duration.saturating_sub(nested.own)).max(0);
         let itself = Inner { count: 1, total: slice.duration, own };
         if let Some(number) = number {
             let mut inner = self.open.remove(&(slice.track, depth as u32)).unwrap_or_default();
+            nested.names.iter().for_each(|(name, nested)| inner.entry(*name).or_default().add(nested));
             inner.entry(slice.name).or_default().add(&itself);
             self.chosen(number, slice, whole, &inner);
             // Slices inside it are inside the next chosen one around it too.

@@ -5,6 +5,7 @@ mod export;
 mod flames;
 mod gather;
 mod meanwhile;
+mod nested;
 mod pattern;
 mod show;
 mod survey;
@@ -31,7 +32,8 @@ use crate::trace::{FileArguments, TraceArguments, unsorted};
 /// typical ones: the time that their thread ran, waited for a core and slept; the inner slices in which it
 /// did; the functions on the CPU, and the stacks in which it slept; the threads that had the core meanwhile.
 /// The first lines name the cause. A trace without scheduling still shows inner slices, and what other
-/// threads did meanwhile. Reads the trace up to three times, so it must be a file.
+/// threads did meanwhile. Intervals of async tasks are explained by the intervals inside of them. Reads the
+/// trace up to three times, so it must be a file.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   hairline explain trace.pftrace

@@ -18,7 +18,7 @@ pub(super) fn text(explained: &Explained) -> String {
         if index > 0 {
             out.push('\n');
         }
-        target_text(&mut out, &explained.survey, target);
+        target_text(&mut out, explained, target);
     }
     let notes = explained.survey.left_out();
     if !notes.is_empty() {
@@ -35,7 +35,8 @@ pub(super) fn full_name(survey: &Survey, target: &Target) -> String {
     if category.is_empty() { name.to_owned() } else { format!("{category}/{name}") }
 }
 
-fn target_text(out: &mut String, survey: &Survey, target: &Target) {
+fn target_text(out: &mut String, explained: &Explained, target: &Target) {
+    let survey = &explained.survey;
     let [p50, _, p99, max] = target.chosen.quantiles;
     let _ = writeln!(
         out,
@@ -47,7 +48,7 @@ fn target_text(out: &mut String, survey: &Survey, target: &Target) {
         duration(p99),
         duration(max),
     );
-    for line in verdict(survey, target).lines {
+    for line in verdict(survey, target, &explained.targets).lines {
         let _ = writeln!(out, "{line}");
     }
     let has_scheduling = target.all.split.unknown < target.all.duration;

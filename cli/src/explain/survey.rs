@@ -111,20 +111,30 @@ impl Survey {
         let mut rows: Vec<_> = self.found.rows.iter().filter_map(|row| Some((of(row)?, row))).collect();
         let has_threads = rows.iter().any(|(name, _)| name.is_on_thread);
         rows.retain(|(name, _)| is_meant(name) && (pattern.is_some() || name.is_on_thread == has_threads));
-        // Only of threads is known what they did.
+        // Only of threads is known what they did. But who names an interval asks for that, not for its polls.
+        let is_poll = |name: SliceName| {
+            name.is_on_thread && self.found.numbers.contains_key(&SliceName { is_on_thread: false, ..name })
+        };
         rows.sort_by_key(|(name, row)| {
-            (!name.is_on_thread, std::cmp::Reverse(row.total), name.name.0, name.category.0)
+            let is_last = pattern.is_some() && is_poll(*name);
+            (is_last, !name.is_on_thread, std::cmp::Reverse(row.total), name.name.0, name.category.0)
         });
         rows.truncate(most);
         let chosen = |(name, row): (SliceName, &Row)| {
-            let interval = SliceName { is_on_thread: false, ..name };
-            let is_poll = name.is_on_thread && self.found.numbers.contains_key(&interval);
             let [p40, p50, p60, p90, p99, slow] =
                 row.quantiles([0.4, 0.5, 0.6, 0.9, 0.99, slowest(row.count)]);
             // Quantiles of many slices are within 0.8 %.
             let typical = (p40 - p40 / 64, p60.saturating_add(p60 / 64));
             let (quantiles, slow) = ([p50, p90, p99, row.max], slow - slow / 128);
-            Chosen { name, count: row.count, total: row.total, quantiles, typical, slow, is_poll }
+            Chosen {
+                name,
+                count: row.count,
+                total: row.total,
+                quantiles,
+                typical,
+                slow,
+                is_poll: is_poll(name),
+            }
         };
         rows.into_iter().map(chosen).collect()
     }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use hairline_convert::slices::Key;
 use hairline_convert::timeline::Split;
 
-use crate::explain::survey::Survey;
+use crate::explain::survey::{SliceName, Survey};
 use crate::explain::target::{Band, Inner, Other, Target, total};
 use crate::table::plain;
 use crate::text::duration;
@@ -21,6 +21,8 @@ pub(super) struct Verdict {
     pub(super) is_compared: bool,
     /// The name of the inner slices in which it happens.
     pub(super) inside: Option<Key>,
+    /// How much of the time of the cause passes in no inner slice.
+    in_itself: i64,
     /// The sentences: the cause, the place, and what led to it.
     pub(super) lines: Vec<String>,
 }
@@ -79,7 +81,31 @@ pub(super) fn percent(part: i64, whole: i64) -> String {
     if whole <= 0 { "0 %".to_owned() } else { format!("{:.0} %", 100.0 * part as f64 / whole as f64) }
 }
 
-pub(super) fn verdict(survey: &Survey, target: &Target) -> Verdict {
+/// Why the slices of a target take long. `all` are the targets: an interval may have its polls among them.
+pub(super) fn verdict(survey: &Survey, target: &Target, all: &[Target]) -> Verdict {
+    let mut verdict = of_its_own(survey, target);
+    if target.chosen.name.is_on_thread {
+        return verdict;
+    }
+    let of_polls = SliceName { is_on_thread: true, ..target.chosen.name };
+    let polls = all.iter().find(|polls| polls.chosen.name == of_polls);
+    let Some(polls) = polls.filter(|_| verdict.in_itself >= verdict.share / 2) else { return verdict };
+    let (polled, whole) = (polls.chosen.total.min(target.chosen.total), target.chosen.total);
+    let share = percent(polled, whole);
+    if polled >= whole / 2 {
+        verdict.lines = of_its_own(survey, polls).lines;
+        verdict.lines.insert(0, format!("In their polls, which take {share} of all their time:"));
+    } else {
+        verdict.lines.truncate(2); // the cause and the place
+        verdict.lines.push(format!(
+            "Polls: {share} of all their time. Between them they wait for something that is no interval inside \
+             of them."
+        ));
+    }
+    verdict
+}
+
+fn of_its_own(survey: &Survey, target: &Target) -> Verdict {
     let (typical, slow) = (&target.typical, &target.slow);
     let is_compared =
         typical.count > 0 && slow.mean() > typical.mean().saturating_add(typical.mean() / 10 * 3);
@@ -101,10 +127,12 @@ pub(super) fn verdict(survey: &Survey, target: &Target) -> Verdict {
         share: cause.of(&extra),
         is_compared,
         inside: None,
+        in_itself: 0,
         lines: Vec::new(),
     };
+    let place = verdict.place(survey, target, (band, base));
     verdict.lines.push(verdict.headline(survey, target, (band, base)));
-    verdict.place(survey, target, (band, base));
+    verdict.lines.extend(place);
     match cause {
         Cause::Running => running(survey, band, &mut verdict.lines),
         Cause::Waiting => waiting(survey, band, &mut verdict.lines),
@@ -122,10 +150,14 @@ impl Verdict {
             Cause::Running => ("computing".to_owned(), "their thread runs"),
             Cause::Waiting => ("no free core".to_owned(), "their thread could run, but waits for a core,"),
             Cause::Asleep => ("sleep".to_owned(), "their thread is asleep"),
-            Cause::Unknown if !target.chosen.name.is_on_thread => (
-                "not known, because an interval is on no thread: its slices on threads may tell".to_owned(),
-                "",
-            ),
+            Cause::Unknown if !target.chosen.name.is_on_thread => {
+                let inside = self.inside.filter(|_| self.in_itself < self.share / 2);
+                let inside = inside.map(|name| {
+                    format!("intervals inside of them, most of all `{}`", plain(survey.keys().text(name)))
+                });
+                let unknown = || "not known, because an interval is on no thread".to_owned();
+                (inside.unwrap_or_else(unknown), "")
+            }
             Cause::Unknown if survey.timeline.is_empty() => {
                 ("not known, because the trace has no scheduling of their threads".to_owned(), "")
             }
@@ -155,23 +187,25 @@ impl Verdict {
         }
     }
 
-    /// Finds the inner slices in which the time of the cause passes.
-    fn place(&mut self, survey: &Survey, target: &Target, (band, base): (&Band, &Band)) {
+    /// Finds the inner slices in which the time of the cause passes. Returns a sentence.
+    fn place(&mut self, survey: &Survey, target: &Target, (band, base): (&Band, &Band)) -> Option<String> {
         let own = |band: &Band, name: &Key| {
             band.per_slice(band.inner.get(name).map_or(0, |inner| self.cause.of(&inner.own)))
         };
-        let more = band.inner.keys().map(|name| (own(band, name).saturating_sub(own(base, name)), *name));
+        let more_in = |name: &Key| own(band, name).saturating_sub(own(base, name));
+        self.in_itself = more_in(&target.chosen.name.name);
+        let more = band.inner.keys().map(|name| (more_in(name), *name));
         let most = more.filter(|(time, _)| *time > 0).max_by_key(|(time, name)| (*time, name.0));
-        let Some((time, name)) = most else { return };
+        let (time, name) = most?;
         self.inside = Some(name);
         // A name may have more of it than all names together: others have less than in the typical ones.
         let time = time.min(self.share);
         let (time, of) = (duration(time.min(self.extra)), percent(time, self.share));
-        self.lines.push(if name == target.chosen.name.name {
+        Some(if name == target.chosen.name.name {
             format!("Where: {time} ({of}) in itself, not in an inner slice.")
         } else {
             format!("Where: {time} ({of}) inside `{}`.", plain(survey.keys().text(name)))
-        });
+        })
     }
 }
 

@@ -7,6 +7,8 @@
 //! slow disk         some requests write to a file and wait until it is on the disk
 //! slow blocking     some polls of a future make a blocking call
 //! slow dependency   a service answers some requests late
+//! slow nested       a future inside of some requests waits
+//! slow between      some requests wait between their polls, for something that is not recorded
 //! ```
 
 #![allow(unsafe_code)] // sched_setaffinity
@@ -21,7 +23,7 @@ use std::task::{Context, Poll, Waker};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use hairline::{Format, Session, TraceFuture, trace_scope};
+use hairline::{Format, Session, TraceFuture, trace_async, trace_scope};
 
 const REQUESTS: u32 = 100;
 /// Far longer than what other programs on the machine do to a request.
@@ -48,8 +50,32 @@ fn slow(cause: &str) {
         "disk" => disk(),
         "blocking" => blocking(),
         "dependency" => dependency(),
-        _ => panic!("slow lock|starvation|disk|blocking|dependency"),
+        "nested" => requests(authorise),
+        "between" => requests(tokio::time::sleep),
+        _ => panic!("slow lock|starvation|disk|blocking|dependency|nested|between"),
     }
+}
+
+/// Requests one after the other, which wait by `wait`.
+fn requests<F: Future>(wait: fn(Duration) -> F) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("started");
+    runtime.block_on(async {
+        for number in 0..REQUESTS {
+            let short = Duration::from_micros(100);
+            let request = async {
+                let parse = trace_async!("net", "parse");
+                spin(short);
+                drop(parse);
+                wait(if is_slow(number) { SLOW } else { short }).await;
+            };
+            request.traced("web", "request").await;
+        }
+    });
+}
+
+async fn authorise(time: Duration) {
+    let ask = async { tokio::time::sleep(time).traced("net", "ask").await };
+    ask.traced("web", "authorise").await;
 }
 
 fn spin(duration: Duration) {
