@@ -44,6 +44,7 @@ impl<'s> Gather<'s> {
             typical_examples: Longest::default(),
             sleeps: Longest::default(),
             others: HashMap::new(),
+            chances: HashMap::new(),
         };
         let targets = chosen.into_iter().map(target).collect();
         let found = Found {

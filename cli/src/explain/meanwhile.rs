@@ -1,18 +1,48 @@
 //! The third reading: what other threads did during the slowest slices, and when their sleeps ended.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::io;
 
 use hairline_convert::slices::{Frame, Key, Slice, SliceSink, Slices};
 use hairline_convert::{Item, TrackId};
 
 use crate::explain::survey::Survey;
-use crate::explain::target::{MOST, Other, Part, Target};
+use crate::explain::target::{Chance, MOST, Other, Part, Target};
 use crate::trace::ItemVisitor;
 
 /// A thread that is woken runs a moment later, and the one that woke it may end its slice a moment later. A
-/// slice that ends so near the end of a sleep, or nearer than a twentieth of the sleep, may have ended it.
+/// slice that ends so near the end of a sleep may have ended it; so may one that took a quarter of the sleep
+/// and ends nearer than a twentieth of it.
 const NEAR: i64 = 200_000;
+
+/// The part of a sleep that a slice takes which does not end with it by chance alone.
+fn is_long(duration: i64, slept: i64) -> bool {
+    duration >= slept / 4
+}
+
+/// How near its end a slice must end.
+fn near(slept: i64, is_long: bool) -> i64 {
+    if is_long { NEAR.max(slept / 20) } else { NEAR }
+}
+
+/// When the slices of a name end.
+#[derive(Default)]
+struct Ends {
+    count: u64,
+    duration: i64,
+}
+
+impl Ends {
+    /// The probability that one ends with a sleep by chance, if `time` is that of the whole trace.
+    #[allow(clippy::cast_precision_loss)] // an estimate
+    fn chance(&self, sleep: &Part, time: i64) -> f64 {
+        let slept = sleep.duration();
+        let is_long = is_long(self.duration / i64::try_from(self.count).unwrap_or(i64::MAX).max(1), slept);
+        let late = if is_long && !sleep.is_woken { slept / 4 } else { 0 };
+        let window = (2 * near(slept, is_long)).max(late + near(slept, is_long));
+        (self.count as f64 * window as f64 / time.max(1) as f64).min(1.0)
+    }
+}
 
 /// The limit for pairs of a sleep and a name that ended with it.
 const MOST_ENDED: usize = 1 << 20;
@@ -36,6 +66,9 @@ struct Found<'s> {
     latest_of_block: Vec<i64>,
     /// The sleeps that ended with slices of a name, by number.
     ended: HashSet<(usize, Key, Key)>,
+    ends: HashMap<(Key, Key), Ends>,
+    /// From the first begin to the last end.
+    time: Option<(i64, i64)>,
 }
 
 #[derive(Clone, Copy)]
@@ -72,10 +105,9 @@ impl<'s> Meanwhile<'s> {
         let latest = latest.collect();
         let ends = |block: &[Question]| block.iter().map(|question| question.part.end).max();
         let latest_of_block = questions.chunks(BLOCK).filter_map(ends).collect();
-        Self {
-            slices,
-            found: Found { survey, targets, questions, latest, latest_of_block, ended: HashSet::new() },
-        }
+        let (ended, ends) = (HashSet::new(), HashMap::new());
+        let found = Found { survey, targets, questions, latest, latest_of_block, ended, ends, time: None };
+        Self { slices, found }
     }
 
     pub(super) fn has_questions(&self) -> bool {
@@ -84,7 +116,19 @@ impl<'s> Meanwhile<'s> {
 
     pub(super) fn finish(mut self) -> io::Result<Vec<Target>> {
         self.slices.finish(&mut self.found)?;
-        Ok(self.found.targets)
+        let Found { mut targets, ends, time, .. } = self.found;
+        let time = time.map_or(0, |(first, last)| last.saturating_sub(first));
+        for target in &mut targets {
+            let Target { others, sleeps, chances, .. } = target;
+            for (category, name, _) in others.iter().filter(|(_, of)| of.has_ended).map(|(key, _)| key) {
+                let Some(ends) = ends.get(&(*category, *name)) else { continue };
+                chances.entry((*category, *name)).or_insert_with(|| {
+                    let chances = sleeps.all().iter().map(|sleep| ends.chance(sleep, time));
+                    chances.fold(Chance::default(), Chance::and)
+                });
+            }
+        }
+        Ok(targets)
     }
 }
 
@@ -125,12 +169,16 @@ impl Found<'_> {
                     return;
                 }
                 let slept = question.part.duration();
-                let is_near = end.abs_diff(question.part.end) <= NEAR.max(slept / 20).unsigned_abs();
-                // A thread that has woken another one may lose its core before it ends its slice.
-                let ran_since = || {
+                let is_long = is_long(overlap, slept);
+                let is_near = end.abs_diff(question.part.end) <= near(slept, is_long).unsigned_abs();
+                // A thread that has woken another one may lose its core before it ends its slice. One that
+                // slept at that time has woken nobody.
+                let lost_its_core = || {
                     let tid = self.survey.track_names.own_tid(slice.track)?;
-                    Some(self.survey.timeline.split(tid, question.part.end, end))
-                        .filter(|split| split.unknown == 0)
+                    let (timeline, woken) = (&self.survey.timeline, question.part.end);
+                    let since = timeline.split(tid, woken, end);
+                    let before = timeline.split(tid, woken.saturating_sub(NEAR), woken);
+                    Some(before.running > 0 && since.running <= NEAR && since.unknown == 0)
                 };
                 // Without wake-ups, a woken thread that waits for a core is still asleep, for as long as
                 // other processes have all of them. A wake-up, also by an interrupt, tells when the sleep was
@@ -139,9 +187,8 @@ impl Found<'_> {
                     !question.part.is_woken && end <= question.part.end && overlap >= slept / 4 * 3;
                 let ends_with_it = is_near
                     || was_over_late
-                    || end > question.part.end && ran_since().is_some_and(|split| split.running <= NEAR);
-                // A slice that was there for a short time only ends now by chance.
-                if ends_with_it && overlap >= slept / 4 {
+                    || is_long && end > question.part.end && lost_its_core() == Some(true);
+                if ends_with_it {
                     let is_first = self.ended.len() < MOST_ENDED
                         && self.ended.insert((number, slice.category, slice.name));
                     let other = self.other(&question, key);
@@ -161,6 +208,11 @@ impl SliceSink for Found<'_> {
             return;
         }
         let end = slice.start.saturating_add(slice.duration);
+        let (first, last) = self.time.unwrap_or((slice.start, end));
+        self.time = Some((first.min(slice.start), last.max(end)));
+        let ends = self.ends.entry((slice.category, slice.name)).or_default();
+        ends.count += 1;
+        ends.duration = ends.duration.saturating_add(slice.duration);
         let mut index = self.questions.partition_point(|question| question.part.start < end);
         while let Some(before) = index.checked_sub(1)
             && self.latest[before] > slice.start

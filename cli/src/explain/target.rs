@@ -25,6 +25,36 @@ pub(super) struct Target {
     pub(super) sleeps: Longest<1024>,
     /// Slices of other threads, by what they had to do with those.
     pub(super) others: HashMap<(Key, Key, TrackId), Other>,
+    /// How many of the sleeps end with slices of those names by chance.
+    pub(super) chances: HashMap<(Key, Key), Chance>,
+}
+
+/// How many of several things happen by chance: the mean, and the variance.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Chance {
+    things: u32,
+    mean: f64,
+    variance: f64,
+}
+
+/// Of fewer sleeps no chance is told: one that ends with the only slice of a name may be no chance at all.
+const FEW: u32 = 5;
+
+impl Chance {
+    /// Adds a thing with this probability.
+    pub(super) fn and(self, probability: f64) -> Self {
+        Self {
+            things: self.things.saturating_add(1),
+            mean: self.mean + probability,
+            variance: self.variance + probability * (1.0 - probability),
+        }
+    }
+
+    /// Whether so many are no surprise.
+    #[allow(clippy::cast_precision_loss)] // an estimate
+    pub(super) fn explains(self, count: u64) -> bool {
+        self.things >= FEW && count as f64 <= self.mean + 3.0 * self.variance.sqrt()
+    }
 }
 
 /// A range of durations.
@@ -154,5 +184,20 @@ impl Inner {
         self.count += other.count;
         self.total = self.total.saturating_add(other.total);
         self.own = self.own.plus(other.own);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn as_many_as_by_chance_are_explained_by_it() {
+        let chance = |things, probability| (0..things).fold(Chance::default(), |all, _| all.and(probability));
+        assert!(
+            chance(30, 0.08).explains(2) && chance(30, 0.08).explains(6) && !chance(30, 0.08).explains(12)
+        );
+        assert!(chance(10, 1.0).explains(10) && !chance(10, 0.01).explains(10));
+        assert!(!chance(1, 0.5).explains(1), "of one it is not known");
     }
 }

@@ -265,7 +265,8 @@ fn asleep(survey: &Survey, target: &Target, band: &Band, lines: &mut Vec<String>
         _ => format!(" Woken by {}.", list(&wakers, band.split.asleep)),
     };
     let (whole, sleeps) = (target.sleeps.total(), target.sleeps.all().len());
-    if let Some(ending) = ending(survey, target).filter(|ending| ending.time >= whole / 2) {
+    let ending = ending(survey, target).filter(|ending| ending.time >= whole / 2);
+    if let Some(ending) = ending.as_ref().filter(|ending| !ending.is_by_chance) {
         lines.push(format!(
             "Why: {} of {sleeps} sleeps end when `{}` ends on {}, which may have what they wait for, like a \
              lock or an answer.{woken}",
@@ -277,6 +278,13 @@ fn asleep(survey: &Survey, target: &Target, band: &Band, lines: &mut Vec<String>
         lines.push(format!("Why: the sleep is uninterruptible, so it is for a disk as a rule.{woken}"));
     } else if !wakers.is_empty() {
         lines.push(format!("Why: they wait for other threads.{woken}"));
+    } else if let Some(ending) = ending {
+        lines.push(format!(
+            "Why: not known. {} of {sleeps} sleeps end when `{}` ends, but that ends so often that it may be \
+             by chance.",
+            ending.count,
+            plain(&ending.name),
+        ));
     } else if !target.chosen.is_poll {
         let what = "Why: no slice of another thread ends with most of these sleeps: they may wait for \
                     something outside: a disk, the network, a timer, another process; or for a thread \
@@ -291,6 +299,7 @@ struct Ending {
     threads: String,
     count: u64,
     time: i64,
+    is_by_chance: bool,
 }
 
 fn ending(survey: &Survey, target: &Target) -> Option<Ending> {
@@ -303,16 +312,22 @@ fn ending(survey: &Survey, target: &Target) -> Option<Ending> {
         *tracks += 1;
         *first = (*first).min(*track);
     }
+    let is_by_chance =
+        |key: &(Key, Key), count| target.chances.get(key).is_some_and(|chance| chance.explains(count));
+    if by_name.iter().any(|(key, (sum, ..))| !is_by_chance(key, sum.ended)) {
+        by_name.retain(|key, (sum, ..)| !is_by_chance(key, sum.ended));
+    }
     let most = by_name.values().map(|(sum, ..)| sum.ended_time).max()?;
     // The innermost of those that end together.
     let best = by_name.iter().filter(|(_, (sum, ..))| sum.ended_time >= most / 10 * 9);
-    let ((_, name), (sum, tracks, track)) = best.min_by_key(|(key, (sum, ..))| (sum.overlap_slow, **key))?;
+    let (key, (sum, tracks, track)) = best.min_by_key(|(key, (sum, ..))| (sum.overlap_slow, **key))?;
     let threads = match tracks {
         1 => format!("the thread {}", survey.track_names.name(*track)),
         many => format!("{many} threads"),
     };
-    let name = survey.keys().text(*name).to_owned();
-    Some(Ending { name, threads, count: sum.ended, time: sum.ended_time })
+    let name = survey.keys().text(key.1).to_owned();
+    let is_by_chance = is_by_chance(key, sum.ended);
+    Some(Ending { name, threads, count: sum.ended, time: sum.ended_time, is_by_chance })
 }
 
 fn overlapping(survey: &Survey, target: &Target, lines: &mut Vec<String>) {

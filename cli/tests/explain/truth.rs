@@ -11,7 +11,7 @@ use hairline_formats::track_event::{
 use serde_json::Value;
 
 use crate::planted::{
-    HOG, LIVES, MS, OTHER, Planted, SERVER, Shape, State, command, explain, requests, sleeps,
+    HOG, LIVES, MS, OTHER, Planted, SEQUENCE, SERVER, Shape, State, command, explain, requests, sleeps,
 };
 
 /// The first name of `explain --json`.
@@ -337,6 +337,73 @@ fn a_slice_that_was_over_long_before_has_ended_no_sleep_whose_end_is_known() {
     for waker in [(OTHER, false), (OTHER, true), (0, true)] {
         let text = woken(Some(waker));
         assert!(text.contains("Cause: sleep.") && !text.contains(ends), "{waker:?}: {text}");
+    }
+}
+
+/// 200 requests, two of which sleep ten times for 5 ms, beside slices of another thread that sleeps always:
+/// one after the other, with this length.
+fn beside(length: u64) -> String {
+    let mut trace = requests("request", |trace, middle| {
+        for sleep in (0..10).map(|n| middle + 5 * n * MS) {
+            trace.switch(sleep, (SERVER, State::Asleep), 0);
+            trace.switch(sleep + 5 * MS - MS / 10, (0, State::Asleep), SERVER);
+        }
+        None
+    });
+    let first = trace.now - 200 * 6 * MS - 100 * MS;
+    trace.switches.insert(0, (first - 1, (OTHER, State::Asleep), 0));
+    (first..trace.now).step_by(length as usize).for_each(|at| {
+        trace.slice(OTHER, (at, at + length - 1), "", "nap");
+    });
+    text(&trace.finish(Shape::States), "net/request")
+}
+
+#[test]
+fn a_thread_that_sleeps_itself_has_woken_nobody() {
+    let text = beside(120 * MS);
+    assert!(text.contains("Cause: sleep.") && !text.contains("`nap` ends"), "{text}");
+}
+
+#[test]
+fn a_slice_that_ends_with_each_sleep_by_chance_is_not_the_cause() {
+    let text = beside(MS / 4);
+    assert!(text.contains("20 of 20 sleeps end when `nap` ends, but"), "{text}");
+    assert!(!text.contains("may have what they wait for"), "{text}");
+}
+
+/// Intervals below others, of which the last one takes longer.
+#[test]
+fn intervals_are_explained_by_those_below_them() {
+    let mut trace = Planted::new();
+    for (uuid, parent) in [(20, 0), (21, 20), (22, 21), (23, 20)] {
+        let (uuid, parent_uuid) = (TrackUuid(uuid), (parent != 0).then_some(TrackUuid(parent)));
+        let track = te::CustomTrack { uuid, parent_uuid, name: "lives", ..te::CustomTrack::default() };
+        te::custom_descriptor(&mut trace.out, SEQUENCE, &track);
+    }
+    for number in 0..200 {
+        let start = trace.now;
+        let slow = if number % 100 == 50 { 50 * MS } else { 0 };
+        trace.slice(22, (start + MS, start + 2 * MS + slow), "net", "ask");
+        trace.slice(21, (start, start + 3 * MS + slow), "net", "authorise");
+        trace.slice(23, (start + 3 * MS, start + 4 * MS), "net", "answer");
+        trace.slice(20, (start, start + 5 * MS + slow), "net", "request");
+        trace.now = start + 6 * MS + slow;
+    }
+    let out = trace.finish(Shape::Nothing);
+    let text = text(&out, "net/request");
+    assert!(text.contains("Cause: intervals inside of them, most of all `ask`."), "{text}");
+    assert!(text.contains("Where: 50.0 ms (100 %) inside `ask`."), "{text}");
+    let all = &first(&out, "net/request")["all"];
+    let own = |name: &str| {
+        let all = all["inner"].as_array().expect("a list");
+        let of = all.iter().find(|inner| inner["name"] == name).expect("the name");
+        (of["count"].as_u64().expect("a count"), of["own"]["unknown_ns"].as_u64().expect("a time"))
+    };
+    let slow = 2 * 50 * MS; // in which `answer` is at the same time as `authorise`
+    let expected =
+        [("request", 202 * MS), ("authorise", 400 * MS), ("ask", 200 * MS + slow), ("answer", 200 * MS)];
+    for (name, time) in expected {
+        assert_eq!(own(name), (200, time), "{name}");
     }
 }
 
