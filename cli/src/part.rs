@@ -1,8 +1,9 @@
 //! A part of a trace by time. Slices that last into it are whole, with their times of the trace.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use hairline_convert::{
     BriefKind, BriefUse, Context, Event, EventKind, Item, MOST_BRIEF, Report, Scheduling, StateChange,
@@ -14,7 +15,7 @@ use crate::input::{Input, is_standard, stream_identity};
 
 const ARGUMENTS: &str = "arguments of slices that begin before the part, left out";
 
-const WHOLE: &str = "tracks whose slices are not in order of time, kept whole";
+const WHOLE: &str = "tracks whose begins and ends are not in order of time, of which all are kept";
 
 /// Times after the first event of a trace, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,26 +24,70 @@ pub(crate) struct Times {
     pub(crate) before: i64,
 }
 
-/// Writes the part of a trace. Its slices that began before are in memory, as many as are open at once.
+/// Slices that are open at once. Further ones are left out.
+const MOST_OPEN: usize = 1 << 19;
+/// The bytes of the names of open slices: each name counts once.
+const MOST_BYTES: usize = 64 << 20;
+
+const TOO_MANY: &str = "slices beyond the first 524,288 open ones left out";
+
+/// Writes the part of a trace. The slices that are open at once are in memory.
 #[derive(Clone)]
 pub(crate) struct Part {
     first: i64,
     last: i64,
     tracks: BTreeMap<TrackId, Open>,
+    texts: Texts,
+    /// The number of open slices.
+    open: usize,
     /// Tracks with a begin or an end that is earlier than the one before it: which begin an end belongs to is
     /// known only when all are sorted.
     unsorted: BTreeSet<TrackId>,
 }
 
-/// The open slices of a track.
+/// The open slices of a track, the innermost last. Those that began before the part and are not written yet
+/// are the first ones.
 #[derive(Clone, Default)]
-struct Open {
-    /// Those that began before the part, and are not written yet: their time, name and category.
-    before: Vec<(i64, String, String)>,
-    /// The number of those with a written begin.
-    written: usize,
-    /// The number of those that began after the part.
-    after: usize,
+struct Open(Vec<Begun>);
+
+#[derive(Clone)]
+struct Begun {
+    name: Arc<str>,
+    place: Place,
+}
+
+#[derive(Clone)]
+enum Place {
+    /// It began before the part, and is not written yet.
+    Before {
+        time: i64,
+        category: Arc<str>,
+    },
+    Written,
+    After,
+}
+
+/// Each text once.
+#[derive(Clone, Default)]
+struct Texts {
+    all: HashSet<Arc<str>>,
+    bytes: usize,
+}
+
+impl Texts {
+    fn get(&mut self, text: &str) -> Option<Arc<str>> {
+        if let Some(known) = self.all.get(text) {
+            return Some(Arc::clone(known));
+        }
+        self.bytes += text.len();
+        if self.bytes > MOST_BYTES {
+            self.all.retain(|text| Arc::strong_count(text) > 1);
+            self.bytes = self.all.iter().map(|text| text.len()).sum::<usize>() + text.len();
+        }
+        let text = (self.bytes <= MOST_BYTES).then(|| Arc::<str>::from(text))?;
+        self.all.insert(Arc::clone(&text));
+        Some(text)
+    }
 }
 
 impl Part {
@@ -78,7 +123,14 @@ impl Part {
             }
         }
         let at = |after: i64| first.unwrap_or_default().saturating_add(after);
-        Ok(Self { first: at(times.after), last: at(times.before), tracks: BTreeMap::new(), unsorted })
+        Ok(Self {
+            first: at(times.after),
+            last: at(times.before),
+            tracks: BTreeMap::new(),
+            texts: Texts::default(),
+            open: 0,
+            unsorted,
+        })
     }
 
     /// The part of the trace with its times moved.
@@ -130,38 +182,45 @@ impl Part {
         report: &mut Report,
     ) -> io::Result<()> {
         let (time, is_in) = (event.time, self.has(event.time));
-        let open = self.tracks.entry(event.track).or_default();
         let is_wanted = match event.kind {
             EventKind::Begin | EventKind::End if self.unsorted.contains(&event.track) => true,
-            EventKind::Begin if time < self.first => {
-                let mut categories = Vec::new();
-                event.categories.each(&mut |category| categories.push(category.text.to_owned()));
-                report.add_many(ARGUMENTS, u64::from(!event.args.is_empty()));
-                open.before.push((time, event.name.text.to_owned(), categories.join(",")));
-                false
-            }
-            EventKind::Begin if time > self.last => {
-                open.after += 1;
-                false
-            }
             EventKind::Begin => {
-                open.put(event.track, writer)?;
-                open.written += 1;
-                true
-            }
-            EventKind::End if open.after > 0 => {
-                open.after -= 1;
-                false
-            }
-            EventKind::End if time < self.first => {
-                open.before.pop();
-                false
+                let place = if time < self.first {
+                    report.add_many(ARGUMENTS, u64::from(!event.args.is_empty()));
+                    let mut categories = Vec::new();
+                    event.categories.each(&mut |category| categories.push(category.text.to_owned()));
+                    self.texts.get(&categories.join(",")).map(|category| Place::Before { time, category })
+                } else {
+                    Some(if time > self.last { Place::After } else { Place::Written })
+                };
+                let name = self.texts.get(event.name.text);
+                let begun = place.zip(name).map(|(place, name)| Begun { name, place });
+                let Some(begun) = begun.filter(|_| self.open < MOST_OPEN) else {
+                    report.add(TOO_MANY);
+                    return Ok(());
+                };
+                let open = self.tracks.entry(event.track).or_default();
+                let is_written = matches!(begun.place, Place::Written);
+                if is_written {
+                    open.put(event.track, writer)?;
+                }
+                open.0.push(begun);
+                self.open += 1;
+                is_written
             }
             EventKind::End => {
-                open.put(event.track, writer)?;
-                let is_open = open.written > 0;
-                open.written = open.written.saturating_sub(1);
-                is_open
+                // It closes the innermost slice with its name, and those inside of that.
+                let open = self.tracks.entry(event.track).or_default();
+                let name = event.name.text;
+                let is_its = |begun: &Begun| name.is_empty() || *begun.name == *name;
+                let Some(at) = open.0.iter().rposition(is_its) else { return Ok(()) };
+                if time >= self.first {
+                    open.put(event.track, writer)?;
+                }
+                let is_written = matches!(open.0[at].place, Place::Written);
+                self.open -= open.0.len() - at;
+                open.0.truncate(at);
+                is_written
             }
             EventKind::Complete { duration } => {
                 time <= self.last && time.saturating_add(duration) >= self.first
@@ -181,15 +240,16 @@ impl Part {
 impl Open {
     /// Writes the begins before the part.
     fn put(&mut self, track: TrackId, writer: &mut dyn TraceWriter) -> io::Result<()> {
-        for (time, name, category) in std::mem::take(&mut self.before) {
-            self.written += 1;
-            let categories = match &*category {
+        for begun in &mut self.0 {
+            let Place::Before { time, category } = &begun.place else { break };
+            let categories = match &**category {
                 "" => hairline_convert::Categories::None,
                 category => hairline_convert::Categories::One(category.into()),
             };
-            let begin =
-                Event { name: (&*name).into(), categories, ..Event::new(time, track, EventKind::Begin) };
+            let name = (&*begun.name).into();
+            let begin = Event { name, categories, ..Event::new(*time, track, EventKind::Begin) };
             writer.write(&Item::Event(begin))?;
+            begun.place = Place::Written;
         }
         Ok(())
     }

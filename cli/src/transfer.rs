@@ -206,9 +206,14 @@ impl Transfer<'_> {
             }
             if !briefs.is_empty() {
                 is_empty = false;
-                briefs.iter_mut().for_each(|brief| brief.time = brief.time.saturating_add(by));
-                let written = writer.write_briefs(&briefs, &context.strings);
-                written.map_err(|e| Failure::output(self.output, &e))?;
+                for brief in &mut briefs {
+                    brief.time = brief.time.saturating_add(by);
+                    times.event(brief.time);
+                }
+                if !times.is_to_repeat() {
+                    let written = writer.write_briefs(&briefs, &context.strings);
+                    written.map_err(|e| Failure::output(self.output, &e))?;
+                }
             }
             match reader.next(context) {
                 // By reference, because an item is large.
@@ -289,10 +294,13 @@ struct Times {
 impl Times {
     fn item(&mut self, item: &Item<'_>, by: i64) {
         if let Item::Event(event) = item {
-            let time = event.time.saturating_add(by);
-            self.earliest = self.earliest.min(time);
-            self.latest = self.latest.max(time);
+            self.event(event.time.saturating_add(by));
         }
+    }
+
+    fn event(&mut self, time: i64) {
+        self.earliest = self.earliest.min(time);
+        self.latest = self.latest.max(time);
     }
 
     fn is_to_repeat(&self) -> bool {

@@ -296,6 +296,27 @@ fn more_slices_than_a_few_thousand_can_be_open_before_a_part() {
 }
 
 #[test]
+fn a_slice_that_another_end_closed_before_a_part_is_not_in_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let event =
+        |phase, name, time| format!(r#"{{"ph":"{phase}","name":"{name}","pid":1,"tid":1,"ts":{time}}}"#);
+    let events = [
+        event("B", "outer", 0),
+        event("B", "inner", 1),
+        event("E", "outer", 10),
+        event("B", "later", 100),
+        event("E", "later", 110),
+    ];
+    let trace = format!("[{}]", events.join(","));
+    let convert = ["convert", "--after", "50us", "t.json", "o.pftrace"];
+    said(folder.path(), "t.json", trace.as_bytes(), &convert);
+    let part = fs::read(folder.path().join("o.pftrace")).expect("the part");
+    let [json, _] = said(folder.path(), "o.pftrace", &part, &["stats", "--json", "o.pftrace"]);
+    let json: String = json.split_whitespace().collect();
+    assert!(json.contains(r#""slices":1,"#) && json.contains(r#""slices_without_end":0,"#), "{json}");
+}
+
+#[test]
 fn lines_about_the_inputs_are_said_once_though_a_merge_is_tried_twice() {
     let folder = tempfile::tempdir().expect("a folder");
     let trace = packets(1, |p| {

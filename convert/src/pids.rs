@@ -19,8 +19,9 @@ const FIRST: u64 = 3 << 29;
 #[derive(Debug, Default)]
 pub(crate) struct Pids {
     owners: HashMap<u64, TrackId>,
-    /// The made ids.
+    /// The made ids, and the number of ids from the first one on that are taken.
     made: HashMap<TrackId, u64>,
+    taken: u64,
 }
 
 impl Pids {
@@ -65,8 +66,10 @@ impl Pids {
     }
 
     fn make(&mut self, track: TrackId) {
-        let ids = FIRST + self.made.len() as u64..;
-        let free = ids.into_iter().find(|id| !self.owners.contains_key(id)).unwrap_or(FIRST);
+        while self.owners.contains_key(&(FIRST + self.taken)) {
+            self.taken += 1;
+        }
+        let free = FIRST + self.taken;
         self.owners.insert(free, track);
         self.made.insert(track, free);
     }

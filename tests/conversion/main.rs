@@ -13,6 +13,7 @@ mod json;
 mod late_tracks;
 mod matrix;
 mod merging;
+mod mixed;
 mod others;
 mod packets;
 mod scheduling;

@@ -267,6 +267,9 @@ impl<W: Write> crate::stream::TraceWriter for FxtWriter<W> {
         self.report.add_many("flows to slices that never came left out", never_came);
         let alone = self.tracks.ends_without_begin() as u64;
         self.report.add_many("ends of intervals without a begin left out", alone);
+        let what =
+            "slices that a complete slice around them ends last of all, for which importers show no end";
+        self.report.add_many(what, self.tracks.closed_around());
         self.output.finish()
     }
 

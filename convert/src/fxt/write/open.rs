@@ -25,6 +25,9 @@ pub(super) struct OpenSlices {
     latest: i64,
     is_unsorted: bool,
     has_labelled_ends: bool,
+    /// The number of slices that a complete slice around them has closed since the last record. Importers see
+    /// that at the next one.
+    closed_around: u64,
 }
 
 /// What an end needs in FXT.
@@ -42,6 +45,7 @@ impl OpenSlices {
         let is_doubtful = self.has_labelled_ends && event.time < self.latest;
         self.pass(event.time);
         self.end_complete(event.time);
+        self.closed_around = 0;
         if self.labels.len() < MOST {
             self.labels.push(labels(event));
         } else {
@@ -53,24 +57,39 @@ impl OpenSlices {
     /// Adds a complete slice. What comes after later events of its thread is not kept.
     pub(super) fn complete(&mut self, begin: i64, end: i64) {
         self.end_complete(begin);
+        self.closed_around = 0;
         if begin >= self.latest && self.complete.len() < MOST && self.more == 0 {
             self.complete.push((end, self.labels.len()));
         }
+    }
+
+    /// The number of slices that a complete slice around them has closed, if no record follows.
+    pub(super) fn closed_around(&self) -> u64 {
+        self.closed_around
     }
 
     /// Closes what is still open in complete slices that are over. At its very end, a complete slice with an
     /// open one inside it is not over yet: the end of the inner one may come at the same time.
     #[inline]
     fn end_complete(&mut self, time: i64) {
-        let labels = &mut self.labels;
+        let (labels, closed) = (&mut self.labels, &mut self.closed_around);
         while let Some((_, open)) =
             self.complete.pop_if(|(end, open)| *end < time || *end == time && labels.len() <= *open)
         {
+            *closed += labels.len().saturating_sub(open) as u64;
             labels.truncate(open);
         }
     }
 
     pub(super) fn end(&mut self, event: &Event<'_>) -> Ends {
+        let ends = self.end_any(event);
+        if ends != Ends::Records(0) {
+            self.closed_around = 0;
+        }
+        ends
+    }
+
+    fn end_any(&mut self, event: &Event<'_>) -> Ends {
         self.pass(event.time);
         self.end_complete(event.time);
         let label = labels(event);
@@ -116,6 +135,7 @@ impl OpenSlices {
         }
         self.latest = time;
         self.end_complete(time);
+        self.closed_around = 0;
         self.labels.push(label());
         true
     }
@@ -138,6 +158,7 @@ impl OpenSlices {
             return false;
         }
         self.close(self.labels.len() - 1);
+        self.closed_around = 0;
         self.has_labelled_ends |= label != (NONE, NONE);
         self.latest = time;
         true

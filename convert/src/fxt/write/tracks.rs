@@ -105,6 +105,15 @@ impl Tracks {
         self.all.get_mut(id.0 as usize)?.as_mut()
     }
 
+    /// The number of slices on threads that a complete slice around them has closed last of all.
+    pub(super) fn closed_around(&self) -> u64 {
+        let of = |track: &OutputTrack| match &track.kind {
+            OutputTrackKind::Thread { open, .. } => open.closed_around(),
+            _ => 0,
+        };
+        self.all.iter().flatten().map(of).sum()
+    }
+
     /// The number of ends of intervals whose begin did not come.
     pub(super) fn ends_without_begin(&self) -> usize {
         let of = |track: &OutputTrack| match &track.kind {

@@ -73,18 +73,33 @@ impl Crossing {
         self.push(Open::Begun { begin: time });
     }
 
+    /// The number of complete slices inside of the innermost slice with a begin that end at this time.
+    pub(super) fn ending_inside(&self, time: i64) -> usize {
+        let inside = self.open.iter().rev().take_while(|open| matches!(open, Open::Complete { .. }));
+        inside.filter(|open| matches!(open, Open::Complete { end } if *end == time)).count()
+    }
+
+    /// Whether a begin, an end or a complete slice came that begins after this time.
+    pub(super) fn is_past(&self, time: i64) -> bool {
+        time < self.latest
+    }
+
     /// Ends the innermost slice with a begin. Returns the number of complete slices that it crosses.
     pub(super) fn end(&mut self, time: i64) -> u64 {
         self.latest = self.latest.max(time);
         let begun = self.open.iter().rposition(|open| matches!(open, Open::Begun { .. }));
         let outlasts = |open: &Open| matches!(open, Open::Complete { end } if *end > time);
-        if let Some(Open::Begun { begin }) = begun.and_then(|begun| self.open.get(begun)) {
-            self.over.push_back((*begin, time));
-            if self.over.len() > MOST_OVER
-                && let Some((_, end)) = self.over.pop_front()
-            {
-                self.forgotten_until = self.forgotten_until.max(end);
+        match begun.and_then(|begun| self.open.get(begun)) {
+            Some(Open::Begun { begin }) => {
+                self.over.push_back((*begin, time));
+                if self.over.len() > MOST_OVER
+                    && let Some((_, end)) = self.over.pop_front()
+                {
+                    self.forgotten_until = self.forgotten_until.max(end);
+                }
             }
+            // It began before the first complete slice.
+            _ => self.forgotten_until = self.forgotten_until.max(time),
         }
         let mut crossing = self.open.drain(begun.unwrap_or(0)..).filter(outlasts).count();
         while self.open.pop_if(|open| matches!(open, Open::Complete { end } if *end < time)).is_some() {
@@ -168,6 +183,7 @@ mod tests {
         thread.begin(0);
         thread.complete(10, 50);
         thread.begin(20);
+        assert_eq!(thread.ending_inside(50), 0, "the complete one is around");
         assert_eq!((thread.end(50), thread.end(50)), (0, 0));
         thread.complete(60, 70);
         thread.begin(70);

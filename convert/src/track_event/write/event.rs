@@ -56,22 +56,24 @@ impl State {
     fn any_event(&mut self, event: &Event<'_>) {
         let track = self.tracks.get(event.track);
         let (class, has_ends) = (track.class, !track.ends.is_empty());
-        let is_begin_or_end = matches!(event.kind, EventKind::Begin | EventKind::End);
-        if is_begin_or_end && class == TrackClass::Thread && track.sequence != 0
-        // which many tracks share
-        {
-            let sequence = &mut self.sequences[track.sequence];
-            if sequence.is_past(event.time) {
-                let crossing = track.crossing.get_or_insert_with(|| Crossing::after(sequence.slices_until()));
+        let is_begin_or_end =
+            class == TrackClass::Thread && matches!(event.kind, EventKind::Begin | EventKind::End);
+        let mut ending_inside = None;
+        if is_begin_or_end {
+            let slices_until = self.sequences[track.sequence].slices_until(); // 0 for the general one
+            let is_past =
+                track.crossing.as_ref().map_or(event.time < slices_until, |known| known.is_past(event.time));
+            if is_past {
+                let crossing = track.crossing.get_or_insert_with(|| Crossing::after(slices_until));
                 self.report.add_many(UNSURE, crossing.unsort());
             }
-            sequence.pass_slice(event.time);
-        }
-        if let Some(crossing) = &mut track.crossing {
-            match event.kind {
-                EventKind::Begin => crossing.begin(event.time),
-                EventKind::End => self.report.add_many(CROSSING, crossing.end(event.time)),
-                _ => {}
+            if let Some(crossing) = &mut track.crossing {
+                if event.kind == EventKind::Begin {
+                    crossing.begin(event.time);
+                } else {
+                    ending_inside = Some(crossing.ending_inside(event.time));
+                    self.report.add_many(CROSSING, crossing.end(event.time));
+                }
             }
         }
         let form = match event.kind {
@@ -114,10 +116,29 @@ impl State {
             }
             EventKind::Flow { .. } => return self.report.add("flow events on tracks that are not threads"),
         };
-        if has_ends {
-            self.end_slices(event.track, event.time);
+        match ending_inside {
+            // Of the slices that end at this time, those inside of this one end first.
+            Some(inside) if has_ends => {
+                self.end_slices(event.track, event.time.saturating_sub(1));
+                let ends = &mut self.tracks.get(event.track).ends;
+                let inside = ends.split_off(ends.len().saturating_sub(inside));
+                inside.iter().rev().for_each(|end| self.end(event.track, end.time));
+                self.packet(event, form);
+                self.end_slices(event.track, event.time);
+            }
+            _ => {
+                if has_ends {
+                    self.end_slices(event.track, event.time);
+                }
+                self.packet(event, form);
+            }
         }
-        self.packet(event, form);
+        if is_begin_or_end {
+            let sequence = self.tracks.get(event.track).sequence;
+            if sequence != 0 {
+                self.sequences[sequence].pass_slice(event.time); // many tracks share the general one
+            }
+        }
     }
 
     /// Writes the event of a flow.

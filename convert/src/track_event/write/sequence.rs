@@ -97,11 +97,6 @@ impl Sequence {
         time.checked_sub(self.last).filter(|_| self.is_valid)
     }
 
-    /// Whether a packet of this sequence has a later time.
-    pub(super) fn is_past(&self, time: i64) -> bool {
-        u64::try_from(time).is_ok_and(|time| time < self.last)
-    }
-
     /// Records the time of an event on the incremental clock.
     #[inline]
     pub(super) fn pass(&mut self, time: u64, kind: EventType) {
