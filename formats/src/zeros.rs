@@ -55,7 +55,7 @@ impl Zeros {
                 return Ok(());
             }
             if is_end {
-                self.at_end += 1;
+                self.at_end += u64::from(other.is_none());
                 let truncated = |at| Err(DecodeError::truncated(at, "a record after zeros"));
                 return other.map_or(Ok(()), truncated);
             }

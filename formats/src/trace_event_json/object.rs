@@ -47,6 +47,10 @@ impl<R: Read> Input<R> {
                         continue;
                     }
                     Checked::Wrong => {}
+                    // It may be JSON to its end: nothing in it is taken for something else.
+                    Checked::Cut | Checked::End(_) if is_far && reach == limit => {
+                        return Err(self.pass_object(limit, reach, ahead));
+                    }
                     Checked::Cut | Checked::End(_) => in_vain = window.len(),
                 }
                 may_be_json = false;

@@ -83,6 +83,18 @@ fn objects_above_the_limit_are_passed_over() {
 }
 
 #[test]
+fn nothing_inside_of_an_object_above_the_limit_is_an_event() {
+    let large = "x".repeat(100_000);
+    let trace = format!(r#"[{{"args":[{{"ph":"B"}}],"ph":"X","a":"{large}"}},{{"ph":"E"}}]"#);
+    for limit in [100, 50_000, 100_000] {
+        let mut reader = JsonReader::new(trace.as_bytes()).limit(limit);
+        assert!(matches!(reader.next().unwrap_err().kind, DecodeErrorKind::TooLarge { .. }));
+        assert!(matches!(reader.next(), Ok(Some((_, Item::Event(event)))) if event.ph == Some(Phase::End)));
+        assert!(reader.next().unwrap().is_none(), "limit {limit}");
+    }
+}
+
+#[test]
 fn a_name_or_white_space_above_the_limit_is_an_error() {
     for trace in [format!("{{\"{}\":1}}", "k".repeat(300)), format!("{{\"a\"{}:1}}", " ".repeat(300))] {
         let mut reader = JsonReader::new(trace.as_bytes()).limit(100);
