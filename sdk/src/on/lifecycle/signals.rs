@@ -107,12 +107,17 @@ fn wait() {
     // SAFETY: the waker was prepared before this thread started.
     unsafe { WAKER.wait() };
     control::stop_current();
+    PID.store(0, Ordering::Release); // another signal ends the process at once
     end_by(ENDED_BY.load(Ordering::Relaxed));
 }
 
-/// Lets another copy of this crate complete its trace, or ends the process.
+/// Lets another copy of this crate complete its trace, or ends the process. Each copy is asked once: in a
+/// forked child, two of them may have been installed after each other.
 fn end_by(signal: c_int) {
-    match kept(&ENDED_BEFORE, signal) {
+    let slot = usize::try_from(signal).ok().and_then(|n| ENDED_BEFORE.get(n));
+    // Pairs with the Release in `keep`. The action is never freed.
+    let before = slot.map(|slot| slot.swap(std::ptr::null_mut(), Ordering::AcqRel));
+    match before.and_then(forever::get) {
         Some(of_another_copy) => of_another_copy.pass_on(signal),
         None => platform::die_of(signal),
     }

@@ -10,6 +10,7 @@
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use crate::on::base::platform;
+use crate::on::base::platform::facts::Identity;
 use crate::on::base::platform::process;
 
 /// Returns how many descriptors a session may open for the kernel's events: half of the limit is left to the
@@ -48,7 +49,15 @@ pub(crate) fn close_in_child() {
 
 /// The descriptors of the running session.
 #[derive(Debug)]
-pub(crate) struct Descriptors(AtomicPtr<Vec<i32>>);
+pub(crate) struct Descriptors(AtomicPtr<Numbers>);
+
+#[derive(Debug)]
+struct Numbers {
+    all: Vec<i32>,
+    /// What the kernel says of the first one. It says the same of all its events, and something else of files,
+    /// pipes and sockets.
+    identity: Option<Identity>,
+}
 
 impl Descriptors {
     const fn none() -> Self {
@@ -57,7 +66,9 @@ impl Descriptors {
 
     /// Sets the list. It was empty.
     pub(crate) fn set(&self, descriptors: Vec<i32>) {
-        self.0.store(Box::into_raw(Box::new(descriptors)), Ordering::Release);
+        let identity = descriptors.first().and_then(|first| platform::identity_of_number(*first));
+        let numbers = Numbers { all: descriptors, identity };
+        self.0.store(Box::into_raw(Box::new(numbers)), Ordering::Release);
     }
 
     /// Empties the list, in the process that has set it.
@@ -72,7 +83,8 @@ impl Descriptors {
     /// Returns the list.
     fn list(&self) -> Vec<i32> {
         // SAFETY: null, or from the `Box` of `set`. Only the caller's own session frees it, after its start.
-        unsafe { self.0.load(Ordering::Acquire).as_ref() }.cloned().unwrap_or_default()
+        unsafe { self.0.load(Ordering::Acquire).as_ref() }
+            .map_or_else(Vec::new, |numbers| numbers.all.clone())
     }
 
     #[cfg(test)]
@@ -86,10 +98,11 @@ impl Descriptors {
         // SAFETY: null, or from the `Box` of `set`, which is freed only after the pointer was replaced. The
         // memory is not freed here, because another thread may have held the allocator's lock at the fork.
         let Some(descriptors) = (unsafe { descriptors.as_ref() }) else { return };
-        for descriptor in descriptors {
-            // It was open at the fork. The thread that owns it does not exist in this process, so no code
-            // uses or closes it here.
-            platform::close(*descriptor);
+        for descriptor in &descriptors.all {
+            // The program may have closed it before the fork, and have a socket with this number.
+            if platform::identity_of_number(*descriptor) == descriptors.identity {
+                platform::close(*descriptor);
+            }
         }
     }
 }

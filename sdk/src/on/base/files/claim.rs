@@ -113,14 +113,14 @@ pub(crate) fn note_of_kept(path: &Path, instead: &Path) -> String {
 fn try_claim(path: &Path, ended: Ended, advice: &str) -> io::Result<Result<Claimed, Kept>> {
     let mut note = None;
     for _ in 0..TRIES {
-        let file = open(path)?;
+        let mut file = open(path)?;
         let claimed = |file, is_regular| Claimed { file, path: path.to_owned(), is_regular, note: None };
         if !file.metadata()?.is_file() {
             return Ok(Ok(claimed(file, false)));
         }
         // Read before the lock: a recovery that ends in between leaves the file unlocked.
         let in_recovery = platform::has_recovery_mark(file.get());
-        match try_lock(file.get()) {
+        match lock(&mut file) {
             Lock::Got => {}
             Lock::Taken if in_recovery => return Ok(Err(Kept::Unended)),
             Lock::Taken if platform::has_locked(file.get()) => return Ok(Err(Kept::OfAnotherCopy)),
@@ -161,6 +161,15 @@ fn try_claim(path: &Path, ended: Ended, advice: &str) -> io::Result<Result<Claim
     Err(io::Error::new(io::ErrorKind::WouldBlock, "another process replaces it again and again"))
 }
 
+/// Locks the file, unless another session has done so. Then it is the other one's, whichever created it.
+fn lock(file: &mut OutputFile) -> Lock {
+    let lock = try_lock(file.get());
+    if lock == Lock::Taken {
+        file.keep();
+    }
+    lock
+}
+
 /// Opens the file at `path`, or creates it.
 fn open(path: &Path) -> io::Result<OutputFile> {
     let mut tries = 0;
@@ -179,11 +188,22 @@ fn open(path: &Path) -> io::Result<OutputFile> {
 }
 
 /// Whether a file may replace the one at `path`: there is one, and it is empty, or the trace of a session
-/// that has ended and is not of another copy of Hairline in this process.
+/// that has ended and is not of another copy of Hairline in this process. No session has claimed it.
 pub(crate) fn may_replace(path: &Path) -> bool {
     // A session opens its output for writing only, because it may be a FIFO.
     let file = links::open(path, OpenOptions::new().read(true));
-    file.is_ok_and(|file| file.metadata().is_ok_and(|about| about.is_file()) && kept(&file).is_none())
+    file.is_ok_and(|file| {
+        let is_taken = || match try_lock(&file) {
+            Lock::Taken => true,
+            lock => {
+                if lock == Lock::Got {
+                    unlock(&file);
+                }
+                false
+            }
+        };
+        file.metadata().is_ok_and(|about| about.is_file()) && kept(&file).is_none() && !is_taken()
+    })
 }
 
 /// Why the content of a file stays. `None`: a session has ended it, or it has none.
@@ -212,7 +232,7 @@ fn move_to_next_number(path: &Path) -> io::Result<PathBuf> {
     let path = &fs::canonicalize(path)?; // a link stays
     let mut number = numbers(path).last().copied().unwrap_or(0);
     loop {
-        number += 1;
+        number = number.saturating_add(1);
         let numbered = files::numbered_path(path, number);
         match move_to_free(path, &numbered) {
             Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
@@ -261,6 +281,32 @@ mod tests {
             std::env::temp_dir().join(format!("hairline-{:016x}", u64::from_le_bytes(process::random())));
         fs::create_dir(&path).expect("a directory");
         path
+    }
+
+    #[test]
+    fn a_file_that_another_session_locks_first_stays_whichever_created_it() {
+        let directory = directory();
+        let path = directory.join("t.fxt");
+        let mut created = open(&path).expect("created");
+        let other = claim(&path, Ended::IsReplaced, "").expect("claimed");
+        assert_eq!(lock(&mut created), Lock::Taken);
+        drop(created);
+        assert!(path.exists() && leads_to(&path, other.file.get()));
+        assert!(!may_replace(&path), "it is claimed");
+        drop(other);
+        assert!(may_replace(&path));
+        fs::remove_dir_all(directory).expect("removed");
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn a_link_stays_though_the_session_does_not_start() {
+        let directory = directory();
+        let (link, target) = (directory.join("t.fxt"), directory.join("run.fxt"));
+        std::os::unix::fs::symlink(&target, &link).expect("a link");
+        drop(claim(&link, Ended::IsReplaced, "").expect("created"));
+        assert!(fs::symlink_metadata(&link).is_ok() && !target.exists());
+        fs::remove_dir_all(directory).expect("removed");
     }
 
     #[test]

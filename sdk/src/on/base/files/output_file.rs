@@ -15,7 +15,6 @@ use crate::on::base::platform::facts::Identity;
 use crate::on::base::platform::process;
 
 /// The output of a session, locked until it is dropped.
-///
 #[derive(Debug)]
 pub(crate) struct OutputFile {
     file: Held,
@@ -31,8 +30,11 @@ static NUMBER: AtomicI32 = AtomicI32::new(-1);
 /// The identity of the file that it leads to.
 static IDENTITY: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
 
-/// The files that sessions of this copy of Hairline have ended last.
-static ENDED: Mutex<[Option<Identity>; 16]> = Mutex::new([None; 16]);
+/// The files that sessions of this copy of Hairline have ended, at most [`MOST_ENDED`].
+static ENDED: Mutex<Vec<Identity>> = Mutex::new(Vec::new());
+
+/// Nobody has so many outputs; a program may have one for each minute of a day.
+const MOST_ENDED: usize = 1 << 16;
 
 impl OutputFile {
     pub(crate) fn new(file: File) -> Self {
@@ -47,9 +49,11 @@ impl OutputFile {
         Self { file: Held::new(file), identity, new_at: None, process: process::id() }
     }
 
-    /// Takes a file that was created at `path`. It is removed unless [`keep`](Self::keep) is called.
+    /// Takes a file that was created at `path`, or where the link at `path` leads. It is removed unless
+    /// [`keep`](Self::keep) is called.
     pub(crate) fn created(file: File, path: &Path) -> Self {
-        let new_at = file.metadata().is_ok_and(|metadata| metadata.is_file()).then(|| path.to_owned());
+        let is_file = file.metadata().is_ok_and(|metadata| metadata.is_file());
+        let new_at = is_file.then(|| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned()));
         let mut this = Self::new(file);
         this.new_at = new_at;
         this
@@ -60,7 +64,7 @@ impl OutputFile {
         self.new_at.is_some()
     }
 
-    /// Keeps the file: the session records.
+    /// Keeps the file: the session records, or another one has it.
     pub(crate) fn keep(&mut self) {
         self.new_at = None;
     }
@@ -135,16 +139,19 @@ impl Drop for OutputFile {
 /// Notes that a session of this copy of Hairline has ended the trace in this file: a later one may replace
 /// it.
 pub(crate) fn note_ended(file: Option<Identity>) {
-    let mut ended = ENDED.lock();
+    let Some(file) = file else { return };
+    let Some(mut ended) = ENDED.lock_unless_lost_with_room(|ended| (ended, 1)) else { return };
     if !ended.contains(&file) {
-        ended.rotate_right(1);
-        ended[0] = file;
+        if ended.len() >= MOST_ENDED {
+            ended.remove(0);
+        }
+        ended.push(file);
     }
 }
 
 /// Whether an earlier session of this copy of Hairline has ended the trace in this file.
 pub(crate) fn is_of_an_earlier_session(file: Identity) -> bool {
-    ENDED.lock().contains(&Some(file))
+    ENDED.lock_unless_lost().is_some_and(|ended| ended.contains(&file))
 }
 
 /// Notes that a forked child does not inherit the output's descriptor.
@@ -166,6 +173,17 @@ pub(crate) fn close_in_child() {
 #[cfg(test)]
 mod tests {
     use crate::on::base::files::claim::{Ended, claim};
+    use crate::on::base::files::output_file::{is_of_an_earlier_session, note_ended};
+    use crate::on::base::platform::facts::Identity;
+
+    #[test]
+    fn the_outputs_of_a_program_with_many_are_all_known_as_its_own() {
+        let outputs = || (0..60).map(|inode| Identity { device: u64::MAX, inode });
+        for _ in 0..2 {
+            outputs().for_each(|output| note_ended(Some(output)));
+            assert!(outputs().all(is_of_an_earlier_session));
+        }
+    }
 
     #[test]
     fn a_dropped_output_is_unlocked_even_if_a_child_has_it_open() {
