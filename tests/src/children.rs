@@ -125,6 +125,14 @@ pub enum Fate {
     Unknown,
 }
 
+/// Sleeps for a moment, or until a signal. The sleep of the standard library goes on after a signal, each
+/// time later by the slack of the kernel's timers: it never ends if signals come faster than that.
+fn pause() {
+    let time = libc::timespec { tv_sec: 0, tv_nsec: i64::from(LOOK.subsec_nanos()) };
+    // SAFETY: the time is valid, and the rest is not asked for.
+    unsafe { libc::nanosleep(&raw const time, std::ptr::null_mut()) };
+}
+
 /// Waits for a child to end or to stop.
 #[must_use]
 pub fn fate_of(child: libc::pid_t, patience: Duration) -> Fate {
@@ -134,7 +142,7 @@ pub fn fate_of(child: libc::pid_t, patience: Duration) -> Fate {
         // SAFETY: `status` is valid.
         match unsafe { libc::waitpid(child, &raw mut status, libc::WNOHANG | libc::WUNTRACED) } {
             0 if began.elapsed() > patience => return Fate::Hangs,
-            0 => std::thread::sleep(LOOK),
+            0 => pause(),
             found if found == child => break,
             _ if io::Error::last_os_error().kind() == io::ErrorKind::Interrupted => {}
             _ => return Fate::Unknown,
