@@ -8,6 +8,7 @@ mod convert;
 mod diff;
 mod explain;
 mod export;
+mod filter;
 mod flame;
 mod folded;
 mod format;
@@ -15,6 +16,7 @@ mod incomplete;
 mod input;
 mod links;
 mod list;
+mod listener;
 mod merge;
 mod otlp;
 mod outcome;
@@ -52,6 +54,7 @@ struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Command {
     Record(record::Arguments),
+    Filter(filter::Arguments),
     Snapshot(snapshot::Arguments),
     View(view::Arguments),
     Convert(convert::Arguments),
@@ -86,6 +89,7 @@ const EXIT_CODES: &str = "Exit codes:
 pub fn main() -> ExitCode {
     match Arguments::parse().command {
         Command::Record(arguments) => record::run(&arguments),
+        Command::Filter(arguments) => filter::run(&arguments).into(),
         Command::Snapshot(arguments) => snapshot::run(&arguments).into(),
         Command::View(arguments) => view::run(&arguments).into(),
         Command::Convert(arguments) => convert::run(&arguments).into(),

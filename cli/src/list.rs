@@ -3,14 +3,18 @@
 use hairline::recovery::{self, FoundRegion, ProcessState};
 use unicode_width::UnicodeWidthStr;
 
+use crate::listener::Listener;
 use crate::outcome::Outcome;
+use crate::platform::listening_processes;
 use crate::table::plain;
 use crate::text::{failed, one_line, say_all, shown, size};
 
-/// Lists traced processes, and killed ones with a recoverable trace.
+/// Lists traced processes, those that listen for `hairline record -p`, and killed ones with a recoverable
+/// trace.
 ///
 /// Each line below the titles is a region: pid, state, size, executable, output. A `dead` process can be
-/// recovered with `hairline recover`. Empty output means that there are no regions.
+/// recovered with `hairline recover`. A `listening` process has no region until it records. Empty output means
+/// that there are none.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   hairline ls
@@ -22,9 +26,15 @@ pub(crate) fn run(Arguments {}: &Arguments) -> Outcome {
         Ok(found) => found,
         Err(e) => return failed(e),
     };
-    if !found.is_empty() {
+    let recorded: Vec<u32> = found.iter().map(|region| region.pid).collect();
+    let listening: Vec<u32> =
+        listening_processes().into_iter().filter(|pid| !recorded.contains(pid)).collect();
+    if !found.is_empty() || !listening.is_empty() {
         let titles = ["PID", "STATE", "SIZE", "PROCESS", "OUTPUT"].map(str::to_owned);
-        let rows: Vec<_> = std::iter::once(titles).chain(found.iter().map(cells)).collect();
+        let rows: Vec<_> = std::iter::once(titles)
+            .chain(found.iter().map(cells))
+            .chain(listening.into_iter().filter_map(cells_of_listening))
+            .collect();
         let width = |column: usize| rows.iter().map(|row| row[column].width()).max().unwrap_or(0);
         let widths = [0, 1, 2, 3].map(width);
         return say_all(rows.iter().map(|row| line(row, widths)));
@@ -43,6 +53,13 @@ fn line([pid, state, size, name, output]: &[String; 5], widths: [usize; 4]) -> S
         pad(size, before_size),
         pad(name, after_name),
     )
+}
+
+/// A process that listens and records nothing.
+fn cells_of_listening(pid: u32) -> Option<[String; 5]> {
+    let listener = Listener::connect(pid).ok()?;
+    let nothing = || "-".to_owned();
+    Some([pid.to_string(), "listening".to_owned(), nothing(), plain(&listener.name), nothing()])
 }
 
 fn cells(region: &FoundRegion) -> [String; 5] {

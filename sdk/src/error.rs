@@ -82,6 +82,10 @@ pub enum Error {
     Thread(io::Error),
     /// This process is a forked child that records nothing.
     Forked,
+    /// The process cannot listen for commands: see [`listen`](crate::listen).
+    Listen(io::Error),
+    /// No session runs.
+    NoSession,
     /// Nothing can record on this platform: it has no threads. The macros do nothing there. The guide lists
     /// the platforms.
     Unsupported,
@@ -119,6 +123,8 @@ impl fmt::Display for Error {
             Self::Buffer(e) => write!(f, "buffer: {e}"),
             Self::Value { what, value, expected } => write!(f, "{what} {value:?}: {expected}"),
             Self::Thread(e) => write!(f, "cannot start the drain thread: {e}"),
+            Self::Listen(e) => write!(f, "cannot listen for commands: {e}"),
+            Self::NoSession => f.write_str("no session runs"),
             Self::Forked => f.write_str("a process forked from a traced one does not trace"),
             Self::Unsupported => f.write_str("hairline cannot record on this platform, which has no threads"),
         }
@@ -130,7 +136,7 @@ impl std::error::Error for Error {
         match self {
             Self::Create { source, .. } | Self::Write { source, .. } => Some(source),
             Self::Buffer(e) => Some(&**e),
-            Self::Thread(e) => Some(e),
+            Self::Thread(e) | Self::Listen(e) => Some(e),
             _ => None,
         }
     }

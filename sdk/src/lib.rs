@@ -97,6 +97,9 @@ mod spans;
 mod summary;
 mod traceparent;
 mod vocabulary;
+#[cfg(feature = "enable")]
+#[doc(hidden)] // for the command
+pub mod wire;
 mod wrapped;
 
 #[cfg(not(feature = "enable"))]
@@ -108,7 +111,7 @@ pub use builder::SessionBuilder;
 pub use error::Error;
 pub use filter::Filter;
 pub use heap::Heap;
-pub use imp::{Session, expand_path};
+pub use imp::{Listening, Session, expand_path, listen};
 #[cfg(feature = "log")]
 #[cfg_attr(docsrs, doc(cfg(feature = "log")))]
 pub use logger::Logger;

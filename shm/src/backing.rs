@@ -65,8 +65,15 @@ pub enum Backing {
 /// The start of the names of regions' files. The pid and a random number follow.
 const NAME: &str = "hairline-";
 
+/// Returns the folder in which regions have their files: `/dev/shm`, or on other systems than Linux that for
+/// temporary files.
+#[must_use]
+pub fn folder() -> PathBuf {
+    platform::directory()
+}
+
 fn region_path(pid: u32, random: u64) -> PathBuf {
-    platform::directory().join(format!("{NAME}{pid}-{random:016x}"))
+    folder().join(format!("{NAME}{pid}-{random:016x}"))
 }
 
 /// The pid in the name of a region's file. `None` for other names.

@@ -120,7 +120,7 @@ mod window;
 
 pub use abi::{ChunkHeader, ChunkInfo, Commit, State};
 pub use awaited::Awaited;
-pub use backing::{Backing, BackingChoice};
+pub use backing::{Backing, BackingChoice, folder};
 pub use bitmap::FullSince;
 pub use chunk::WriteChunk;
 pub use config::{About, RegionConfig};

@@ -8,7 +8,9 @@ use std::process;
 use crate::platform::facts::Link;
 pub(crate) use crate::platform::folder::Folder;
 pub(crate) use crate::platform::posix::*;
-pub(crate) use crate::platform::unnamed::Trusted;
+pub(crate) use crate::platform::unnamed::{
+    Socket, Trusted, listening_processes, name_of, processes_named, user_of,
+};
 
 /// Returns 0: only events of Linux's kernel are compared with this clock.
 pub(crate) fn boottime() -> u64 {

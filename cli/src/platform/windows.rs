@@ -23,7 +23,9 @@ use windows_sys::Win32::System::Console::SetConsoleCtrlHandler;
 use windows_sys::core::BOOL;
 
 use crate::platform::facts::{Identity, Link, NotStarted};
-pub(crate) use crate::platform::unnamed::Trusted;
+pub(crate) use crate::platform::unnamed::{
+    Socket, Trusted, listening_processes, name_of, processes_named, user_of,
+};
 
 /// Returns 0: only events of Linux's kernel are compared with this clock.
 pub(crate) fn boottime() -> u64 {

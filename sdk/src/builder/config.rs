@@ -1,10 +1,12 @@
 //! The settings of a session, as a session takes them.
 
 use std::fmt;
+use std::fs::File;
 use std::io::Write;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::builder::requester::Requester;
 use crate::filter::Filter;
 use crate::options::{ClockSource, Format, Overflow};
 use crate::output::MemoryOutput;
@@ -43,8 +45,7 @@ pub(crate) struct Config {
     pub(crate) rotate: Option<Rotate>,
     #[cfg(feature = "compress")]
     pub(crate) compress: bool,
-    /// Whether the environment requests the session, and not the program.
-    pub(crate) is_from_environment: bool,
+    pub(crate) requester: Requester,
 }
 
 /// The settings of an output in several files.
@@ -69,6 +70,8 @@ pub(crate) struct Detail {
 pub(crate) enum OutputConfig {
     None,
     Path(PathBuf),
+    /// The open file of a command, which knows it by this path.
+    Lent(File, PathBuf),
     Memory(MemoryOutput),
     Writer(Box<dyn Write + Send>),
 }
@@ -78,6 +81,7 @@ impl fmt::Debug for OutputConfig {
         match self {
             Self::None => f.write_str("None"),
             Self::Path(path) => f.debug_tuple("Path").field(path).finish(),
+            Self::Lent(_, path) => f.debug_tuple("Lent").field(path).finish(),
             Self::Memory(_) => f.write_str("Memory"),
             Self::Writer(_) => f.write_str("Writer"),
         }

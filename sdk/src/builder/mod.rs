@@ -3,6 +3,7 @@
 
 mod config;
 mod output;
+mod requester;
 mod triggers;
 
 use std::time::Duration;
@@ -10,6 +11,7 @@ use std::time::Duration;
 #[cfg(feature = "enable")]
 pub(crate) use config::Rotate;
 pub(crate) use config::{Config, Detail, OutputConfig};
+pub(crate) use requester::Requester;
 
 use crate::error::Error;
 use crate::filter::Filter;
@@ -91,7 +93,7 @@ impl SessionBuilder {
                 rotate: None,
                 #[cfg(feature = "compress")]
                 compress: false,
-                is_from_environment: false,
+                requester: Requester::Program,
             },
             categories: None,
             counters: None,
@@ -327,7 +329,7 @@ impl SessionBuilder {
         let (config, default) = (&self.config, &Self::new().config);
         let output = match config.output {
             OutputConfig::None => "",
-            OutputConfig::Path(_) => "output",
+            OutputConfig::Path(_) | OutputConfig::Lent(..) => "output",
             OutputConfig::Memory(_) => "output_memory",
             OutputConfig::Writer(_) => "output_writer",
         };

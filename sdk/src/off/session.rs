@@ -76,3 +76,21 @@ pub fn expand_path(
 ) -> std::path::PathBuf {
     template.as_ref().to_owned()
 }
+
+/// Nothing: the crate feature `enable` is off.
+#[derive(Debug)]
+#[must_use = "dropping it ends the listening"]
+pub struct Listening(());
+
+impl Listening {
+    /// Does nothing.
+    pub fn keep_on(self) {}
+}
+
+/// Does nothing.
+///
+/// # Errors
+/// Returns none.
+pub fn listen() -> Result<Listening, Error> {
+    Ok(Listening(()))
+}

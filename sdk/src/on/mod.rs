@@ -20,5 +20,6 @@ pub(crate) use bridges::log as messages;
 pub(crate) use bridges::metrics as measures;
 #[cfg(feature = "subscriber")]
 pub(crate) use bridges::tracing;
+pub use lifecycle::listen::{Listening, listen};
 pub use lifecycle::session::Session;
 pub use session::placeholders::expand_path;

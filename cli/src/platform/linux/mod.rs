@@ -1,6 +1,7 @@
 //! Linux.
 
 mod peer;
+mod socket;
 
 use std::ffi::OsStr;
 use std::io;
@@ -17,6 +18,9 @@ use rustix::time::{ClockId, clock_gettime};
 use crate::platform::facts::Link;
 pub(crate) use crate::platform::folder::Folder;
 pub(crate) use crate::platform::linux::peer::Trusted;
+pub(crate) use crate::platform::linux::socket::{
+    Socket, listening_processes, name_of, processes_named, user_of,
+};
 pub(crate) use crate::platform::posix::*;
 
 /// Returns `CLOCK_BOOTTIME` in ns, the clock of the kernel's events.

@@ -1,9 +1,12 @@
 //! The environment variables that Hairline reads.
 
+use std::ffi::OsString;
+
 use hairline_formats::truncate_utf8;
 
 use crate::error::Error;
 use crate::on::base::platform::process;
+use crate::wire::Packet;
 
 /// The names of all variables that this crate reads.
 const KNOWN: [&str; 19] = [
@@ -33,7 +36,7 @@ const PREFIX: &str = "HAIRLINE_";
 
 /// Returns the value of an environment variable. `None` if it is not set, is empty, or was set by a caller
 /// with fewer rights. This crate reads all its variables here.
-pub(crate) fn read(name: &'static str) -> Option<std::ffi::OsString> {
+pub(crate) fn read(name: &'static str) -> Option<OsString> {
     debug_assert!(KNOWN.contains(&name), "{name} is not in the list");
     if process::is_privileged() {
         return None;
@@ -41,15 +44,43 @@ pub(crate) fn read(name: &'static str) -> Option<std::ffi::OsString> {
     std::env::var_os(name).filter(|value| !value.is_empty())
 }
 
-/// Returns the value of a variable that must be UTF-8.
+/// Returns the value of a variable of the environment that must be UTF-8.
 pub(crate) fn variable(name: &'static str) -> Result<Option<String>, Error> {
-    let Some(value) = read(name) else { return Ok(None) };
-    let not_utf8 = |v: std::ffi::OsString| Error::Value {
-        what: name,
-        value: v.to_string_lossy().into_owned(),
-        expected: "use UTF-8",
-    };
-    value.into_string().map(Some).map_err(not_utf8)
+    Source::Environment.variable(name)
+}
+
+/// Where the values of variables come from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Source<'s> {
+    Environment,
+    /// The request of a command.
+    Request(&'s Packet),
+}
+
+impl Source<'_> {
+    /// Returns the value of a variable. See [`read`].
+    pub(crate) fn read(self, name: &'static str) -> Option<OsString> {
+        match self {
+            Self::Environment => read(name),
+            Self::Request(request) => request.get(name).filter(|value| !value.is_empty()).map(OsString::from),
+        }
+    }
+
+    /// Returns the value of a variable that must be UTF-8.
+    pub(crate) fn variable(self, name: &'static str) -> Result<Option<String>, Error> {
+        let Some(value) = self.read(name) else { return Ok(None) };
+        let not_utf8 = |v: OsString| Error::Value {
+            what: name,
+            value: v.to_string_lossy().into_owned(),
+            expected: "use UTF-8",
+        };
+        value.into_string().map(Some).map_err(not_utf8)
+    }
+}
+
+/// Whether this is the name of a variable.
+pub(crate) fn is_known(name: &str) -> bool {
+    KNOWN.contains(&name)
 }
 
 /// Returns the value whose name in `known` is `value`, in any case of letters.

@@ -504,11 +504,17 @@ pub(crate) fn activate(epoch: Epoch, filter: Filter, level: Level, slow: Option<
     drop(before); // outside of the lock
 }
 
-/// Replaces the filter, if the session with `epoch` is still running.
-pub(crate) fn set_filter(epoch: Epoch, mut filter: Filter) {
+/// Replaces the filter and the level, those that are given, if the session with `epoch` is still running.
+pub(crate) fn set_filter(epoch: Epoch, mut filter: Option<Filter>, level: Option<Level>) {
     change(|registry, modules| {
         if let Some(session) = registry.active.as_mut().filter(|session| session.epoch == epoch) {
-            std::mem::swap(&mut session.filter, &mut filter);
+            if let Some(filter) = &mut filter {
+                std::mem::swap(&mut session.filter, filter);
+            }
+            if let Some(level) = level {
+                session.level = level;
+                ACTIVE_LEVEL.store(level as u8, Ordering::Relaxed);
+            }
             registry.set_epochs(modules);
             count_change();
         }

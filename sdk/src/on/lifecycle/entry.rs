@@ -7,13 +7,14 @@ use std::time::{Duration, Instant};
 
 use hairline_shm::Uncancelled;
 
-use crate::builder::Config;
+use crate::builder::{Config, Requester};
 use crate::error::Error;
 use crate::on::base::stderr::{self, Level};
 use crate::on::callsite::{Callsite, Epoch, Key, registry};
 use crate::on::event::track::Track;
 use crate::on::lifecycle::inherited::{DONE, NOT_STARTED, STARTING, STATE};
-use crate::on::lifecycle::{connect, env, inherited, start};
+use crate::on::lifecycle::listen::Listening;
+use crate::on::lifecycle::{connect, env, inherited, listen, start};
 use crate::on::thread::cold;
 use crate::site::{CallsiteKind, Site};
 
@@ -73,8 +74,10 @@ fn start_once_or(otherwise: &str) {
     // started.
     match STATE.compare_exchange(NOT_STARTED, STARTING, Ordering::Acquire, Ordering::Acquire) {
         Ok(_) => {
+            let listens = listen::go_on_in_child();
             let started = inherited::take()
                 .map_or_else(start_from_environment, |config| start_unless_running(config).map(drop));
+            let started = listens.and(started);
             STATE.store(DONE, Ordering::Release);
             if let Err(e) = started {
                 stderr::write(Level::Error, format_args!("{e}; {otherwise}"));
@@ -96,13 +99,16 @@ fn wait_for_start() {
 /// Starts the session that the environment requests, if it requests one.
 fn start_from_environment() -> Result<(), Error> {
     env::report_unknown();
+    if env::asks_to_listen() {
+        return listen::start().map(Listening::keep_on);
+    }
     start_requested().map_err(env::with_variable)
 }
 
 fn start_requested() -> Result<(), Error> {
     let Some(builder) = env::settings()? else { return Ok(()) };
     let mut config = builder.into_config()?;
-    config.is_from_environment = true;
+    config.requester = Requester::Environment;
     if start_unless_running(config)? {
         let rest = "; of the crates `tracing` and `log` up to INFO, the rest with HAIRLINE_LEVEL=trace";
         let rest = if registry::has_levels() && !env::names_level() { rest } else { "" };

@@ -8,13 +8,15 @@
 //! A program with more rights than its caller (setuid, setgid, file capabilities) reads no variable, because
 //! the caller chose the values.
 
+use std::ffi::OsString;
+
 use hairline_shm::RegionError;
 
 use crate::builder::{MOST_SAMPLES, SessionBuilder};
 use crate::error::Error;
 use crate::filter::Filter;
 use crate::on::base::stderr::{self, log_level};
-use crate::on::base::variables::{self, one_of, read, variable};
+use crate::on::base::variables::{self, Source, one_of, read, variable};
 use crate::on::session::{output, placeholders};
 use crate::options::{ClockSource, Format, parse_size};
 use crate::slow::parse_duration;
@@ -27,15 +29,37 @@ pub(crate) fn report_unknown() {
     }
 }
 
+/// The value of `HAIRLINE` that asks for no session, but to listen for commands.
+const LISTEN: &str = "listen";
+
+/// Whether the environment asks the process to listen for commands.
+pub(crate) fn asks_to_listen() -> bool {
+    read("HAIRLINE").is_some_and(|value| value == LISTEN)
+}
+
+/// Returns the path of the trace that the environment requests. `None`: it requests no session.
+fn requested_path() -> Option<OsString> {
+    read("HAIRLINE").filter(|value| value != LISTEN)
+}
+
 /// Returns the session that the environment requests. `None`: it requests no session.
 ///
 /// # Errors
 /// When a variable has an invalid value.
 pub(crate) fn settings() -> Result<Option<SessionBuilder>, Error> {
-    let Some(path) = read("HAIRLINE") else { return Ok(None) };
+    let Some(path) = requested_path() else { return Ok(None) };
     log_level()?;
+    mode()?; // the bridge of `tracing` applies it
+    settings_of(Source::Environment, path).map(Some)
+}
+
+/// Returns the session of these variables, with the trace at `path`.
+///
+/// # Errors
+/// When a variable has an invalid value.
+pub(crate) fn settings_of(source: Source<'_>, path: OsString) -> Result<SessionBuilder, Error> {
     if Format::from_path(path.as_ref()).is_none() {
-        let expected = "use a file with the extension .pftrace, .perfetto-trace or .fxt";
+        let expected = "use a file with the extension .pftrace, .perfetto-trace or .fxt, or the word listen";
         let value = path.to_string_lossy().into_owned();
         return Err(Error::Value { what: "HAIRLINE", value, expected });
     }
@@ -49,60 +73,59 @@ pub(crate) fn settings() -> Result<Option<SessionBuilder>, Error> {
         );
     }
     let mut builder = SessionBuilder::new().output(path);
-    if let Some(filter) = variable("HAIRLINE_CATEGORIES")? {
+    if let Some(filter) = source.variable("HAIRLINE_CATEGORIES")? {
         builder.config.filter = of("HAIRLINE_CATEGORIES", Filter::parse(&filter))?;
     }
-    if let Some(level) = variable("HAIRLINE_LEVEL")? {
+    if let Some(level) = source.variable("HAIRLINE_LEVEL")? {
         builder = builder.level(self::level(level)?);
     }
-    mode()?; // the bridge of `tracing` applies it
-    if let Some(size) = variable("HAIRLINE_BUFFER")? {
+    if let Some(size) = source.variable("HAIRLINE_BUFFER")? {
         builder = builder.buffer_size(of("HAIRLINE_BUFFER", parse_size(&size))?);
     }
-    if let Some(policy) = variable("HAIRLINE_OVERFLOW")? {
+    if let Some(policy) = source.variable("HAIRLINE_OVERFLOW")? {
         builder = builder.overflow(of("HAIRLINE_OVERFLOW", policy.parse())?);
     }
-    if let Some(size) = variable("HAIRLINE_MAX_FILE_SIZE")? {
+    if let Some(size) = source.variable("HAIRLINE_MAX_FILE_SIZE")? {
         builder = builder.max_file_size(of("HAIRLINE_MAX_FILE_SIZE", parse_size(&size))?);
     }
-    if let Some(rotation) = variable("HAIRLINE_ROTATE")? {
+    if let Some(rotation) = source.variable("HAIRLINE_ROTATE")? {
         builder = rotate(builder, &rotation)?;
     }
-    if let Some(on) = on_or_off("HAIRLINE_SIGNALS")? {
+    if let Some(on) = on_or_off(source, "HAIRLINE_SIGNALS")? {
         builder = builder.finish_on_signals(on);
     }
-    if let Some(on) = on_or_off("HAIRLINE_PANICS")? {
+    if let Some(on) = on_or_off(source, "HAIRLINE_PANICS")? {
         builder = builder.record_panics(on);
     }
-    if let Some(triggers) = variable("HAIRLINE_TRIGGER")? {
+    if let Some(triggers) = source.variable("HAIRLINE_TRIGGER")? {
         builder = triggers.split(',').map(str::trim).try_fold(builder, trigger)?;
     }
-    if let Some(clock) = variable("HAIRLINE_CLOCK")? {
+    if let Some(clock) = source.variable("HAIRLINE_CLOCK")? {
         let known = [("counter", ClockSource::Counter), ("system", ClockSource::System)];
         builder = builder.clock(one_of("HAIRLINE_CLOCK", clock, &known, "use counter or system")?);
     }
-    if let Some(counters) = variable("HAIRLINE_COUNTERS")? {
+    if let Some(counters) = source.variable("HAIRLINE_COUNTERS")? {
         builder = builder.counters_of("HAIRLINE_COUNTERS", &counters)?;
     }
-    if let Some(on) = on_or_off("HAIRLINE_SCHED")? {
+    if let Some(on) = on_or_off(source, "HAIRLINE_SCHED")? {
         builder = builder.scheduling(on);
     }
-    if let Some(frequency) = variable("HAIRLINE_SAMPLE")? {
+    if let Some(frequency) = source.variable("HAIRLINE_SAMPLE")? {
         let expected = "use the number of samples in a second, 1 to 10000, or 0 for none";
         let parsed = frequency.trim().parse().ok().filter(|frequency| *frequency <= MOST_SAMPLES);
         let wrong = || Error::Value { what: "HAIRLINE_SAMPLE", value: frequency.clone(), expected };
         builder = builder.sampling(parsed.ok_or_else(wrong)?);
     }
-    if let Some(on) = on_or_off("HAIRLINE_THREAD_TIME")? {
+    if let Some(on) = on_or_off(source, "HAIRLINE_THREAD_TIME")? {
         builder = builder.thread_time(on);
     }
-    if let Some(on) = on_or_off("HAIRLINE_SOURCE_LOCATIONS")? {
+    if let Some(on) = on_or_off(source, "HAIRLINE_SOURCE_LOCATIONS")? {
         builder = builder.source_locations(on);
     }
-    if let Some(on) = on_or_off("HAIRLINE_COMPRESS")? {
+    if let Some(on) = on_or_off(source, "HAIRLINE_COMPRESS")? {
         builder = compress(builder, on)?;
     }
-    Ok(Some(builder))
+    Ok(builder)
 }
 
 /// Names the variable in the error of its value.
@@ -131,9 +154,9 @@ pub(crate) fn with_variable(e: Error) -> Error {
     }
 }
 
-fn on_or_off(name: &'static str) -> Result<Option<bool>, Error> {
+fn on_or_off(source: Source<'_>, name: &'static str) -> Result<Option<bool>, Error> {
     let known = [("on", true), ("1", true), ("off", false), ("0", false)];
-    variable(name)?.map(|value| one_of(name, value, &known, "use on or off")).transpose()
+    source.variable(name)?.map(|value| one_of(name, value, &known, "use on or off")).transpose()
 }
 
 /// `HAIRLINE_MODE`: the name of the mode in which spans of `tracing` are recorded. `None` without `HAIRLINE`.
@@ -147,7 +170,7 @@ pub(crate) fn mode() -> Result<Option<&'static str>, Error> {
 }
 
 /// `HAIRLINE_LEVEL`.
-fn level(name: String) -> Result<Level, Error> {
+pub(crate) fn level(name: String) -> Result<Level, Error> {
     let known = [Level::Trace, Level::Debug, Level::Info, Level::Warn, Level::Error];
     let known = known.map(|level| (level.name(), level));
     one_of("HAIRLINE_LEVEL", name, &known, "use trace, debug, info, warn or error")
@@ -162,7 +185,7 @@ pub(crate) fn names_level() -> bool {
 /// name is reported when the session starts.
 #[cfg(feature = "subscriber")]
 pub(crate) fn requested_level() -> Option<Level> {
-    read("HAIRLINE")?;
+    requested_path()?;
     let name = variable("HAIRLINE_LEVEL").ok().flatten();
     Some(name.and_then(|name| level(name).ok()).unwrap_or(Level::Info))
 }

@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::on::base::{lease, platform};
-use crate::on::lifecycle::fork;
+use crate::on::lifecycle::{fork, socket};
 use crate::on::session::control;
 
 /// Registers the handlers of fork and exit, once.
@@ -25,6 +25,9 @@ pub(crate) fn install() {
 /// unloaded.
 extern "C" fn at_exit() {
     // A panic must not leave an extern "C" function.
-    let _ = std::panic::catch_unwind(control::stop_current);
+    let _ = std::panic::catch_unwind(|| {
+        socket::remove();
+        control::stop_current();
+    });
     lease::forget_key();
 }

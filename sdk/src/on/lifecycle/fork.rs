@@ -66,7 +66,7 @@ use crate::on::base::files::output_file;
 use crate::on::base::{heap, lock, platform, this_thread};
 use crate::on::callsite::registry;
 use crate::on::event::flow;
-use crate::on::lifecycle::inherited;
+use crate::on::lifecycle::{inherited, socket};
 use crate::on::session::{current, descriptors};
 use crate::on::thread::{cold, lanes};
 
@@ -199,12 +199,15 @@ fn leave_session(locks: &mut Held, is_consistent: bool) -> Unused {
     };
     let mut unused = Unused::default();
     let config = session.as_ref().and_then(|session| session.take_child_config());
-    let is_pending = config.is_some();
+    let is_pending = config.is_some() || socket::is_wanted();
     if let Some(mut config) = config {
         let mut of_parent = registry.take_session();
         let filter = of_parent.as_mut().map(|of| std::mem::take(&mut of.filter)).unwrap_or_default();
         let filter = std::mem::replace(&mut config.filter, filter);
         unused = Unused { _session: of_parent, _filter: Some(filter), _config: inherited::set(Some(config)) };
+        registry.expect_first_events();
+    } else if is_pending {
+        unused._session = registry.take_session();
         registry.expect_first_events();
     } else if session.is_some() {
         registry::detach_after_fork();

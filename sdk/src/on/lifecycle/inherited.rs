@@ -5,7 +5,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 
-use crate::builder::Config;
+use crate::builder::{Config, Requester};
 
 /// The settings of a forked child's own session, until that session starts. An atomic instead of a lock: a
 /// child of this child could inherit the lock from a thread that does not exist there.
@@ -28,7 +28,8 @@ pub(crate) fn is_from_environment() -> bool {
 
 /// Replaces the settings of the child's own session. Returns the settings before. Allocates nothing.
 pub(crate) fn set(config: Option<Box<Config>>) -> Option<Box<Config>> {
-    let is_from_environment = config.as_ref().is_some_and(|config| config.is_from_environment);
+    let is_from_environment =
+        config.as_ref().is_some_and(|config| config.requester == Requester::Environment);
     IS_FROM_ENVIRONMENT.store(is_from_environment, Ordering::Relaxed);
     let new = config.map_or(std::ptr::null_mut(), Box::into_raw);
     // Release and Acquire pair with those of other calls: the call that takes the settings sees all of them.

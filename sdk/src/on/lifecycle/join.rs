@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use crate::builder::Requester;
 use crate::on::base::stderr::{self, Level};
 use crate::on::base::this_thread;
 use crate::on::lifecycle::{connect, entry, inherited};
@@ -22,7 +23,7 @@ pub(crate) fn environments_session() -> Option<Arc<Shared>> {
         let _busy = this_thread::busy();
         entry::start_before_own_session();
     }
-    current::running().filter(|session| session.settings.is_from_environment)
+    current::running().filter(|session| session.settings.requester.has_variables())
 }
 
 /// Reports that the program's settings do not apply, with the names of those that are not the defaults.
@@ -32,5 +33,9 @@ pub(crate) fn report(session: &Shared, settings: &[&str]) {
         [] => String::new(),
         _ => format!("; the program's own settings have no effect: {}", settings.join(", ")),
     };
-    stderr::write(Level::Error, format_args!("HAIRLINE is set: recording to {path}{without_effect}"));
+    let who = match session.settings.requester {
+        Requester::Command => "a command records this process",
+        _ => "HAIRLINE is set",
+    };
+    stderr::write(Level::Error, format_args!("{who}: recording to {path}{without_effect}"));
 }

@@ -75,7 +75,7 @@ impl Session {
         let filter = Filter::parse(filter)?;
         let shared = self.started();
         if shared.may_wait() {
-            registry::set_filter(shared.epoch(), filter);
+            registry::set_filter(shared.epoch(), Some(filter), None);
         }
         Ok(())
     }

@@ -120,6 +120,11 @@ impl Shared {
         }
     }
 
+    /// Whether the session has ended.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.requests.wait_for_end_for(Duration::ZERO) == Some(true)
+    }
+
     fn request_stop(&self) {
         self.deactivate();
         self.region().end_waits();

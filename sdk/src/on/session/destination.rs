@@ -136,6 +136,7 @@ impl Destination {
         match &mut self.output {
             OutputConfig::None => Ok(self.unwritten(shared)),
             OutputConfig::Path(_) => self.write_file(shared, recorder, on),
+            OutputConfig::Lent(..) => Ok(self.unwritten(shared)), // a flight recorder has none
             OutputConfig::Memory(memory) => {
                 let mut bytes = Vec::new();
                 let written = recorder.write(shared, on, &mut bytes);
@@ -168,7 +169,7 @@ impl Destination {
         let Written { mut end, number, path, file } = recorder.write_file(shared, on, name)?;
         if !has_serial && number > 1 {
             let note = claim::note_of_kept(&first, &path);
-            without_effect::say(&note, shared.settings.is_from_environment);
+            without_effect::say(&note, shared.settings.requester);
             end.notes.push(note);
         }
         self.serial += if has_serial { number } else { 1 };

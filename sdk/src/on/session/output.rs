@@ -6,6 +6,7 @@ use crate::builder::{Config, OutputConfig};
 use crate::error::Error;
 use crate::filter::Filter;
 use crate::on::base::files::claim::{Claimed, Ended, claim};
+use crate::on::base::files::output_file::OutputFile;
 use crate::on::session::placeholders::{self, Placeholders};
 use crate::on::session::sink::Target;
 use crate::options::{Format, Overflow};
@@ -15,9 +16,11 @@ use crate::options::{Format, Overflow};
 pub(crate) fn format(config: &Config) -> Result<Format, Error> {
     match (&config.output, config.format) {
         (OutputConfig::None, _) if config.overflow != Overflow::Overwrite => Err(Error::NoOutput),
-        (OutputConfig::Path(path), Some(format)) => format.check_extension(path).map(|()| format),
+        (OutputConfig::Path(path) | OutputConfig::Lent(_, path), Some(format)) => {
+            format.check_extension(path).map(|()| format)
+        }
         (_, Some(format)) => Ok(format),
-        (OutputConfig::Path(path), None) => {
+        (OutputConfig::Path(path) | OutputConfig::Lent(_, path), None) => {
             Format::from_path(path).ok_or_else(|| Error::UnknownFormat { path: path.clone() })
         }
         (OutputConfig::None | OutputConfig::Memory(_) | OutputConfig::Writer(_), None) => {
@@ -53,6 +56,7 @@ pub(crate) fn check_limits(config: &Config) -> Result<(), Error> {
 pub(crate) fn path(config: &Config, names: Placeholders) -> Option<PathBuf> {
     match &config.output {
         OutputConfig::Path(template) => Some(absolute(names.expand(template, 1))),
+        OutputConfig::Lent(_, path) => Some(path.clone()),
         OutputConfig::None | OutputConfig::Memory(_) | OutputConfig::Writer(_) => None,
     }
 }
@@ -67,6 +71,10 @@ pub(crate) fn open(output: OutputConfig, path: Option<&Path>, rotates: bool) -> 
     match output {
         OutputConfig::None => Err(Error::NoOutput),
         OutputConfig::Memory(memory) => Ok(opened(Target::Memory(memory))),
+        OutputConfig::Lent(file, path) => {
+            let target = Target::File(OutputFile::lent(file), 0);
+            Ok(Opened { target, path: Some(path), note: None })
+        }
         OutputConfig::Writer(writer) => Ok(opened(Target::Writer(writer))),
         OutputConfig::Path(template) => {
             let path = path.map_or_else(|| template.clone(), Path::to_owned);

@@ -23,7 +23,7 @@ impl Shared {
     /// `HAIRLINE_LOG=info`. Remarks on the filter, and on scopes that
     /// ended out of order, are written unless it sets `HAIRLINE_LOG=off`.
     pub(crate) fn report(&self, summary: &Summary) {
-        if !self.settings.is_from_environment {
+        if !self.settings.requester.reads_stderr() {
             return;
         }
         let path = summary.path.as_deref().unwrap_or("".as_ref()).display();

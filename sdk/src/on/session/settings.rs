@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::builder::{Config, Detail};
+use crate::builder::{Config, Detail, Requester};
 use crate::options::Overflow;
 use crate::process_counters::ProcessCounters;
 
@@ -24,8 +24,7 @@ pub(crate) struct Settings {
     pub(crate) counters: Option<ProcessCounters>,
     /// Whether panics are recorded as instants.
     pub(crate) record_panics: bool,
-    /// Whether the environment requested the session, and not the program.
-    pub(crate) is_from_environment: bool,
+    pub(crate) requester: Requester,
     /// A note for each setting that has no effect.
     pub(crate) without_effect: Vec<String>,
 }
@@ -37,16 +36,7 @@ impl Settings {
             Overflow::Block(longest) => longest.min(LONGEST_PATIENCE),
             _ => Duration::ZERO,
         };
-        let &Config { counters, detail, heartbeat, record_panics, is_from_environment, .. } = config;
-        Self {
-            counters,
-            detail,
-            patience,
-            heartbeat,
-            path,
-            record_panics,
-            is_from_environment,
-            without_effect,
-        }
+        let &Config { counters, detail, heartbeat, record_panics, requester, .. } = config;
+        Self { counters, detail, patience, heartbeat, path, record_panics, requester, without_effect }
     }
 }

@@ -132,8 +132,7 @@ impl Sink {
 
     /// Returns whether the sink's file is no longer at `path`: the file was removed or replaced.
     pub(crate) fn has_vanished(&self, path: &Path) -> bool {
-        let Target::File(file, _) = &self.target else { return false };
-        file.identity().ok() != platform::identity_at(path).ok()
+        matches!(&self.target, Target::File(file, _) if file.has_left(path))
     }
 
     /// Removes what the file held, and writes the stream's head, uncompressed. A file that was created for the

@@ -88,7 +88,7 @@ impl Starting {
         clock.calibrate();
         let is_file = matches!(target, Some(Target::File(..)));
         let mut notes = without_effect::notes(&config, format, is_file);
-        notes.extend(note.inspect(|note| without_effect::say(note, config.is_from_environment)));
+        notes.extend(note.inspect(|note| without_effect::say(note, config.requester)));
         let settings = Settings::new(&config, path.clone(), notes);
         let shared = Arc::new(Shared::new(format, settings, Arc::clone(&region), &clock, child_config));
         if config.scheduling {
@@ -135,7 +135,7 @@ impl Starting {
 /// Opens the events of context switches. If that fails, the session goes on without.
 fn record_switches(shared: &Shared) {
     if let Err(note) = shared.scheduling.open() {
-        without_effect::say(&note, shared.settings.is_from_environment);
+        without_effect::say(&note, shared.settings.requester);
         let _ = shared.scheduling_note.set(note);
     }
     if shared.scheduling.is_open() {
@@ -149,7 +149,7 @@ fn count_hardware(shared: &Shared, config: &Config) {
     if let Err(note) = shared.hardware.open()
         && !wanted.are_all()
     {
-        without_effect::say(&note, shared.settings.is_from_environment);
+        without_effect::say(&note, shared.settings.requester);
         let _ = shared.hardware_note.set(note);
     }
 }
@@ -163,7 +163,7 @@ fn record_samples(shared: &Shared, config: &Config, frequency: u32) {
         Err("samples are not recorded: a flight recorder and a rotated output have none".to_owned())
     };
     if let Err(note) = opened {
-        without_effect::say(&note, shared.settings.is_from_environment);
+        without_effect::say(&note, shared.settings.requester);
         let _ = shared.sampling_note.set(note);
     }
 }

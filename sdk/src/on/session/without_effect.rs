@@ -1,6 +1,6 @@
 //! Settings that have no effect beside the session's other settings.
 
-use crate::builder::Config;
+use crate::builder::{Config, Requester};
 use crate::on::base::stderr;
 use crate::options::{Format, Overflow};
 
@@ -16,9 +16,9 @@ enum Reason {
 }
 
 impl Reason {
-    fn text(self, is_from_environment: bool) -> &'static str {
+    fn text(self, has_variables: bool) -> &'static str {
         match self {
-            Self::NoFlightRecorder if is_from_environment => {
+            Self::NoFlightRecorder if has_variables => {
                 "the session is no flight recorder; set HAIRLINE_OVERFLOW=overwrite"
             }
             Self::NoFlightRecorder => {
@@ -37,19 +37,19 @@ impl Reason {
 ///
 /// `is_file`: whether the output is a regular file.
 pub(crate) fn notes(config: &Config, format: Format, is_file: bool) -> Vec<String> {
-    let is_from_environment = config.is_from_environment;
+    let has_variables = config.requester.has_variables();
     let note = |(variable, name, reason): Idle| {
-        let what = if is_from_environment { variable } else { name };
-        let note = format!("{what} has no effect: {}", reason.text(is_from_environment));
-        say(&note, is_from_environment);
+        let what = if has_variables { variable } else { name };
+        let note = format!("{what} has no effect: {}", reason.text(has_variables));
+        say(&note, config.requester);
         note
     };
     idle(config, format, is_file).map(note).collect()
 }
 
-/// Prints a note of a session that the environment requests: its program reads no summary.
-pub(crate) fn say(note: &str, is_from_environment: bool) {
-    if is_from_environment {
+/// Prints a note of a session whose summary nobody reads.
+pub(crate) fn say(note: &str, requester: Requester) {
+    if requester.reads_stderr() {
         stderr::write(stderr::Level::Error, format_args!("{note}"));
     }
 }

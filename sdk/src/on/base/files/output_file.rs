@@ -21,6 +21,8 @@ pub(crate) struct OutputFile {
     identity: Option<Identity>,
     /// The path of a file that was created for a session which has not begun to record.
     new_at: Option<PathBuf>,
+    /// Whether a command has opened it. Its path may lead nowhere in this process.
+    is_lent: bool,
     /// The process that opened it. A forked child leaves it to its parent.
     process: u32,
 }
@@ -46,7 +48,7 @@ impl OutputFile {
         if !platform::has_own_files() {
             NUMBER.store(platform::number_of(&file), Ordering::Relaxed);
         }
-        Self { file: Held::new(file), identity, new_at: None, process: process::id() }
+        Self { file: Held::new(file), identity, new_at: None, is_lent: false, process: process::id() }
     }
 
     /// Takes a file that was created at `path`, or where the link at `path` leads. It is removed unless
@@ -57,6 +59,18 @@ impl OutputFile {
         let mut this = Self::new(file);
         this.new_at = new_at;
         this
+    }
+
+    /// Takes the open file of a command.
+    pub(crate) fn lent(file: File) -> Self {
+        let mut this = Self::new(file);
+        this.is_lent = true;
+        this
+    }
+
+    /// Whether another file is at `path` now.
+    pub(crate) fn has_left(&self, path: &Path) -> bool {
+        !self.is_lent && self.identity != platform::identity_at(path).ok()
     }
 
     /// Whether the file was created for this session.

@@ -11,9 +11,12 @@
 //! other.rs    WebAssembly and others
 //! plain.rs      what those two share: no signals, no fork, threads of the standard library
 //! unknown.rs    what all but Linux share: what they do not tell
+//! door.rs     the socket of a process that listens, on Linux
 //! facts.rs    the types that their functions return
 //! ```
 
+#[cfg(target_os = "linux")]
+pub(crate) mod door;
 pub(crate) mod facts;
 #[cfg(target_os = "linux")]
 mod linux;

@@ -1,0 +1,106 @@
+//! What `hairline record` says at its end.
+
+use std::path::Path;
+
+use hairline_convert::splice::Totals;
+
+use crate::record::parts::{Parts, RecordResult};
+use crate::text::{complain, count, grouped, size, who};
+
+/// The exit code for a failure of the tracer, as in `env` and `timeout`.
+pub(super) const FAILED: u8 = 125;
+
+/// Why there is no trace.
+pub(super) struct Failed {
+    pub(super) why: String,
+    pub(super) code: u8,
+}
+
+/// Prints the result.
+pub(super) fn report(whole: &RecordResult, parts: &Parts) {
+    let RecordResult { path: output, totals, recovered, alive, quiet, notes, samples, .. } = whole;
+    notes.iter().for_each(complain);
+    for (pid, name, path) in alive {
+        let who = who(*pid, name);
+        complain(format_args!(
+            "process {who} is still running, and is not in the trace: it writes its own to {}; \
+             add that with `hairline merge`",
+            path.display()
+        ));
+    }
+    if !quiet.is_empty() {
+        let names: Vec<String> = quiet.iter().map(|(pid, name)| who(*pid, name)).collect();
+        complain(format_args!(
+            "still running without a recorded event: process {}; use a larger --wait if it records later",
+            names.join(", ")
+        ));
+    }
+    if whole.parts == 0 {
+        match samples {
+            _ if !alive.is_empty() => {}
+            Some(samples) if samples.samples == 0 && samples.lost == 0 => complain(NO_SAMPLE),
+            _ => complain(NOTHING),
+        }
+        return;
+    }
+    if *recovered > 0 {
+        let (were, they) = if *recovered == 1 { ("was", "it") } else { ("were", "they") };
+        let processes = count(*recovered, "process");
+        complain(format_args!("{processes} {were} killed: what {they} had recorded is in the trace"));
+    }
+    let lost = totals.lost.saturating_sub(whole.switches_lost);
+    if lost > 0 {
+        let lost = count(lost, "event");
+        complain(format_args!(
+            "{lost} lost because the buffer was full: use a larger --buffer, or --overflow block"
+        ));
+    }
+    complain(about(totals, output));
+    if let Some(samples) = samples {
+        report_samples(samples);
+    }
+    let output = output.display();
+    complain(format_args!("open it at https://ui.perfetto.dev, or by: hairline view {output}"));
+    if parts.are_kept() {
+        complain(format_args!("the processes' own traces are in {}", parts.folder().path().display()));
+    }
+}
+
+fn report_samples(samples: &hairline_stacks::Totals) {
+    let cut = match samples.cut {
+        0 => String::new(),
+        cut => format!(", {} without their root", grouped(cut)),
+    };
+    let switches = match samples.switches {
+        0 => String::new(),
+        switches => format!(", and {} of threads that began to wait", grouped(switches)),
+    };
+    complain(format_args!("{}{switches}{cut}", count(samples.samples, "sample")));
+    if samples.lost > 0 {
+        let lost = grouped(samples.lost);
+        complain(format_args!(
+            "{lost} samples, or context switches with --sched, lost because the kernel's ring was full: use a \
+             smaller --sample"
+        ));
+    }
+}
+
+fn about(totals: &Totals, output: &Path) -> String {
+    let threads = totals.threads() as u64;
+    let parts = [
+        count(totals.processes() as u64, "process"),
+        count(threads, "thread"),
+        format!("{} event{}", grouped(totals.events), if totals.events == 1 { "" } else { "s" }),
+        size(totals.bytes),
+    ];
+    format!("{}: {}", output.display(), parts.join(", "))
+}
+
+/// The message if no process recorded anything, and the kernel took no sample either.
+const NO_SAMPLE: &str = "no trace: there was no stack sample, because the command used less CPU time than from \
+     one sample to the next (a larger --sample takes more), and no process of it recorded anything";
+
+/// The message if no process recorded anything.
+const NOTHING: &str = "no trace: no process of the command recorded anything. Do its programs contain \
+     Hairline's macros, with the crate feature `enable`? Do they start a session of their own \
+     (Session::builder)? Does --categories exclude everything?";

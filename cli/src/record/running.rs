@@ -1,0 +1,144 @@
+//! `hairline record -p`: a trace of running processes.
+//!
+//! Each process writes a part into a file that this command opens. The parts become one trace, as those of a
+//! command's processes do.
+
+use std::ffi::OsString;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use hairline::wire::Packet;
+
+use crate::listener::{Answer, Listener, processes_of};
+use crate::platform;
+use crate::record::arguments::{Arguments, check, output};
+use crate::record::parts::{Parts, extension};
+use crate::record::report::{FAILED, Failed, report};
+use crate::text::{complain, who};
+
+/// The time between two looks at the processes.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// The longest wait for the end of a recording: a process may write to a slow disk.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Records the processes until the user or the time ends it, or they end.
+pub(super) fn record(arguments: &Arguments) -> Result<u8, Failed> {
+    let failed = |why: String| Failed { why, code: FAILED };
+    check(arguments).map_err(failed)?;
+    let over = platform::ending().map_err(|e| failed(e.to_string()))?;
+    let mut listeners = Vec::new();
+    for wanted in &arguments.process {
+        for pid in processes_of(wanted).map_err(failed)? {
+            listeners.push(Listener::connect(pid).map_err(failed)?);
+        }
+    }
+    listeners.sort_by_key(|listener| listener.pid);
+    listeners.dedup_by_key(|listener| listener.pid);
+    let first = listeners.first().map_or(0, |first| first.pid);
+    let (output, format) = output(arguments).map_err(failed)?;
+    let parts = Parts::begin(&output, format, arguments.keep_parts).map_err(failed)?;
+    let mut recordings = Vec::new();
+    for listener in listeners {
+        match begin(listener, arguments, &parts, extension(format)) {
+            Ok(recording) => recordings.push(recording),
+            Err(why) => {
+                end(recordings);
+                return Err(failed(why));
+            }
+        }
+    }
+    let names: Vec<_> = recordings.iter().map(|listener| who(listener.pid, &listener.name)).collect();
+    let how = if arguments.time.is_some() { "" } else { "; Ctrl-C ends it" };
+    complain(format_args!("recording {}{how}", names.join(", ")));
+    let until = arguments.time.map(|ns| Instant::now() + Duration::from_nanos(ns.unsigned_abs()));
+    let mut notes = Vec::new();
+    while !recordings.is_empty()
+        && !over.load(Ordering::Relaxed)
+        && until.is_none_or(|until| Instant::now() < until)
+    {
+        let each = LOOK / u32::try_from(recordings.len()).unwrap_or(u32::MAX);
+        recordings.retain(|recording| goes_on(recording, recording.receive(each), &mut notes));
+    }
+    notes.extend(end(recordings));
+    let made = parts.make_whole(None, first, Duration::ZERO, &|| false);
+    notes.iter().for_each(complain);
+    match made {
+        Ok((whole, parts)) => {
+            report(&whole, &parts);
+            parts.end();
+            Ok(0)
+        }
+        Err(why) => Err(failed(why)),
+    }
+}
+
+/// Makes the process record into a new part.
+fn begin(
+    listener: Listener,
+    arguments: &Arguments,
+    parts: &Parts,
+    extension: &str,
+) -> Result<Listener, String> {
+    let name = format!("{}-{}.{extension}", listener.pid, plain(&listener.name));
+    let file = parts.folder().create_file(&name).map_err(|e| format!("{name}: {e}"))?;
+    let path = parts.folder().path().join(&name);
+    let request = variables(arguments)
+        .into_iter()
+        .fold(Packet::new("record").with("HAIRLINE", path.display()), |packet, (name, value)| {
+            packet.with(name, value.to_string_lossy())
+        });
+    listener.ask(&request, Some(&file))?;
+    Ok(listener)
+}
+
+fn variables(arguments: &Arguments) -> Vec<(&'static str, OsString)> {
+    let text = |value: &Option<String>| value.as_ref().map(OsString::from);
+    let options = [
+        ("HAIRLINE_CATEGORIES", text(&arguments.categories)),
+        ("HAIRLINE_LEVEL", text(&arguments.level)),
+        ("HAIRLINE_BUFFER", text(&arguments.buffer)),
+        ("HAIRLINE_OVERFLOW", text(&arguments.overflow)),
+        ("HAIRLINE_COUNTERS", text(&arguments.counters)),
+        ("HAIRLINE_SCHED", arguments.sched.then(|| "on".into())),
+        ("HAIRLINE_SAMPLE", arguments.sample.map(|frequency| frequency.to_string().into())),
+    ];
+    options.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
+}
+
+/// Whether a process goes on to record. Takes what it says at its end.
+fn goes_on(recording: &Listener, answer: Answer, notes: &mut Vec<String>) -> bool {
+    let name = who(recording.pid, &recording.name);
+    match answer {
+        Answer::Nothing => return true,
+        Answer::Packet(answer) => {
+            let said = answer.all("note").chain(answer.all("why"));
+            notes.extend(said.map(|note| format!("process {name}: {note}")));
+        }
+        Answer::End => notes.push(format!("process {name} has ended")),
+    }
+    false
+}
+
+/// Ends the recordings. Returns what the processes say.
+fn end(mut recordings: Vec<Listener>) -> Vec<String> {
+    let mut notes = Vec::new();
+    recordings.retain(|recording| {
+        let is_asked = recording.send(&Packet::new("stop"), None).is_ok();
+        is_asked || goes_on(recording, recording.receive(LOOK), &mut notes)
+    });
+    let until = Instant::now() + PATIENCE;
+    for recording in recordings {
+        let left = until.saturating_duration_since(Instant::now());
+        if goes_on(&recording, recording.receive(left), &mut notes) {
+            let name = who(recording.pid, &recording.name);
+            notes.push(format!("process {name} does not answer: its trace may lack its end"));
+        }
+    }
+    notes
+}
+
+/// The name of a process as a part of a file's name.
+fn plain(name: &str) -> String {
+    name.chars().map(|c| if c.is_ascii_alphanumeric() || "_-".contains(c) { c } else { '_' }).collect()
+}

@@ -1,0 +1,58 @@
+//! The state of a process that listens for commands (`listen/`): whether it does, and the name of its socket.
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+
+use crate::on::base::platform::process;
+use crate::wire;
+
+/// Whether this process listens, or its parent did at the fork.
+static IS_WANTED: AtomicBool = AtomicBool::new(false);
+/// The process whose thread serves the socket, and the random number in its name. Neither is a secret, and a
+/// thread that needs both has set them: all accesses are relaxed.
+static PROCESS: AtomicU32 = AtomicU32::new(0);
+static RANDOM: AtomicU64 = AtomicU64::new(0);
+
+/// Takes the place of the one socket of this process. Returns false if it has one.
+pub(crate) fn reserve() -> bool {
+    PROCESS.swap(process::id(), Ordering::Relaxed) != process::id()
+}
+
+/// Gives the place back: nothing serves the socket.
+pub(crate) fn free() {
+    PROCESS.store(0, Ordering::Relaxed);
+}
+
+/// Whether this process has a socket.
+pub(crate) fn is_here() -> bool {
+    PROCESS.load(Ordering::Relaxed) == process::id()
+}
+
+/// Sets the random number of a new socket, and returns its path.
+pub(crate) fn new_path() -> PathBuf {
+    RANDOM.store(u64::from_le_bytes(process::random()), Ordering::Relaxed);
+    path()
+}
+
+/// Returns the path of the socket.
+pub(crate) fn path() -> PathBuf {
+    hairline_shm::folder().join(wire::name(process::id(), RANDOM.load(Ordering::Relaxed)))
+}
+
+/// Says whether forked children listen for themselves.
+pub(crate) fn set_wanted(is_wanted: bool) {
+    IS_WANTED.store(is_wanted, Ordering::Relaxed);
+}
+
+/// Whether a forked child listens for itself.
+pub(crate) fn is_wanted() -> bool {
+    IS_WANTED.load(Ordering::Relaxed)
+}
+
+/// At the end of the process: removes the socket's name.
+pub(crate) fn remove() {
+    if is_here() {
+        let _ = fs::remove_file(path());
+    }
+}
