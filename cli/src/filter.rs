@@ -20,7 +20,7 @@ pub(crate) struct Arguments {
     #[arg(value_name = "PID|NAME")]
     process: String,
     /// The categories to record: "net,db.*,-db.verbose".
-    #[arg(value_name = "FILTER", required_unless_present = "level")]
+    #[arg(value_name = "FILTER", required_unless_present = "level", allow_hyphen_values = true)]
     categories: Option<String>,
     /// The most verbose level of the crates `tracing` and `log` that is recorded.
     #[arg(long, value_name = "LEVEL", value_parser = LEVELS)]

@@ -9,6 +9,7 @@ mod forking;
 mod forks;
 mod hostile;
 mod kept;
+mod listening;
 mod lives;
 mod moments;
 mod names;

@@ -11,6 +11,7 @@ mod others;
 mod otlp;
 mod record;
 mod requests;
+mod running;
 mod snapshot;
 mod splice;
 mod top;

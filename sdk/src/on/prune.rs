@@ -1,6 +1,7 @@
 //! Removes the regions that a program leaves in the machine's memory if it crashes again and again.
 //!
-//! Pruning runs on the drain thread, in small portions. Other users decide how many files there are in
+//! Pruning runs on the drain thread, in small portions; where that thread has no open files of its own, one
+//! portion runs on the thread that starts the session. Other users decide how many files there are in
 //! `/dev/shm`, and the ring fills while the drain thread reads them. A separate thread would instead take a
 //! core from the program for as long as they like.
 

@@ -6,7 +6,7 @@ use std::os::fd::{AsRawFd, FromRawFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::ptr::NonNull;
-use std::sync::atomic::AtomicU32;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 pub(crate) use super::posix::*;
@@ -159,10 +159,24 @@ pub(crate) fn is_own(metadata: &Metadata) -> bool {
 
 /// Whether `number` stands for one user: not for all those without a number in this user namespace.
 pub(crate) fn is_one_user(number: u32) -> bool {
+    number != overflow_user() || knows_all_users()
+}
+
+/// Returns the number that stands for all users without one. It is read once: it is asked for with each file,
+/// and on threads that open as few files as they can.
+fn overflow_user() -> u32 {
     const DEFAULT: u32 = 65534;
-    let text = std::fs::read_to_string("/proc/sys/kernel/overflowuid");
-    let overflow = text.ok().and_then(|number| number.trim().parse().ok()).unwrap_or(DEFAULT);
-    number != overflow || knows_all_users()
+    /// No lock, which a fork could lose. 0 before the first read.
+    static READ: AtomicU32 = AtomicU32::new(0);
+    match READ.load(Ordering::Relaxed) {
+        0 => {
+            let text = std::fs::read_to_string("/proc/sys/kernel/overflowuid");
+            let overflow = text.ok().and_then(|number| number.trim().parse().ok()).unwrap_or(DEFAULT);
+            READ.store(overflow, Ordering::Relaxed);
+            overflow
+        }
+        known => known,
+    }
 }
 
 /// Whether each user of the machine has a number in this process's user namespace.

@@ -14,6 +14,7 @@ use crate::on::base::this_thread::Busy;
 use crate::on::base::{files, this_thread};
 use crate::on::callsite::registry;
 use crate::on::encode::stream;
+use crate::on::prune::Pruning;
 #[cfg(feature = "compress")]
 use crate::on::session::compress;
 use crate::on::session::current::Reserved;
@@ -122,6 +123,8 @@ impl Starting {
         let files = own_files(sink.as_ref(), &config);
         if own_thread.begin(life(Arc::clone(&shared), files.clone(), sink, config, clock, names)) {
             files.close_in_process();
+        } else {
+            Pruning::new(process::name(), region.backing()).proceed(|| false);
         }
         reserved.fill(Arc::clone(&shared));
         registry::activate(shared.epoch(), filter, level, slow);

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use hairline_shm::Region;
 
 use crate::on::base::clock::Clock;
-use crate::on::base::platform::process;
+use crate::on::base::platform::{self, process};
 use crate::on::prune::Pruning;
 use crate::on::session::recall;
 use crate::on::session::shared::Shared;
@@ -113,8 +113,11 @@ impl Upkeep {
     pub(crate) fn allocate_ahead(&mut self, shared: &Shared) -> bool {
         let region = shared.region();
         if has_enough(region, self.started.elapsed()) || !region.grow(step(region)) {
-            let pruning = self.pruning.get_or_insert_with(|| Pruning::new(process::name(), region.backing()));
-            pruning.proceed(|| shared.requests.pending().stop);
+            // Otherwise the start has done it: the program may close what is opened here.
+            if platform::has_own_files() {
+                let new = || Pruning::new(process::name(), region.backing());
+                self.pruning.get_or_insert_with(new).proceed(|| shared.requests.pending().stop);
+            }
             return false;
         }
         // A recording thread may want this core, and would otherwise wait for a whole time slice.

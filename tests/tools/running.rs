@@ -1,0 +1,356 @@
+//! `hairline record -p`, `hairline filter`: processes that listen.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use hairline_tests::judge;
+use hairline_tests::recording::{FORMATS, extension};
+
+use crate::{FAMILY, files, first_line, hairline, hairline_that_heeds_signals, run, stderr, without_tracing};
+
+const LISTENS: &str = env!("CARGO_BIN_EXE_listens");
+
+/// Each thread: whether no step is missing between its first and its last, and its slices without an end.
+const WHOLE: &str = "select t.name, count(*) > 1, count(*) = max(a.int_value) - min(a.int_value) + 1, sum(s.dur < 0) \
+    from slice s join thread_track tt on s.track_id = tt.id join thread t using (utid) \
+    join args a on s.arg_set_id = a.arg_set_id and a.key in ('n', 'debug.n') where s.name = 'step' group by 1 order by 1";
+
+const FOUR: &str = "worker-0\t1\t1\t0\nworker-1\t1\t1\t0\nworker-2\t1\t1\t0\nworker-3\t1\t1\t0";
+
+/// A program that listens, until this value is dropped.
+struct Listening {
+    child: Child,
+    /// What it said.
+    line: String,
+}
+
+impl Listening {
+    fn start(arguments: &[&str]) -> Self {
+        let mut program = Command::new(LISTENS);
+        without_tracing(&mut program);
+        Self::of(program.args(arguments))
+    }
+
+    fn of(program: &mut Command) -> Self {
+        let child = program.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
+        let mut child = child.expect("it starts");
+        let line = first_line(&mut child);
+        assert!(line.starts_with("ready"), "{line}");
+        Self { child, line }
+    }
+
+    fn pid(&self) -> String {
+        self.child.id().to_string()
+    }
+
+    /// A number of the line.
+    fn number(&self, n: usize) -> u64 {
+        self.line.split(' ').nth(n).and_then(|number| number.parse().ok()).expect("a number")
+    }
+
+    /// Lets it return from `main`.
+    fn ends(&mut self) -> bool {
+        drop(self.child.stdin.take());
+        self.child.wait().expect("its end").success()
+    }
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        let _ = self.child.kill().and_then(|()| self.child.wait());
+    }
+}
+
+/// Records the processes for a while.
+fn record(folder: &Path, processes: &str, trace: &str, more: &[&str]) -> Output {
+    let block = ["record", "--overflow", "block", "-p", processes, "-o", trace];
+    run(hairline(folder).args(block).args(more))
+}
+
+fn whole(trace: &Path) -> String {
+    let verdict = judge::load(trace, &[WHOLE]);
+    verdict.require_clean();
+    verdict.results[0].text()
+}
+
+/// The number of recordings one after the other in short, which a variable raises: at full load then.
+const SHORT: u32 = 4;
+
+fn recordings() -> u32 {
+    std::env::var("HAIRLINE_RECORDINGS").ok().and_then(|n| n.parse().ok()).unwrap_or(SHORT)
+}
+
+#[test]
+fn a_process_that_runs_is_recorded_again_and_again_and_each_trace_is_whole() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut program = Listening::start(if recordings() > SHORT { &["full"] } else { &[] });
+    for n in 0..recordings() {
+        let format = FORMATS[n as usize % 2];
+        let trace = format!("{n}.{}", extension(format));
+        let output = record(folder.path(), &program.pid(), &trace, &["--for", "200ms"]);
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        assert!(!stderr(&output).contains("lost"), "{}", stderr(&output));
+        assert_eq!(whole(&folder.path().join(&trace)), FOUR, "{trace}");
+    }
+    assert_eq!(files(folder.path()).len(), recordings() as usize, "nothing else is left");
+    assert!(program.ends());
+    let listed = run(hairline(folder.path()).arg("ls"));
+    assert!(!String::from_utf8_lossy(&listed.stdout).contains(&format!("{} ", program.pid())));
+}
+
+#[test]
+fn listening_takes_little_memory_and_ends_with_its_guard() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut program = Listening::start(&["quiet"]);
+    assert!(program.number(1) < 200 << 10, "{} bytes", program.number(1));
+    let listed = run(hairline(folder.path()).arg("ls"));
+    let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
+    let own = |line: &&str| line.trim_start().starts_with(&format!("{} listening", program.pid()));
+    assert_eq!(listed.lines().filter(own).count(), 1, "{listed}");
+    let name = format!("hairline-{}-", program.pid());
+    assert!(program.ends());
+    let left = std::fs::read_dir("/dev/shm").expect("a folder").flatten();
+    assert_eq!(left.filter(|entry| entry.file_name().to_string_lossy().starts_with(&name)).count(), 0);
+}
+
+#[test]
+fn parent_and_forked_child_make_one_trace() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut program = Listening::start(&["forks"]);
+    let processes = format!("{},{}", program.pid(), program.number(2));
+    wait_for_listener(folder.path(), &program.number(2).to_string());
+    for format in FORMATS {
+        let trace = format!("both.{}", extension(format));
+        let output = record(folder.path(), &processes, &trace, &["--for", "200ms"]);
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        let by_process = "select count(distinct p.pid), count(distinct t.tid), count(*) > 100 from slice s \
+            join thread_track tt on s.track_id = tt.id join thread t using (utid) join process p using (upid)";
+        let verdict = judge::load(folder.path().join(&trace), &[by_process]);
+        verdict.require_clean();
+        assert_eq!(verdict.results[0].text(), "2\t8\t1", "{format:?}");
+    }
+    assert!(program.ends());
+}
+
+/// A forked child listens from its first event on.
+fn wait_for_listener(folder: &Path, pid: &str) {
+    let until = Instant::now() + Duration::from_secs(20);
+    loop {
+        let listed = run(hairline(folder).arg("ls"));
+        let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
+        if listed.lines().any(|line| line.trim_start().starts_with(&format!("{pid} listening"))) {
+            return;
+        }
+        assert!(Instant::now() < until, "{pid}: {listed}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn the_environment_makes_a_process_listen_and_a_name_finds_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    // A name of its own, among the programs of other tests.
+    let own = folder.path().join("runs-alone");
+    hairline_tests::programs::copy(FAMILY, &own);
+    let mut program = Command::new(&own);
+    without_tracing(&mut program);
+    let _program = Listening::of(program.args(["busy", "2", "1"]).env("HAIRLINE", "listen"));
+    let output = record(folder.path(), "runs-alone", "t.pftrace", &["--for", "200ms", "--sched"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let said = stderr(&output);
+    assert!(said.contains("(runs-alone)\n") && said.contains("1 process, 2 threads"), "{said}");
+    // `outer` began before the recording.
+    let verdict = judge::load(folder.path().join("t.pftrace"), &["select distinct name from slice"]);
+    verdict.require_clean();
+    assert_eq!(verdict.results[0].text(), "step");
+}
+
+#[test]
+fn the_filter_changes_while_it_records() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = Listening::start(&[]);
+    let pid = program.pid();
+    let refused = run(hairline(folder.path()).args(["filter", &pid, "-listens"]));
+    assert_eq!((refused.status.code(), stderr(&refused).lines().count()), (Some(1), 1));
+    assert!(stderr(&refused).contains("no session runs"), "{}", stderr(&refused));
+    for format in FORMATS {
+        let trace = format!("t.{}", extension(format));
+        let mut recording = hairline_that_heeds_signals(folder.path());
+        recording.args([
+            "record",
+            "-p",
+            &pid,
+            "--overflow",
+            "block",
+            "--categories",
+            "nothing",
+            "-o",
+            &trace,
+        ]);
+        let recording = recording.spawn().expect("it starts");
+        wait_until_recorded(folder.path(), &pid);
+        std::thread::sleep(Duration::from_millis(100));
+        let changed = run(hairline(folder.path()).args(["filter", &pid, "listens"]));
+        assert_eq!(changed.status.code(), Some(0), "{}", stderr(&changed));
+        std::thread::sleep(Duration::from_millis(100));
+        let changed = run(hairline(folder.path()).args(["filter", &pid, "-listens"]));
+        assert_eq!(changed.status.code(), Some(0), "{}", stderr(&changed));
+        std::thread::sleep(Duration::from_millis(200));
+        interrupt(&recording);
+        let output = recording.wait_with_output().expect("its end");
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        let steps = judge::load(
+            folder.path().join(&trace),
+            &[
+                WHOLE,
+                "select (max(ts + dur) - min(ts)) / 1000000 between 20 and 5000, count(*) > 100 from slice",
+            ],
+        );
+        steps.require_clean();
+        assert_eq!(steps.results[0].text(), FOUR, "{format:?}");
+        assert_eq!(steps.results[1].text(), "1\t1", "{format:?}");
+    }
+}
+
+fn interrupt(child: &Child) {
+    let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    assert!(killed.expect("kill runs").success());
+}
+
+fn wait_until_recorded(folder: &Path, pid: &str) {
+    let until = Instant::now() + Duration::from_secs(20);
+    loop {
+        let listed = run(hairline(folder).arg("ls"));
+        let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
+        if listed.lines().any(|line| line.trim_start().starts_with(&format!("{pid} alive"))) {
+            return;
+        }
+        assert!(Instant::now() < until, "{pid}: {listed}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn of_twenty_commands_one_records_and_the_others_are_told_by_whom() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = Listening::start(&[]);
+    let commands: Vec<Child> = (0..20)
+        .map(|n| {
+            let trace = format!("{n}.fxt");
+            let mut command = hairline(folder.path());
+            command
+                .args(["record", "-p", &program.pid(), "--for", "3s", "-o", &trace])
+                .spawn()
+                .expect("started")
+        })
+        .collect();
+    let ids: Vec<u32> = commands.iter().map(Child::id).collect();
+    let ended: Vec<Output> =
+        commands.into_iter().map(|command| command.wait_with_output().expect("its end")).collect();
+    let winners: Vec<u32> =
+        ids.iter().zip(&ended).filter(|(_, output)| output.status.success()).map(|(id, _)| *id).collect();
+    // A command that starts after the end of another one records too.
+    assert!(!winners.is_empty(), "{:?}", ended.iter().map(stderr).collect::<Vec<_>>());
+    for output in ended.iter().filter(|output| !output.status.success()) {
+        let said = stderr(output);
+        let by =
+            winners.iter().any(|by| said.contains(&format!("recorded already for the process {by}, to ")));
+        assert!(output.status.code() == Some(125) && by && said.lines().count() == 1, "{said}");
+    }
+    assert_eq!(files(folder.path()).len(), winners.len(), "nothing else is left");
+}
+
+#[test]
+fn a_process_that_is_killed_or_ends_while_it_is_recorded_leaves_its_trace() {
+    for format in FORMATS {
+        for kill in [true, false] {
+            let folder = tempfile::tempdir().expect("a folder");
+            let mut program = Listening::start(&[]);
+            let trace = format!("t.{}", extension(format));
+            let recording = hairline(folder.path())
+                .args(["record", "--overflow", "block", "-p", &program.pid(), "-o", &trace])
+                .spawn()
+                .expect("started");
+            wait_until_recorded(folder.path(), &program.pid());
+            std::thread::sleep(Duration::from_millis(200));
+            if kill {
+                program.child.kill().expect("killed");
+            } else {
+                assert!(program.ends());
+            }
+            let output = recording.wait_with_output().expect("its end");
+            assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+            assert_eq!(stderr(&output).contains("1 process was killed"), kill, "{}", stderr(&output));
+            let steps = judge::load(
+                folder.path().join(&trace),
+                &[&WHOLE.replace("sum(s.dur < 0)", "sum(s.dur < 0) < 2")],
+            );
+            steps.require_clean();
+            assert_eq!(steps.results[0].text(), FOUR.replace("\t1\t0", "\t1\t1"), "{format:?}");
+        }
+    }
+}
+
+#[test]
+fn a_command_that_is_killed_leaves_nothing_running() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = Listening::start(&[]);
+    let mut recording = hairline(folder.path());
+    let mut recording =
+        recording.args(["record", "-p", &program.pid(), "-o", "t.fxt"]).spawn().expect("started");
+    wait_until_recorded(folder.path(), &program.pid());
+    recording.kill().and_then(|()| recording.wait()).expect("killed");
+    wait_for_listener(folder.path(), &program.pid());
+    let output = record(folder.path(), &program.pid(), "again.fxt", &["--for", "100ms"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert_eq!(whole(&folder.path().join("again.fxt")), FOUR);
+}
+
+#[test]
+fn what_is_missing_is_said() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = Listening::start(&["quiet"]);
+    let pid = program.pid();
+    let own = std::process::id().to_string();
+    for (arguments, expected) in [
+        (vec!["-p", &*own], "does not listen: start it with HAIRLINE=listen"),
+        (vec!["-p", "4194305"], "there is no process 4194305"),
+        (vec!["-p", "no-such-name"], "there is no process with the name no-such-name"),
+        (vec!["-p", &*pid, "--overflow", "overwrite"], "HAIRLINE_OVERFLOW"),
+    ] {
+        let output = run(hairline(folder.path()).arg("record").args(arguments));
+        let said = stderr(&output);
+        assert!(output.status.code() == Some(125) && said.contains(expected), "{said}");
+        assert_eq!((said.lines().count(), files(folder.path()).len()), (1, 0), "{said}");
+    }
+}
+
+/// The program's own session and that of a command do not disturb each other.
+#[test]
+fn a_program_that_starts_a_session_of_its_own_gets_the_commands_one() {
+    use std::io::{BufRead, BufReader, Write};
+    let folder = tempfile::tempdir().expect("a folder");
+    let own: PathBuf = folder.path().join("own.fxt");
+    let mut program = Listening::start(&["own", own.to_str().expect("UTF-8")]);
+    let (mut input, output) =
+        (program.child.stdin.take().expect("piped"), program.child.stdout.take().expect("piped"));
+    let mut lines = BufReader::new(output).lines();
+    let recording = hairline(folder.path())
+        .args(["record", "-p", &program.pid(), "-o", "t.fxt"])
+        .spawn()
+        .expect("started");
+    wait_until_recorded(folder.path(), &program.pid());
+    input.write_all(b"\n").expect("written");
+    assert_eq!(lines.next().expect("a line").expect("read"), "started");
+    assert_eq!(lines.next().expect("a line").expect("read"), "Ok(true)");
+    let recorded = recording.wait_with_output().expect("its end");
+    assert_eq!(recorded.status.code(), Some(0), "{}", stderr(&recorded));
+    assert!(!own.exists());
+    judge::load(folder.path().join("t.fxt"), &["select 1"]).require_clean();
+    // And without a command it has its own.
+    input.write_all(b"\n").expect("written");
+    assert_eq!(lines.next().expect("a line").expect("read"), "started");
+    assert_eq!(lines.next().expect("a line").expect("read"), "Ok(true)");
+    assert!(own.exists());
+}
