@@ -127,7 +127,7 @@ fn another_user_cannot_connect_and_neither_answers_for_a_process() {
          cd {directory}/own
          $as {stranger} connect $(ls /dev/shm/hairline-$pid-*.door)
          $as {hairline} record -p $pid --for 1s 2>&1
-         $as {stranger} squat /dev/shm/hairline-$$-0123456789abcdef.door < {directory}/input & squatter=$!
+         $as {stranger} squat /dev/shm/hairline-$$-0123456789abcdef.door < {directory}/input 3>&- & squatter=$!
          until [ -S /dev/shm/hairline-$$-0123456789abcdef.door ]; do sleep 0.05; done
          {hairline} record -p $$ --for 1s 2>&1
          ls {directory}/own

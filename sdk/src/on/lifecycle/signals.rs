@@ -15,7 +15,7 @@
 
 use std::ffi::{c_int, c_void};
 use std::io;
-use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, Ordering};
 
 use crate::builder::Config;
 use crate::error::Error;
@@ -26,6 +26,9 @@ use crate::on::session::{control, trigger};
 
 /// The process that has the `hairline-signal` thread. A forked child has none.
 static PID: AtomicU32 = AtomicU32::new(0);
+
+/// Whether that thread has completed the trace: the next signal is for another copy, or ends the process.
+static IS_COMPLETE: AtomicBool = AtomicBool::new(false);
 
 /// The signal that ends the process.
 static ENDED_BY: AtomicI32 = AtomicI32::new(0);
@@ -47,14 +50,18 @@ static TRIGGERED_BEFORE: Before = [const { AtomicPtr::new(std::ptr::null_mut()) 
 static ENDED_BEFORE: Before = [const { AtomicPtr::new(std::ptr::null_mut()) }; SIGNALS];
 
 fn keep(all: &Before, signal: c_int, before: Action) {
-    if let Some(slot) = usize::try_from(signal).ok().and_then(|n| all.get(n)) {
-        slot.store(Box::leak(Box::new(before)), Ordering::Release); // pairs with the Acquire in `kept`
+    if let Some(slot) = slot(all, signal) {
+        // Pairs with the Acquire in `kept` and in `end_by`.
+        slot.store(Box::leak(Box::new(before)), Ordering::Release);
     }
 }
 
 fn kept(all: &Before, signal: c_int) -> Option<&'static Action> {
-    let slot = usize::try_from(signal).ok().and_then(|n| all.get(n))?;
-    forever::get(slot.load(Ordering::Acquire))
+    forever::get(slot(all, signal)?.load(Ordering::Acquire))
+}
+
+fn slot(all: &Before, signal: c_int) -> Option<&AtomicPtr<Action>> {
+    usize::try_from(signal).ok().and_then(|n| all.get(n))
 }
 
 /// Installs the handlers that the session's settings request. Only the one thread that starts a session calls
@@ -83,6 +90,7 @@ fn handle_ending_signals() -> io::Result<()> {
     // parent's.
     unsafe { WAKER.start() }?;
     drop(own_thread::spawn(c"hairline-signal", wait)?); // the drop detaches the thread
+    IS_COMPLETE.store(false, Ordering::Relaxed);
     PID.store(process::id(), Ordering::Release);
     platform::ENDING.into_iter().try_for_each(|signal| {
         platform::handle_ending(signal, handle_end, |of_another_copy| {
@@ -93,12 +101,12 @@ fn handle_ending_signals() -> io::Result<()> {
 
 /// Handles a signal that ends the process.
 extern "C" fn handle_end(signal: c_int) {
-    if PID.load(Ordering::Acquire) == process::id() {
+    if PID.load(Ordering::Acquire) == process::id() && !IS_COMPLETE.load(Ordering::Relaxed) {
         ENDED_BY.store(signal, Ordering::Relaxed);
         // SAFETY: the waker was prepared before `PID` was stored.
         unsafe { WAKER.wake() };
     } else {
-        end_by(signal); // a forked child without a session of its own
+        end_by(signal); // for one, a forked child without a session of its own
     }
 }
 
@@ -107,16 +115,15 @@ fn wait() {
     // SAFETY: the waker was prepared before this thread started.
     unsafe { WAKER.wait() };
     control::stop_current();
-    PID.store(0, Ordering::Release); // another signal ends the process at once
+    IS_COMPLETE.store(true, Ordering::Relaxed);
     end_by(ENDED_BY.load(Ordering::Relaxed));
 }
 
 /// Lets another copy of this crate complete its trace, or ends the process. Each copy is asked once: in a
 /// forked child, two of them may have been installed after each other.
 fn end_by(signal: c_int) {
-    let slot = usize::try_from(signal).ok().and_then(|n| ENDED_BEFORE.get(n));
     // Pairs with the Release in `keep`. The action is never freed.
-    let before = slot.map(|slot| slot.swap(std::ptr::null_mut(), Ordering::AcqRel));
+    let before = slot(&ENDED_BEFORE, signal).map(|slot| slot.swap(std::ptr::null_mut(), Ordering::AcqRel));
     match before.and_then(forever::get) {
         Some(of_another_copy) => of_another_copy.pass_on(signal),
         None => platform::die_of(signal),

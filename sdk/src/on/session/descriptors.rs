@@ -100,7 +100,8 @@ impl Descriptors {
         let Some(descriptors) = (unsafe { descriptors.as_ref() }) else { return };
         for descriptor in &descriptors.all {
             // The program may have closed it before the fork, and have a socket with this number.
-            if platform::identity_of_number(*descriptor) == descriptors.identity {
+            let identity = platform::identity_of_number(*descriptor);
+            if identity.is_some() && identity == descriptors.identity {
                 platform::close(*descriptor);
             }
         }

@@ -9,6 +9,7 @@ use hairline_formats::fxt;
 use hairline_perf::Taken;
 use hairline_shm::Window;
 
+use crate::on::base::files::claim::Replaceable;
 use crate::on::base::files::unfinished::Unfinished;
 use crate::on::base::files::{claim, output_file};
 use crate::on::base::memory::Bytes;
@@ -111,13 +112,12 @@ impl Name<'_> {
         }
     }
 
-    fn may_replace(&self, path: &Path) -> bool {
+    /// Returns whether a file at the path may be replaced, and that file, which no session claims until then.
+    fn replaces(&self, path: &Path) -> Option<Option<Replaceable>> {
         match self {
-            Self::Given(_) => true,
-            Self::FirstFree(_) => false,
-            Self::FirstReplaceable(_, own) => {
-                own.is_some() && platform::identity_at(path).ok() == *own || claim::may_replace(path)
-            }
+            Self::Given(_) => Some(None),
+            Self::FirstFree(_) => None,
+            Self::FirstReplaceable(_, own) => claim::replaceable(path, *own).map(Some),
         }
     }
 
@@ -125,7 +125,7 @@ impl Name<'_> {
     fn give(&self, mut unfinished: Unfinished) -> io::Result<(u64, PathBuf)> {
         for number in 1.. {
             let path = self.of(number);
-            if self.may_replace(&path) {
+            if let Some(_locked) = self.replaces(&path) {
                 return unfinished.replace(&path).map(|()| (number, path));
             }
             match unfinished.name_if_free(&path) {

@@ -18,6 +18,7 @@ use std::fs;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use hairline_formats::LAST;
 use hairline_formats::track_event::SessionEnd;
@@ -26,11 +27,15 @@ use crate::on::base::files::output_file;
 use crate::on::base::files::output_file::OutputFile;
 use crate::on::base::files::{self, leads_to, links, read_exact_at, try_lock, unlock};
 use crate::on::base::platform;
-use crate::on::base::platform::facts::Lock;
+use crate::on::base::platform::facts::{Identity, Lock};
 use crate::on::base::platform::process;
 
 /// Tries to open a file. A try fails if a rotation or a recovery replaces the file meanwhile.
 const TRIES: u32 = 16;
+
+/// Tries to lock a file, and the time between two of them.
+const LOCK_TRIES: u32 = 5;
+const LOCK_PAUSE: Duration = Duration::from_millis(1);
 
 /// The most names that are tried. A program that crashes all day does not fill the disk with traces.
 const MOST_NAMES: u32 = 999;
@@ -161,13 +166,17 @@ fn try_claim(path: &Path, ended: Ended, advice: &str) -> io::Result<Result<Claim
     Err(io::Error::new(io::ErrorKind::WouldBlock, "another process replaces it again and again"))
 }
 
-/// Locks the file, unless another session has done so. Then it is the other one's, whichever created it.
+/// Locks the file, unless another session has done so. Then it is the other one's, whichever created it. A
+/// snapshot locks the file that it replaces for a moment ([`Replaceable`]), which is waited for.
 fn lock(file: &mut OutputFile) -> Lock {
-    let lock = try_lock(file.get());
-    if lock == Lock::Taken {
-        file.keep();
+    for _ in 0..LOCK_TRIES {
+        match try_lock(file.get()) {
+            Lock::Taken => std::thread::sleep(LOCK_PAUSE),
+            lock => return lock,
+        }
     }
-    lock
+    file.keep();
+    Lock::Taken
 }
 
 /// Opens the file at `path`, or creates it.
@@ -187,23 +196,27 @@ fn open(path: &Path) -> io::Result<OutputFile> {
     }
 }
 
-/// Whether a file may replace the one at `path`: there is one, and it is empty, or the trace of a session
-/// that has ended and is not of another copy of Hairline in this process. No session has claimed it.
-pub(crate) fn may_replace(path: &Path) -> bool {
+/// A file that may be replaced. No session claims it while this value lives.
+#[derive(Debug)]
+pub(crate) struct Replaceable(File);
+
+impl Drop for Replaceable {
+    fn drop(&mut self) {
+        unlock(&self.0);
+    }
+}
+
+/// Returns the file at `path` if another one may replace it: it is `own`, or empty, or the trace of a session
+/// that has ended and is not of another copy of Hairline in this process. And no session has claimed it.
+pub(crate) fn replaceable(path: &Path, own: Option<Identity>) -> Option<Replaceable> {
     // A session opens its output for writing only, because it may be a FIFO.
-    let file = links::open(path, OpenOptions::new().read(true));
-    file.is_ok_and(|file| {
-        let is_taken = || match try_lock(&file) {
-            Lock::Taken => true,
-            lock => {
-                if lock == Lock::Got {
-                    unlock(&file);
-                }
-                false
-            }
-        };
-        file.metadata().is_ok_and(|about| about.is_file()) && kept(&file).is_none() && !is_taken()
-    })
+    let file = links::open(path, OpenOptions::new().read(true)).ok()?;
+    if !file.metadata().is_ok_and(|about| about.is_file()) || try_lock(&file) == Lock::Taken {
+        return None;
+    }
+    let file = Replaceable(file);
+    let is_own = own.is_some() && platform::identity(&file.0).ok() == own;
+    (leads_to(path, &file.0) && (is_own || kept(&file.0).is_none())).then_some(file)
 }
 
 /// Why the content of a file stays. `None`: a session has ended it, or it has none.
@@ -232,7 +245,7 @@ fn move_to_next_number(path: &Path) -> io::Result<PathBuf> {
     let path = &fs::canonicalize(path)?; // a link stays
     let mut number = numbers(path).last().copied().unwrap_or(0);
     loop {
-        number = number.saturating_add(1);
+        number = number.checked_add(1).ok_or(io::ErrorKind::AlreadyExists)?;
         let numbered = files::numbered_path(path, number);
         match move_to_free(path, &numbered) {
             Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
@@ -292,9 +305,17 @@ mod tests {
         assert_eq!(lock(&mut created), Lock::Taken);
         drop(created);
         assert!(path.exists() && leads_to(&path, other.file.get()));
-        assert!(!may_replace(&path), "it is claimed");
+        let identity = other.file.identity().ok();
+        assert!(replaceable(&path, identity).is_none(), "it is claimed");
         drop(other);
-        assert!(may_replace(&path));
+        let looked_at = replaceable(&path, identity).expect("free");
+        let claims = std::thread::spawn({
+            let path = path.clone();
+            move || claim(&path, Ended::IsReplaced, "").map(|claimed| claimed.path)
+        });
+        std::thread::sleep(LOCK_PAUSE);
+        drop(looked_at);
+        assert_eq!(claims.join().expect("joined").expect("the look was short"), path);
         fs::remove_dir_all(directory).expect("removed");
     }
 
@@ -321,6 +342,11 @@ mod tests {
         fs::write(&path, b"the newest").expect("written");
         assert_eq!(move_to_next_number(&path).expect("moved").file_name(), Some("t.x.12.fxt".as_ref()));
         assert!(!path.exists());
+        // Anybody may have given a file the last number.
+        fs::write(directory.join(format!("t.x.{}.fxt", u64::MAX)), b"a").expect("written");
+        fs::write(&path, b"the newest").expect("written");
+        let kind = move_to_next_number(&path).map_err(|e| e.kind());
+        assert_eq!(kind, Err(io::ErrorKind::AlreadyExists));
         fs::remove_dir_all(directory).expect("removed");
     }
 }

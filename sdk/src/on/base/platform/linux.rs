@@ -114,8 +114,7 @@ fn stderr_of_process() -> libc::c_int {
     // SAFETY: takes numbers and a literal.
     unsafe {
         // A filter of a service may end the process at a call of debuggers, which the second one is.
-        let has_filter = libc::prctl(libc::PR_GET_SECCOMP) != 0;
-        let process = if has_filter { -1 } else { libc::syscall(libc::SYS_pidfd_open, libc::getpid(), 0) };
+        let process = if has_filter() { -1 } else { libc::syscall(libc::SYS_pidfd_open, libc::getpid(), 0) };
         let process = process as libc::c_int;
         if process >= 0 {
             let copy = libc::syscall(libc::SYS_pidfd_getfd, process, libc::STDERR_FILENO, 0);
@@ -425,9 +424,19 @@ pub(crate) fn open_to_others(file: &File) -> io::Result<()> {
 /// Returns the umask of the process. It comes from `/proc`, since umask(2) returns the mask only by changing
 /// it, for all threads. Without `/proc` only the user can read the file.
 fn umask() -> u32 {
-    let status = fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
-    let mask = status.lines().find_map(|line| line.strip_prefix("Umask:"));
-    mask.and_then(|mask| u32::from_str_radix(mask.trim(), 8).ok()).unwrap_or(0o077)
+    status("Umask:").and_then(|mask| u32::from_str_radix(&mask, 8).ok()).unwrap_or(0o077)
+}
+
+/// Whether a filter of system calls may end the process. `prctl` could say so too, but a filter may end the
+/// process for that.
+fn has_filter() -> bool {
+    status("Seccomp:").is_none_or(|mode| mode != "0")
+}
+
+/// Returns what the kernel says of the calling thread.
+fn status(name: &str) -> Option<String> {
+    let status = fs::read_to_string("/proc/thread-self/status").ok()?;
+    status.lines().find_map(|line| line.strip_prefix(name)).map(|value| value.trim().to_owned())
 }
 
 /// Returns the record lock by which a recovery marks the file that it has locked: on the first byte.
