@@ -21,7 +21,8 @@
 //! | [`sampled`] | stack samples by thread and time |
 //! | [`splice`] | traces of one run, format and clock joined byte by byte |
 //!
-//! The feature `unpack` adds `Unpacked`, which reads inputs that are compressed with zstd, xz or zip.
+//! The feature `unpack` adds `Unpacked`, which reads inputs that are compressed with gzip, zstd, xz or
+//! zip.
 //!
 //! To merge traces, read them one after the other with the same [`Context`], and call [`Context::next_input`]
 //! between them.
@@ -67,6 +68,7 @@ pub mod splice;
 mod starts;
 mod stream;
 mod strings;
+mod threads;
 mod ties;
 pub mod timeline;
 mod track_event;
@@ -90,4 +92,5 @@ pub use samples::{Sample, SampleKind, Stack, StackFrame, SymbolLine, Symbols};
 pub use scheduling::{Copied, RunState, Scheduling, StateChange};
 pub use stream::{TraceReader, TraceWriter};
 pub use strings::{StringId, Strings, Text};
+pub use threads::{ReadAhead, Worker, with_worker, write_behind};
 pub use track_event::{TrackEventReader, TrackEventWriter};

@@ -1,4 +1,4 @@
-//! Compressed inputs: zstd, xz and zip. The traces' readers inflate gzip themselves.
+//! Compressed inputs: gzip, zstd, xz and zip.
 
 mod frames;
 mod member;
@@ -9,8 +9,10 @@ use std::fs::File;
 use std::io::{self, BufReader, Cursor, Read};
 use std::rc::Rc;
 
+use flate2::bufread::MultiGzDecoder;
 use lzma_rust2::XzReader;
 
+use crate::format::is_gzip;
 pub(crate) use crate::packed::frames::Frames;
 use crate::packed::refused::{MOST_MEMORY, refused, too_large};
 
@@ -20,6 +22,7 @@ const DETECTED_BY: usize = 6;
 /// A compression, by the first bytes of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Packing {
+    Gzip,
     Zstd,
     Xz,
     Zip,
@@ -33,6 +36,7 @@ impl Packing {
         let is_zstd =
             |b: &[u8]| matches!(b, [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..]);
         match beginning {
+            bytes if is_gzip(bytes) => Some(Self::Gzip),
             bytes if is_zstd(bytes) => Some(Self::Zstd),
             [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => Some(Self::Xz),
             [b'P', b'K', 3, 4, ..] | [b'P', b'K', 5, 6, ..] => Some(Self::Zip),
@@ -44,7 +48,7 @@ impl Packing {
     }
 }
 
-/// An input that is unpacked if it is compressed with zstd, xz or zip. Any other one is read as it is. A
+/// An input that is unpacked if it is compressed with gzip, zstd, xz or zip. Any other one is read as it is. A
 /// decoder takes at most 128 MiB.
 ///
 /// ```
@@ -111,6 +115,7 @@ fn unpacked(name: &str, mut input: Box<dyn Read>, file: Option<File>) -> io::Res
     let Some(packing) = packing else { return Ok(Box::new(whole)) };
     let whole = BufReader::with_capacity(1 << 16, whole); // decoders read a few bytes at a time
     Ok(match packing {
+        Packing::Gzip => Box::new(MultiGzDecoder::new(whole)),
         Packing::Zstd => Box::new(Cut::new(whole, |whole| Frames::new(whole, MOST_MEMORY))),
         Packing::Xz => Box::new(Cut::new(whole, |whole| {
             XzReader::new_mem_limit(whole, true, (MOST_MEMORY >> 10) as u32)
