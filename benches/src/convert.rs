@@ -1,17 +1,23 @@
-//! The speed of conversions: megabytes of input in a second, in memory, on one thread. The column of the
-//! floor has the speed of Perfetto's tools on the same bytes, where `tests/oracle/setup.sh` has fetched them:
+//! The speed of conversions: megabytes of input in a second, in memory, on one thread. Then from file to file on
+//! one core and on two, plain and packed, in megabytes of the unpacked input. There the floor is one core.
+//!
+//! Of the rows in memory, the column of the floor has the speed of Perfetto's tools on the same bytes, where `tests/oracle/setup.sh` has fetched them:
 //! beside reading and slices, trace_processor, which reads and pairs at once; beside conversions to JSON,
 //! traceconv. It converts to no other of the formats.
 
-use std::io;
+use std::fs::File;
+use std::io::{self, Read, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use hairline::{Format, MemoryOutput, Session, trace_counter, trace_instant, trace_scope};
 use hairline_convert::slices::{Defect, Frame, Key, Slice, SliceSink, Slices};
 use hairline_convert::{
-    BriefEvent, BriefUse, Context, Item, MOST_BRIEF, Strings, TraceFormat, TrackId, create, open,
+    BriefEvent, BriefUse, Context, Item, MOST_BRIEF, ReadAhead, Strings, TraceFormat, TrackId, Unpacked,
+    create, open, write_behind,
 };
 
 use crate::Outcome;
@@ -24,6 +30,9 @@ const FORMATS: [(TraceFormat, &str); 3] =
 /// In MB/s, for each format: the goals of reading and pairing, of converting to the formats of sessions, and
 /// of converting to JSON, whose text is several times as long.
 const BUDGETS: [[f64; 3]; 3] = [[1000.0, 500.0, 200.0], [1000.0, 500.0, 200.0], [400.0, 400.0, 100.0]];
+
+/// What a second core does at least, where it can do nothing.
+const NO_SLOWER: f64 = 0.95;
 
 /// Records as a program does: scopes, one in four with arguments, instants and counters.
 fn record(format: Format, scopes: u32) -> Outcome<Vec<u8>> {
@@ -46,13 +55,13 @@ fn record(format: Format, scopes: u32) -> Outcome<Vec<u8>> {
 /// The bytes of the trace in the third format, which no session records.
 fn written(input: &[u8], to: TraceFormat) -> Outcome<Vec<u8>> {
     let mut output = Vec::new();
-    convert(input, Some(&mut output), to)?;
+    convert(input, &mut output, to)?;
     Ok(output)
 }
 
 /// Calls `show` with each item of a trace, and `show_briefs` with the events that come in brief for this use.
 fn each<S>(
-    input: &[u8],
+    input: impl Read,
     wanted: BriefUse,
     state: &mut S,
     mut show_briefs: impl FnMut(&mut S, &[BriefEvent], &Strings) -> io::Result<()>,
@@ -72,11 +81,8 @@ fn each<S>(
     }
 }
 
-fn convert(input: &[u8], output: Option<&mut Vec<u8>>, to: TraceFormat) -> Outcome<()> {
-    let mut writer = match output {
-        Some(output) => create(to, output),
-        None => create(to, io::sink()),
-    };
+fn convert(input: impl Read, output: impl Write, to: TraceFormat) -> Outcome<()> {
+    let mut writer = create(to, output);
     each(
         input,
         BriefUse::Writing,
@@ -87,7 +93,7 @@ fn convert(input: &[u8], output: Option<&mut Vec<u8>>, to: TraceFormat) -> Outco
     Ok(writer.finish()?)
 }
 
-fn read(input: &[u8]) -> Outcome<u64> {
+fn read(input: impl Read) -> Outcome<u64> {
     let mut events = 0;
     let count = |events: &mut u64, more: u64| {
         *events += more;
@@ -114,7 +120,7 @@ impl SliceSink for Sum {
     fn defect(&mut self, _: Defect, _: TrackId, _: i64, _: Key) {}
 }
 
-fn pair(input: &[u8]) -> Outcome<i64> {
+fn pair(input: impl Read) -> Outcome<i64> {
     let mut state = (Slices::new(), Sum(0));
     each(
         input,
@@ -195,6 +201,74 @@ fn row(
     Ok(Row::figure(name, "MB/s", 1.0 / slowness.min(), 1.0 / slowness.median(), Budget::AtLeast, budget))
 }
 
+/// The input of a command: a file, unpacked, and read by a thread of its own where there is a second core.
+fn opened(path: &Path, cores: usize) -> Outcome<Box<dyn Read>> {
+    let file = File::open(path)?;
+    let open = move || Unpacked::new(String::new(), Box::new(file), None);
+    Ok(if cores > 1 { Box::new(ReadAhead::new(open)) } else { Box::new(open()) })
+}
+
+/// Converts a file to another one as the command does.
+fn convert_file(from: &Path, to: (&Path, TraceFormat), is_gzip: bool, cores: usize) -> Outcome<()> {
+    let (mut file, input) = (File::create(to.0)?, opened(from, cores)?);
+    let mut gzip = is_gzip.then(|| GzEncoder::new(&file, Compression::default()));
+    let output: &mut (dyn Write + Send) = match &mut gzip {
+        Some(gzip) => gzip,
+        None => &mut file,
+    };
+    if cores > 1 {
+        write_behind(output, |output| convert(input, output, to.1))??;
+    } else {
+        convert(input, output, to.1)?;
+    }
+    gzip.map(GzEncoder::finish).transpose()?;
+    Ok(())
+}
+
+/// Work on two cores, beside the same on one: in turn, so that both meet the same machine.
+fn beside_one_core(
+    name: &str,
+    bytes: usize,
+    rounds: usize,
+    work: impl Fn(usize) -> Outcome<()>,
+) -> Outcome<Row> {
+    let mut slowness = [Samples::default(), Samples::default()];
+    for _ in 0..rounds {
+        for (cores, slowness) in (1..).zip(&mut slowness) {
+            let before = Instant::now();
+            work(cores)?;
+            slowness.push(before.elapsed().as_secs_f64() * 1e6 / bytes as f64); // s a MB
+        }
+    }
+    let [one, two] = slowness;
+    let (name, kind) = (format!("{name}, 2 cores"), Budget::AtLeastRatio);
+    let row = Row::figure(&name, "MB/s", 1.0 / two.min(), 1.0 / two.median(), kind, NO_SLOWER);
+    Ok(Row { floor: 1.0 / one.median(), ..row })
+}
+
+/// Reads a trace from plain and packed files, and converts it to its own format, plain and packed.
+fn of_files(input: &[u8], (format, name): (TraceFormat, &str), rounds: usize) -> Outcome<Vec<Row>> {
+    let folder = tempfile::tempdir()?;
+    let at = |end: &str| folder.path().join(format!("trace{end}"));
+    let mut gzip = GzEncoder::new(File::create(at(".gz"))?, Compression::default());
+    gzip.write_all(input)?;
+    gzip.finish()?;
+    std::fs::write(at(".zst"), zstd::encode_all(input, 3)?)?;
+    std::fs::write(at(""), input)?;
+    let (len, output) = (input.len(), at(".out"));
+    let mut rows = Vec::new();
+    for end in ["", ".gz", ".zst"] {
+        let read = |cores| read(opened(&at(end), cores)?).map(drop);
+        rows.push(beside_one_core(&format!("{name}{end}, a file: read"), len, rounds, read)?);
+    }
+    for (from, to) in [("", ""), (".gz", ""), ("", ".gz"), (".gz", ".gz")] {
+        let convert = |cores| convert_file(&at(from), (&output, format), to == ".gz", cores);
+        let name = format!("{name}{from} to {name}{to}, files");
+        rows.push(beside_one_core(&name, len, rounds, convert)?);
+    }
+    Ok(rows)
+}
+
 /// Measures reading each format, pairing its begins with their ends, and converting it into each.
 ///
 /// # Errors
@@ -203,22 +277,24 @@ pub fn rows(rounds: usize) -> Outcome<Vec<Row>> {
     const SCOPES: u32 = 150_000;
     let (packets, records) = (record(Format::TrackEvent, SCOPES)?, record(Format::Fxt, SCOPES)?);
     let json = written(&packets, TraceFormat::Json)?;
-    let mut rows = Vec::new();
+    let (mut rows, mut files) = (Vec::new(), Vec::new());
     let inputs = [(packets, BUDGETS[0]), (records, BUDGETS[1]), (json, BUDGETS[2])];
-    for ((_, from), (input, [reading, converting, to_json])) in FORMATS.iter().zip(inputs) {
+    for ((format, from), (input, [reading, converting, to_json])) in FORMATS.into_iter().zip(inputs) {
         let len = input.len();
         let floor = Peer::TraceProcessor.speed(&input).unwrap_or(0.0);
-        let read = row(&format!("{from}: read"), len, reading, rounds, || read(&input).map(drop))?;
-        let slices = row(&format!("{from}: slices"), len, reading, rounds, || pair(&input).map(drop))?;
+        let read = row(&format!("{from}: read"), len, reading, rounds, || read(&input[..]).map(drop))?;
+        let slices = row(&format!("{from}: slices"), len, reading, rounds, || pair(&input[..]).map(drop))?;
         rows.extend([Row { floor, ..read }, Row { floor, ..slices }]);
         for (to, name) in FORMATS {
             let name = format!("{from} to {name}");
             let is_json = to == TraceFormat::Json;
             let budget = if is_json { to_json } else { converting };
-            let row = row(&name, len, budget, rounds, || convert(&input, None, to))?;
+            let row = row(&name, len, budget, rounds, || convert(&input[..], io::sink(), to))?;
             let peer = is_json.then(|| Peer::Traceconv.speed(&input)).flatten();
             rows.push(Row { floor: peer.unwrap_or(0.0), ..row });
         }
+        files.extend(of_files(&input, (format, from), rounds)?);
     }
+    rows.extend(files);
     Ok(rows)
 }

@@ -11,8 +11,8 @@ use hairline_convert::{
 };
 use hairline_formats::track_event::fields::clock;
 
-use crate::format::FormatArgument;
 use crate::input::Input;
+use crate::opening::Opening;
 use crate::text::{complain, duration};
 
 /// The readings of two traces of one boot differ by some microseconds; they differ by more if the clock of
@@ -36,8 +36,8 @@ struct Start {
 }
 
 impl Start {
-    fn of_file(path: &PathBuf, from: Option<FormatArgument>) -> Option<Self> {
-        let mut reader = Input::open(path).ok()?.trace(from).ok()?;
+    fn of_file(path: &PathBuf, opening: Opening) -> Option<Self> {
+        let mut reader = Input::open(path, opening).ok()?.trace().ok()?;
         let (mut start, mut context) = (Self::default(), Context::new());
         let mut briefs = Vec::with_capacity(MOST_BRIEF);
         let mut items = 0;
@@ -72,11 +72,11 @@ fn zero(trace: &Trace<'_>) -> Option<i64> {
 ///
 /// # Errors
 /// Fails if traces cannot have one clock, and no reading relates theirs.
-pub(crate) fn moves(inputs: &[PathBuf], from: Option<FormatArgument>) -> Result<Vec<i64>, String> {
+pub(crate) fn moves(inputs: &[PathBuf], opening: Opening) -> Result<Vec<i64>, String> {
     let is_file = |path: &PathBuf| std::fs::metadata(path).is_ok_and(|about| about.is_file());
     let starts: Vec<Start> = inputs
         .iter()
-        .map(|path| is_file(path).then(|| Start::of_file(path, from)).flatten().unwrap_or_default())
+        .map(|path| is_file(path).then(|| Start::of_file(path, opening)).flatten().unwrap_or_default())
         .collect();
     for (path, start) in inputs.iter().zip(&starts) {
         let far = starts.iter().zip(inputs).find(|(other, _)| are_far(start, other));

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use crate::format::FormatArgument;
+use crate::opening::Opening;
 use crate::otlp::{self, Form, OtlpArguments, nanoseconds};
 use crate::outcome::Outcome;
 use crate::part::Times;
@@ -39,9 +40,8 @@ pub(crate) struct Arguments {
     /// stdout.
     #[arg(value_name = "OUT")]
     output: PathBuf,
-    /// The input's format, if the first bytes are misleading.
-    #[arg(long, value_name = "FORMAT")]
-    from: Option<FormatArgument>,
+    #[command(flatten)]
+    opening: Opening,
     /// The output's format, if its name has no known extension.
     #[arg(long, value_name = "FORMAT")]
     to: Option<FormatArgument>,
@@ -60,7 +60,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
-    let Arguments { input, output, from, to, strict, after, before, otlp } = arguments;
+    let Arguments { input, output, opening, to, strict, after, before, otlp } = arguments;
     let times = (after.is_some() || before.is_some())
         .then(|| Times { after: after.unwrap_or(0), before: before.unwrap_or(i64::MAX) });
     if let (Some(form), None) = (Form::by_name(output), to) {
@@ -70,12 +70,20 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
             );
             return Outcome::Usage;
         }
-        return otlp::run(input, *from, output, form, otlp, *strict).unwrap_or_else(failed);
+        return otlp::run(input, *opening, output, form, otlp, *strict).unwrap_or_else(failed);
     }
     if otlp.is_used() {
         complain("only an output .otlp or .otlp.json has spans to choose from");
         return Outcome::Usage;
     }
     let inputs = std::slice::from_ref(input);
-    transfer::run(&Transfer { inputs, output, from: *from, to: *to, strict: *strict, as_is: true, times })
+    transfer::run(&Transfer {
+        inputs,
+        output,
+        opening: *opening,
+        to: *to,
+        strict: *strict,
+        as_is: true,
+        times,
+    })
 }

@@ -3,11 +3,13 @@
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use hairline_convert::{Error, TraceFormat, TraceReader, Unpacked, open, open_twice};
+use hairline_convert::{Error, ReadAhead, TraceReader, Unpacked, open, open_twice};
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::format::FormatArgument;
+use crate::opening::{Opening, Threads};
 use crate::platform;
 use crate::platform::facts::Identity;
 use crate::text::shown;
@@ -15,7 +17,10 @@ use crate::text::shown;
 /// An input: a file, or stdin for `-`, unpacked if it is compressed. Shows a progress bar on a terminal.
 pub(crate) struct Input {
     name: String,
-    reader: Unpacked,
+    reader: Box<dyn Read>,
+    opening: Opening,
+    /// The number of bytes that were read so far, before they are unpacked.
+    count: Arc<AtomicU64>,
     identity: Option<Identity>,
     /// The path, if the input can be read a second time.
     path: Option<PathBuf>,
@@ -65,12 +70,12 @@ pub(crate) fn open_file(path: &Path) -> io::Result<(File, u64)> {
 impl Input {
     /// Opens a path. Waits for the writer of a FIFO, as other programs do, because the shell's `<(...)` is
     /// one.
-    pub(crate) fn open(path: &PathBuf) -> io::Result<Self> {
+    pub(crate) fn open(path: &PathBuf, opening: Opening) -> io::Result<Self> {
         if is_standard(path) {
             let (name, bar) = ("stdin".to_owned(), bar(None, "stdin"));
-            let counted = Counted { input: io::stdin().lock(), bar: bar.clone() };
-            let reader = Unpacked::new(name.clone(), Box::new(counted), None);
-            return Ok(Self { name, reader, identity: stdin_file(), path: None, bar });
+            let count = Arc::<AtomicU64>::default();
+            let reader = reader(&name, io::stdin(), None, Arc::clone(&count), opening.threads);
+            return Ok(Self { name, reader, opening, count, identity: stdin_file(), path: None, bar });
         }
         let folder = || io::Error::new(io::ErrorKind::IsADirectory, "it is a folder");
         // Windows opens no folder.
@@ -84,9 +89,9 @@ impl Input {
         let bar = bar(about.is_file().then_some(about.len()), &name);
         let path = about.is_file().then(|| path.clone());
         let regular = about.is_file().then(|| file.try_clone()).transpose()?;
-        let counted = Counted { input: file, bar: bar.clone() };
-        let reader = Unpacked::new(name.clone(), Box::new(counted), regular);
-        Ok(Self { name, reader, identity: Some(identity), path, bar })
+        let count = Arc::<AtomicU64>::default();
+        let reader = reader(&name, file, regular, Arc::clone(&count), opening.threads);
+        Ok(Self { name, reader, opening, count, identity: Some(identity), path, bar })
     }
 
     /// The input's name in messages.
@@ -100,17 +105,17 @@ impl Input {
     }
 
     /// A reader for the trace. It reads a regular file a second time if it has to.
-    pub(crate) fn trace(self, format: Option<FormatArgument>) -> Result<Box<dyn TraceReader>, Error> {
-        let format = format.map(TraceFormat::from);
+    pub(crate) fn trace(self) -> Result<Box<dyn TraceReader>, Error> {
+        let (identity, threads) = (self.identity, self.opening.threads);
+        let format = self.opening.format();
         let Some(path) = self.path.clone() else { return open(self, format) };
-        let identity = self.identity;
-        open_twice(self, format, move || reopened(&path, identity))
+        open_twice(self, format, move || reopened(&path, identity, threads))
     }
 
     /// Returns the number of bytes that were read so far, before they are unpacked.
     pub(crate) fn bytes(&self) -> impl Fn() -> u64 + use<> {
-        let bar = self.bar.clone();
-        move || bar.position()
+        let count = Arc::clone(&self.count);
+        move || count.load(Ordering::Relaxed)
     }
 
     /// The identity of the file, also of one that is stdin.
@@ -121,30 +126,45 @@ impl Input {
 
 impl Read for Input {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.reader.read(buffer)
+        let read = self.reader.read(buffer);
+        self.bar.set_position(self.count.load(Ordering::Relaxed));
+        read
     }
 }
 
+/// A reader for an open input, which is unpacked on a thread of its own if there are several.
+fn reader(
+    name: &str,
+    input: impl Read + Send + 'static,
+    file: Option<File>,
+    count: Arc<AtomicU64>,
+    threads: Threads,
+) -> Box<dyn Read> {
+    let name = name.to_owned();
+    let open = move || Unpacked::new(name, Box::new(Counted { input, count }), file);
+    if threads.are_several() { Box::new(ReadAhead::new(open)) } else { Box::new(open()) }
+}
+
 /// Opens an input for the second time.
-fn reopened(path: &Path, identity: Option<Identity>) -> io::Result<Box<dyn Read>> {
+fn reopened(path: &Path, identity: Option<Identity>, threads: Threads) -> io::Result<Box<dyn Read>> {
     let (file, _) = open_file(path)?;
     if Some(platform::identity(&file)?) != identity {
         return Err(io::Error::other("another file has its name now"));
     }
     let regular = file.try_clone()?;
-    Ok(Box::new(Unpacked::new(shown(path), Box::new(file), Some(regular))))
+    Ok(reader(&shown(path), file, Some(regular), Arc::default(), threads))
 }
 
-/// Shows how much was read.
+/// Counts the bytes that are read.
 struct Counted<R> {
     input: R,
-    bar: ProgressBar,
+    count: Arc<AtomicU64>,
 }
 
 impl<R: Read> Read for Counted<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.input.read(buffer)?;
-        self.bar.inc(read as u64);
+        self.count.fetch_add(read as u64, Ordering::Relaxed); // no other data depends on it
         Ok(read)
     }
 }
@@ -174,7 +194,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("a\u{1b}[2J\u{9b}2J\n.json");
         std::fs::write(&path, "[]").expect("written");
-        let input = Input::open(&path).expect("opened");
+        let input = Input::open(&path, Opening::default()).expect("opened");
         for text in [input.bar.message(), input.name().to_owned()] {
             assert!(text.ends_with(".json") && !text.contains(char::is_control), "{text:?}");
         }

@@ -18,6 +18,7 @@ mod links;
 mod list;
 mod listener;
 mod merge;
+mod opening;
 mod otlp;
 mod outcome;
 mod output;

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use crate::format::FormatArgument;
+use crate::opening::Threads;
 use crate::outcome::Outcome;
 use crate::transfer::{self, Transfer};
 
@@ -35,14 +36,16 @@ pub(crate) struct Arguments {
     /// Keep the times of all traces, even if their clocks differ.
     #[arg(long)]
     as_is: bool,
+    #[command(flatten)]
+    threads: Threads,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
-    let Arguments { inputs, output, to, strict, as_is } = arguments;
+    let Arguments { inputs, output, to, strict, as_is, threads } = arguments;
     transfer::run(&Transfer {
         inputs,
         output,
-        from: None,
+        opening: (*threads).into(),
         to: *to,
         strict: *strict,
         as_is: *as_is,

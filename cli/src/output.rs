@@ -24,7 +24,7 @@ pub(crate) enum Output {
         removal: Option<Removal>,
     },
     /// An output that cannot be replaced: stdout, a pipe, a device.
-    Stream(Box<dyn Write>),
+    Stream(Box<dyn Write + Send>),
 }
 
 impl Output {
@@ -40,7 +40,7 @@ impl Output {
             if platform::regular(&stdout)?.is_some_and(|stdout| is_input(stdout, inputs)) {
                 return Err(an_input());
             }
-            return Ok(Self::Stream(Box::new(io::stdout().lock())));
+            return Ok(Self::Stream(Box::new(io::stdout())));
         }
         // A link stays, and leads to the new file.
         let path = match follow(path)? {

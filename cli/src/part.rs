@@ -10,8 +10,8 @@ use hairline_convert::{
     TraceWriter, TrackId,
 };
 
-use crate::format::FormatArgument;
 use crate::input::{Input, is_standard, stream_identity};
+use crate::opening::Opening;
 
 const ARGUMENTS: &str = "arguments of slices that begin before the part, left out";
 
@@ -95,12 +95,12 @@ impl Part {
     ///
     /// # Errors
     /// Fails if the trace can be read only once, or not at all.
-    pub(crate) fn of(path: &PathBuf, from: Option<FormatArgument>, times: Times) -> Result<Self, String> {
+    pub(crate) fn of(path: &PathBuf, opening: Opening, times: Times) -> Result<Self, String> {
         let fail = |what: &dyn std::fmt::Display| format!("{}: {what}", path.display());
         if is_standard(path) || stream_identity(path).is_some() {
             return Err(fail(&"a part by time needs a file, which is read twice"));
         }
-        let mut reader = Input::open(path).map_err(|e| fail(&e))?.trace(from).map_err(|e| fail(&e))?;
+        let mut reader = Input::open(path, opening).map_err(|e| fail(&e))?.trace().map_err(|e| fail(&e))?;
         let (mut context, mut briefs) = (Context::new(), Vec::with_capacity(MOST_BRIEF));
         let (mut first, mut latest, mut unsorted) = (None::<i64>, HashMap::new(), BTreeSet::new());
         let mut see = |time: i64, track: TrackId, is_of_slice: bool| {

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use hairline_convert::{BriefEvent, BriefUse, Context, Error, Item, MOST_BRIEF, Report, Scheduling, Strings};
 
-use crate::format::FormatArgument;
 use crate::input::{Input, is_standard, stream_identity};
+use crate::opening::Opening;
 use crate::outcome::Outcome;
 use crate::text::{complain, described, grouped, ids, one_line};
 
@@ -15,9 +15,8 @@ pub(crate) struct TraceArguments {
     /// The trace: .pftrace, .fxt or .json, compressed with gzip, zstd, xz or zip or not; - for stdin.
     #[arg(value_name = "TRACE")]
     trace: PathBuf,
-    /// The format of the trace. Default: by its first bytes.
-    #[arg(long, value_enum, value_name = "FORMAT")]
-    from: Option<FormatArgument>,
+    #[command(flatten)]
+    opening: Opening,
 }
 
 /// As [`TraceArguments`], of a command that reads the trace several times.
@@ -27,14 +26,13 @@ pub(crate) struct FileArguments {
     /// is read several times.
     #[arg(value_name = "TRACE")]
     trace: PathBuf,
-    /// The format of the trace. Default: by its first bytes.
-    #[arg(long, value_enum, value_name = "FORMAT")]
-    from: Option<FormatArgument>,
+    #[command(flatten)]
+    opening: Opening,
 }
 
 impl From<&FileArguments> for TraceArguments {
     fn from(file: &FileArguments) -> Self {
-        Self { trace: file.trace.clone(), from: file.from }
+        Self { trace: file.trace.clone(), opening: file.opening }
     }
 }
 
@@ -115,7 +113,7 @@ impl TraceArguments {
         to_error: bool,
         visitor: &mut L,
     ) -> Result<ReadSummary, String> {
-        show(&self.trace, self.from, to_error, visitor)
+        show(&self.trace, self.opening, to_error, visitor)
     }
 }
 
@@ -146,13 +144,13 @@ pub(crate) fn unsorted(e: std::io::Error) -> String {
 /// As [`TraceArguments::show`], for any file.
 pub(crate) fn show<L: ItemVisitor>(
     path: &PathBuf,
-    from: Option<FormatArgument>,
+    opening: Opening,
     to_error: bool,
     visitor: &mut L,
 ) -> Result<ReadSummary, String> {
-    let input = Input::open(path).map_err(|e| format!("{}: {e}", path.display()))?;
+    let input = Input::open(path, opening).map_err(|e| format!("{}: {e}", path.display()))?;
     let (name, bytes) = (input.name().to_owned(), input.bytes());
-    let mut reader = input.trace(from).map_err(|e| format!("{name}: {e}"))?;
+    let mut reader = input.trace().map_err(|e| format!("{name}: {e}"))?;
     let (mut context, mut unread) = (Context::new(), Report::default());
     let mut briefs = Vec::with_capacity(if L::TAKES_BRIEFS { MOST_BRIEF } else { 0 });
     let stopped = loop {

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use flate2::Compression;
@@ -14,6 +14,7 @@ use hairline_convert::{
 use crate::aligned;
 use crate::format::FormatArgument;
 use crate::input::{Input, is_standard, stream_identity};
+use crate::opening::Opening;
 use crate::outcome::Outcome;
 use crate::output::Output;
 use crate::part::{self, Part};
@@ -23,7 +24,7 @@ use crate::text::{complain, described, ids};
 pub(crate) struct Transfer<'a> {
     pub(crate) inputs: &'a [PathBuf],
     pub(crate) output: &'a Path,
-    pub(crate) from: Option<FormatArgument>,
+    pub(crate) opening: Opening,
     pub(crate) to: Option<FormatArgument>,
     pub(crate) strict: bool,
     /// Whether the times of all inputs are kept, whatever their clocks.
@@ -88,9 +89,10 @@ impl Transfer<'_> {
         let moves = if self.as_is || self.inputs.len() < 2 {
             vec![0; self.inputs.len()]
         } else {
-            aligned::moves(self.inputs, self.from).map_err(|what| Failure::Said(Outcome::Failed, what))?
+            aligned::moves(self.inputs, self.opening).map_err(|what| Failure::Said(Outcome::Failed, what))?
         };
-        let part = self.times.zip(self.inputs.first()).map(|(times, path)| Part::of(path, self.from, times));
+        let part =
+            self.times.zip(self.inputs.first()).map(|(times, path)| Part::of(path, self.opening, times));
         let part = part.transpose().map_err(|what| Failure::Said(Outcome::Failed, what))?;
         let whole = What { moves: &moves, part: part.as_ref() };
         let (output, outcome, report) = match self.attempt(whole, kind, Repeat::IfEarly)? {
@@ -120,9 +122,8 @@ impl Transfer<'_> {
     /// Converts with the times of each input moved. Events before time 0 end the attempt, if there can be
     /// another one.
     fn attempt(&self, what: What<'_>, kind: FileFormat, repeat: Repeat) -> Result<Attempt, Failure> {
-        let inputs =
-            self.inputs.iter().map(|path| Input::open(path).map_err(|e| Failure::of(path.display(), e)));
-        let inputs = inputs.collect::<Result<Vec<_>, _>>()?;
+        let open = |path| Input::open(path, self.opening).map_err(|e| Failure::of(path.display(), e));
+        let inputs = self.inputs.iter().map(open).collect::<Result<Vec<_>, _>>()?;
         let identities: Vec<_> = inputs.iter().map(Input::identity).collect();
         let fail = |e: io::Error| Failure::output(self.output, &e);
         let mut output =
@@ -131,13 +132,14 @@ impl Transfer<'_> {
         let is_file = matches!(output, Output::File { .. });
         let can_repeat = repeat == Repeat::IfEarly && is_file && inputs.iter().all(Input::is_file);
         let mut times = Times { can_repeat, ..Times::default() };
+        let write = |output: &mut dyn Write| self.write(inputs, what, kind.format, output, &mut times);
         let (outcome, report) = if kind.gzip {
             let mut compressed = GzEncoder::new(&mut output, Compression::default());
-            let done = self.write(inputs, what, kind.format, &mut compressed, &mut times)?;
+            let done = self.opening.threads.written(&mut compressed, write).map_err(fail)??;
             compressed.finish().map_err(fail)?;
             done
         } else {
-            self.write(inputs, what, kind.format, &mut output, &mut times)?
+            self.opening.threads.written(&mut output, write).map_err(fail)??
         };
         if times.is_to_repeat() {
             return Ok(Attempt::Early(times.needed_move()));
@@ -165,7 +167,7 @@ impl Transfer<'_> {
         inputs: Vec<Input>,
         what: What<'_>,
         format: TraceFormat,
-        output: &mut dyn io::Write,
+        output: &mut dyn Write,
         times: &mut Times,
     ) -> Result<(Outcome, Report), Failure> {
         let fail = |e: io::Error| Failure::output(self.output, &e);
@@ -197,7 +199,7 @@ impl Transfer<'_> {
         (owners, times): (&mut Owners, &mut Times),
     ) -> Result<Outcome, Failure> {
         let name = input.name().to_owned();
-        let mut reader = input.trace(self.from).map_err(|e| Failure::of(&name, e))?;
+        let mut reader = input.trace().map_err(|e| Failure::of(&name, e))?;
         let (mut outcome, mut is_empty) = (Outcome::Done, true);
         let mut briefs = Vec::with_capacity(MOST_BRIEF);
         loop {

@@ -15,6 +15,7 @@ use crate::diff::compare::{Comparison, Side};
 use crate::diff::condition::Condition;
 use crate::diff::reading::read;
 use crate::input::is_standard;
+use crate::opening::Threads;
 use crate::outcome::Outcome;
 use crate::text::{complain, failed, for_programs, put, written};
 
@@ -65,6 +66,8 @@ pub(crate) struct Arguments {
     /// Print all figures as CSV, times in nanoseconds.
     #[arg(long)]
     csv: bool,
+    #[command(flatten)]
+    threads: Threads,
 }
 
 fn part(text: &str) -> Result<f64, String> {
@@ -110,7 +113,8 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let mut read_side = |paths: &[PathBuf]| -> Result<Side, String> {
         let mut side = Side::default();
         for path in paths {
-            let (trace, read) = read(path, parts.unwrap_or(1), arguments.category.as_ref())?;
+            let (trace, read) =
+                read(path, arguments.threads.into(), parts.unwrap_or(1), arguments.category.as_ref())?;
             outcome = outcome.max(read);
             side.add(trace);
         }

@@ -8,6 +8,7 @@ use hairline_convert::slices::{Defect, Frame, Key, Keys, Slice, SliceSink, Slice
 use hairline_convert::{Event, EventKind, Item, TrackId};
 
 use crate::input::stream_identity;
+use crate::opening::Opening;
 use crate::outcome::Outcome;
 use crate::stats::{Rows, SEVERAL};
 use crate::text::{complain, count, shown};
@@ -155,6 +156,7 @@ impl Found<'_> {
 /// Reads a trace, in this many parts of equal time.
 pub(super) fn read(
     path: &PathBuf,
+    opening: Opening,
     parts: usize,
     filter: Option<&Filter>,
 ) -> Result<(Trace, Outcome), String> {
@@ -166,7 +168,7 @@ pub(super) fn read(
     if parts > 1 {
         once()?;
         let mut found = Span::default();
-        show(path, None, false, &mut found)?;
+        show(path, opening, false, &mut found)?;
         if let Some((begin, end)) = found.0 {
             (first, length) = (begin, (end.saturating_sub(begin) / parts as i64).saturating_add(1));
         }
@@ -185,7 +187,7 @@ pub(super) fn read(
             is_late: false,
         };
         let mut collector = Collector { slices, found };
-        let summary = show(path, None, false, &mut collector)?;
+        let summary = show(path, opening, false, &mut collector)?;
         let Collector { mut slices, mut found } = collector;
         slices.finish(&mut found).map_err(unsorted)?;
         if !found.is_late || is_late {

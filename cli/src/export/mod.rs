@@ -8,13 +8,13 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use hairline::Filter;
-use hairline_convert::{Error, Report, TraceReader};
-use hairline_tables::{Batch, Place, Sink, Source, Summary, TableId, Wanted, read};
+use hairline_convert::{Error, Report, TraceReader, Worker, with_worker};
+use hairline_tables::{Batch, Error as Failure, Place, Sink, Source, Summary, TableId, Wanted, read};
 
 use crate::export::file::Files;
 use crate::export::places::Places;
-use crate::format::FormatArgument;
 use crate::input::{Input, is_standard, stream_identity};
+use crate::opening::Opening;
 use crate::outcome::Outcome;
 use crate::text::{complain, described, failed, grouped_count, say, shown, size};
 use crate::transfer::check_streams;
@@ -55,9 +55,8 @@ pub(crate) struct Arguments {
     #[arg(long, visible_alias = "categories", value_name = "FILTER", allow_hyphen_values = true)]
     #[arg(value_parser = Filter::parse)]
     category: Option<Filter>,
-    /// The traces' format. Default: by their first bytes.
-    #[arg(long, value_enum, value_name = "FORMAT")]
-    from: Option<FormatArgument>,
+    #[command(flatten)]
+    opening: Opening,
     /// Write nothing of a trace of which the tables cannot have everything.
     #[arg(long)]
     strict: bool,
@@ -73,12 +72,12 @@ fn table(name: &str) -> Result<TableId, String> {
 /// A trace that may be read twice.
 struct Trace<'p> {
     path: &'p PathBuf,
-    from: Option<FormatArgument>,
+    opening: Opening,
 }
 
 impl Source for Trace<'_> {
     fn open(&mut self) -> Result<Box<dyn TraceReader + '_>, Error> {
-        let reader = Input::open(self.path).map_err(Error::Input)?.trace(self.from)?;
+        let reader = Input::open(self.path, self.opening).map_err(Error::Input)?.trace()?;
         Ok(reader)
     }
 
@@ -91,6 +90,30 @@ impl Sink for Files {
     fn batch(&mut self, batch: &mut Batch) -> std::io::Result<()> {
         self.write(batch)
     }
+}
+
+/// The batches that wait for the thread that writes them: one of the most rows has some 10 MB.
+const WAITING: usize = 2;
+
+/// Passes batches to the thread that writes them.
+struct Passed<'w, 's>(&'w mut Worker<'s, Option<Batch>>);
+
+impl Sink for Passed<'_, '_> {
+    fn batch(&mut self, batch: &mut Batch) -> std::io::Result<()> {
+        let spare = self.0.take()?.map(|spare| spare.columns);
+        let columns = std::mem::replace(&mut batch.columns, spare.unwrap_or_default());
+        self.0.give(Some(Batch { columns, ..*batch }))
+    }
+}
+
+/// Reads a trace into files. A thread of its own writes them, if there are several.
+fn read_into(files: &mut Files, trace: &mut Trace<'_>, wanted: &Wanted) -> Result<Summary, Failure> {
+    if !trace.opening.threads.are_several() {
+        return read(trace, wanted, tempfile::tempfile, files);
+    }
+    let write = |batch: &mut Option<Batch>| batch.as_ref().map_or(Ok(()), |batch| files.write(batch));
+    let work = |worker: &mut Worker<'_, _>| read(trace, wanted, tempfile::tempfile, &mut Passed(worker));
+    with_worker(WAITING, write, work).map_err(Failure::Sink)?
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
@@ -134,15 +157,20 @@ fn export(
     let name = if is_standard(path) { "stdin".to_owned() } else { shown(path) };
     let tables = arguments.tables();
     let of_output = |e: std::io::Error| format!("{}: {e}", shown(&arguments.output));
-    let mut trace = Trace { path, from: arguments.from };
-    drop(trace.is_repeatable().then(|| Input::open(path)).transpose().map_err(|e| format!("{name}: {e}"))?);
+    let mut trace = Trace { path, opening: arguments.opening };
+    drop(
+        trace
+            .is_repeatable()
+            .then(|| Input::open(path, trace.opening))
+            .transpose()
+            .map_err(|e| format!("{name}: {e}"))?,
+    );
     let mut files = Files::create(&arguments.output, &tables).map_err(of_output)?;
-    let summary =
-        read(&mut trace, &arguments.wanted(), tempfile::tempfile, &mut files).map_err(|e| match e {
-            hairline_tables::Error::Read(e) => format!("{name}: {e}; nothing of it was written"),
-            hairline_tables::Error::Sink(e) => of_output(e),
-            e => format!("{name}: {e}; nothing of it was written"),
-        })?;
+    let summary = read_into(&mut files, &mut trace, &arguments.wanted()).map_err(|e| match e {
+        Failure::Read(e) => format!("{name}: {e}; nothing of it was written"),
+        Failure::Sink(e) => of_output(e),
+        e => format!("{name}: {e}; nothing of it was written"),
+    })?;
     if let Some(e) = summary.stopped.as_ref().filter(|_| summary.facts.events == 0) {
         return Err(format!("{name}: {e}; nothing of it was written"));
     }

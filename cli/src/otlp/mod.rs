@@ -25,8 +25,8 @@ use std::path::Path;
 use hairline::Filter;
 use hairline_convert::Report;
 
-use crate::format::FormatArgument;
 use crate::input::input_identity;
+use crate::opening::Opening;
 use crate::otlp::collect::Collector;
 use crate::otlp::contexts::Sampling;
 use crate::otlp::messages::{Encoding, Messages, numbered};
@@ -110,7 +110,7 @@ impl Form {
 /// Converts a trace. Writes nothing if that fails, or with `strict` if something has no place in OTLP.
 pub(crate) fn run(
     input: &Path,
-    from: Option<FormatArgument>,
+    opening: Opening,
     output: &Path,
     form: Form,
     arguments: &OtlpArguments,
@@ -118,7 +118,7 @@ pub(crate) fn run(
 ) -> Result<Outcome, String> {
     let path = input.to_owned();
     let mut collector = Collector::new(arguments.category.clone());
-    let summary = show(&path, from, false, &mut collector)?;
+    let summary = show(&path, opening, false, &mut collector)?;
     if let Some(e) = summary.stopped.as_ref().filter(|_| collector.is_empty()) {
         return Err(format!("{}: {e}", summary.name));
     }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use hairline::recovery::{self, RecoverError};
 
+use crate::opening::Opening;
 use crate::platform::Folder;
 use crate::stats::Gather;
 use crate::top::rates::Rates;
@@ -52,7 +53,7 @@ impl SliceSource for Recorder {
         self.snapshot(&path)?;
         let mut gather = Gather::new(None).with_live_timeline();
         gather.since(self.since);
-        trace::show(&path, None, false, &mut gather)?;
+        trace::show(&path, Opening::default(), false, &mut gather)?;
         let (gathered, keys, _) = gather.finish().map_err(|e| e.to_string())?;
         let (first, last) = (gathered.totals.first, gathered.totals.last);
         let is_all = self.since.is_none_or(|since| first.is_none_or(|first| first <= since));
