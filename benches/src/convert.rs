@@ -1,9 +1,10 @@
-//! The speed of conversions: megabytes of input in a second, in memory, on one thread. Then from file to file on
-//! one core and on two, plain and packed, in megabytes of the unpacked input. There the floor is one core.
-//!
-//! Of the rows in memory, the column of the floor has the speed of Perfetto's tools on the same bytes, where `tests/oracle/setup.sh` has fetched them:
+//! The speed of conversions: megabytes of input in a second, in memory, on one thread. The column of the
+//! floor has the speed of Perfetto's tools on the same bytes, where `tests/oracle/setup.sh` has fetched them:
 //! beside reading and slices, trace_processor, which reads and pairs at once; beside conversions to JSON,
 //! traceconv. It converts to no other of the formats.
+//!
+//! Then from file to file on two cores, plain and packed, in megabytes of the unpacked input. Their floor is
+//! the same on one core.
 
 use std::fs::File;
 use std::io::{self, Read, Write};

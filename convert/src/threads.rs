@@ -5,8 +5,8 @@
 //!                <-(spare)--                                        <-(spare)--
 //! ```
 //!
-//! Items borrow from their reader, so none crosses to another thread; blocks of bytes do. A few blocks go back
-//! and forth, which bounds the memory. A block is handed over after one read or one write, full or not, so that
+//! Items borrow from their reader, so none crosses to another thread; blocks of bytes do. A few blocks go
+//! back and forth, which bounds the memory. A block is handed over after one read or one write, full or not:
 //! a live input waits no longer than without threads.
 
 use std::io::{self, ErrorKind, Read, Write};
@@ -106,18 +106,17 @@ impl Read for ReadAhead {
                     .map_or(Ok(()), JoinHandle::join)
                     .map_or_else(|e| resume_unwind(e), |()| Ok(0));
             };
-            let _ = self.spare.send(std::mem::replace(&mut self.block, block)); // none is wanted after the end
+            let _ = self.spare.send(std::mem::replace(&mut self.block, block)); // unwanted after the end
             self.rest = 0..read?;
         }
-        let given = self.rest.len().min(buffer.len());
-        buffer[..given].copy_from_slice(&self.block[self.rest.start..][..given]);
+        let given = (&self.block[self.rest.clone()]).read(buffer)?;
         self.rest.start += given;
         Ok(given)
     }
 }
 
-/// Calls `work` with a stream whose bytes a thread of its own writes to `output`, at most 1 MiB behind. All
-/// bytes are written when this returns, also if `work` fails.
+/// Calls `work` with a stream whose bytes a thread of its own writes to `output`, at most 1 MiB behind.
+/// All bytes are written when this returns, also if `work` fails.
 ///
 /// ```
 /// use hairline_convert::write_behind;
@@ -143,8 +142,8 @@ pub fn write_behind<T>(
     with_worker(BLOCKS, write, |worker| work(worker))
 }
 
-/// Calls `work` with a thread that calls `each` with the values that `work` gives to it, in their order. There
-/// are `count` values, which go back and forth. `each` has got all of them when this returns.
+/// Calls `work` with a thread that calls `each` with the values that `work` gives to it, in their order.
+/// `count` values go back and forth. `each` has got all of them when this returns.
 ///
 /// ```
 /// use hairline_convert::with_worker;
@@ -165,8 +164,8 @@ pub fn write_behind<T>(
 /// ```
 ///
 /// # Errors
-/// Fails if the thread cannot be started, or with an error of `each` that `work` was not told. After an error,
-/// `each` is not called again.
+/// Fails if the thread cannot be started, or with an error of `each` that `work` was not told. After an
+/// error, `each` is not called again.
 ///
 /// # Panics
 /// Panics if `work` or `each` does.
@@ -218,8 +217,8 @@ impl<V> std::fmt::Debug for Worker<'_, V> {
 }
 
 impl<V> Worker<'_, V> {
-    /// Takes a value that the thread does not need, or waits for it. First come default values, then those that
-    /// the thread has done.
+    /// Takes a value that the thread does not need, or waits for it. First come default values, then
+    /// those that the thread has done.
     ///
     /// # Errors
     /// Fails with the error of the thread, at every call after it.
@@ -230,7 +229,7 @@ impl<V> Worker<'_, V> {
         }
     }
 
-    /// Gives a value to the thread. Does not wait. Call [`take`](Self::take) before it: that bounds the memory.
+    /// Gives a value to the thread. Does not wait. Call [`take`](Self::take) before: it bounds the memory.
     ///
     /// # Errors
     /// As [`take`](Self::take).

@@ -7,6 +7,7 @@ mod refused;
 use std::cell::Cell;
 use std::fs::File;
 use std::io::{self, BufReader, Cursor, Read};
+use std::ops::Range;
 use std::rc::Rc;
 
 use flate2::bufread::MultiGzDecoder;
@@ -48,8 +49,8 @@ impl Packing {
     }
 }
 
-/// An input that is unpacked if it is compressed with gzip, zstd, xz or zip. Any other one is read as it is. A
-/// decoder takes at most 128 MiB.
+/// An input that is unpacked if it is compressed with gzip, zstd, xz or zip. Any other one is read as it is.
+/// A decoder takes at most 128 MiB.
 ///
 /// ```
 /// use std::io::Read;
@@ -118,7 +119,7 @@ fn unpacked(name: &str, mut input: Box<dyn Read>, file: Option<File>) -> io::Res
         Packing::Gzip => Box::new(MultiGzDecoder::new(whole)),
         Packing::Zstd => Box::new(Cut::new(whole, |whole| Frames::new(whole, MOST_MEMORY))),
         Packing::Xz => Box::new(Cut::new(whole, |whole| {
-            XzReader::new_mem_limit(whole, true, (MOST_MEMORY >> 10) as u32)
+            Steps::new(XzReader::new_mem_limit(whole, true, (MOST_MEMORY >> 10) as u32))
         })),
         Packing::Zip => match file {
             Some(file) => member::only(name, file)?,
@@ -126,6 +127,31 @@ fn unpacked(name: &str, mut input: Box<dyn Read>, file: Option<File>) -> io::Res
         },
         Packing::Other(command) => return Err(refused("a kind that this command cannot read", command)),
     })
+}
+
+/// A decoder that is read in steps of one size. That of xz loses the bytes of a read that meets an error:
+/// so they are few, and the same ones whatever the size of the reader's buffer.
+struct Steps<D> {
+    decoder: D,
+    step: Vec<u8>,
+    rest: Range<usize>,
+}
+
+impl<D> Steps<D> {
+    fn new(decoder: D) -> Self {
+        Self { decoder, step: vec![0; 1 << 12], rest: 0..0 }
+    }
+}
+
+impl<D: Read> Read for Steps<D> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.rest.is_empty() && !buffer.is_empty() {
+            self.rest = 0..self.decoder.read(&mut self.step)?;
+        }
+        let read = (&self.step[self.rest.clone()]).read(buffer)?;
+        self.rest.start += read;
+        Ok(read)
+    }
 }
 
 /// A decoder. Its error is an early end if the compressed input has ended, whatever the decoder calls it.
@@ -167,5 +193,31 @@ impl<R: Read> Read for Ending<R> {
             self.has_ended.set(true);
         }
         Ok(read)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Fails in the read that would pass byte 10,000, and loses its bytes.
+    struct Damaged(usize);
+
+    impl Read for Damaged {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            self.0 += buffer.len();
+            if self.0 > 10_000 { Err(io::Error::other("damaged")) } else { Ok(buffer.len()) }
+        }
+    }
+
+    #[test]
+    fn what_comes_before_an_error_does_not_depend_on_the_readers_buffer() {
+        for size in [1, 100, 4096, 1 << 16, 1 << 18] {
+            let (mut steps, mut buffer, mut all) = (Steps::new(Damaged(0)), vec![0; size], 0);
+            while let Ok(read) = steps.read(&mut buffer) {
+                all += read;
+            }
+            assert_eq!(all, 8192, "{size}");
+        }
     }
 }
