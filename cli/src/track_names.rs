@@ -1,8 +1,9 @@
 //! The names of tracks.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
-use hairline_convert::{Track, TrackId, TrackKind};
+use hairline_convert::{ByTrack, Index, Track, TrackId, TrackKind};
 
 /// The limit for async intervals that are found by their ids.
 const MOST_ASYNC: usize = 1 << 20;
@@ -10,9 +11,9 @@ const MOST_ASYNC: usize = 1 << 20;
 /// Tracks by number.
 #[derive(Debug, Default)]
 pub(crate) struct TrackNames {
-    tracks: Vec<NamedTrack>,
+    tracks: ByTrack<NamedTrack>,
     /// The tracks of threads, by thread id.
-    by_tid: HashMap<u64, TrackId>,
+    by_tid: Index,
     /// The thread ids that several processes have.
     shared: HashSet<u64>,
     /// The tracks of async intervals, by their ids. In FXT, the track that an interval's children are below has
@@ -22,52 +23,61 @@ pub(crate) struct TrackNames {
     pub(crate) threads: u64,
 }
 
+/// There may be millions.
 #[derive(Debug, Default)]
 struct NamedTrack {
-    name: String,
+    name: Arc<str>,
     parent: Option<TrackId>,
-    source_id: u64,
     kind: Owner,
-    /// The process of a thread; 0 if unknown.
-    pid: u64,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Owner {
     Process(u64),
-    Thread(u64),
-    #[default]
-    Other,
+    Thread {
+        tid: u64,
+        /// The process; 0 if unknown.
+        pid: u64,
+    },
+    Other {
+        source_id: u64,
+    },
+}
+
+impl Default for Owner {
+    fn default() -> Self {
+        Self::Other { source_id: 0 }
+    }
+}
+
+impl Owner {
+    fn is_other(&self) -> bool {
+        matches!(self, Self::Other { .. })
+    }
 }
 
 impl TrackNames {
     /// Stores the description of a track.
     pub(crate) fn set(&mut self, track: &Track) {
-        let index = track.id.0 as usize;
-        if self.tracks.len() <= index {
-            self.tracks.resize_with(index + 1, NamedTrack::default);
-        }
-        let named = &mut self.tracks[index];
+        let named = self.tracks.at(track.id);
         let (kind, count) = match track.kind {
             TrackKind::Process { pid, .. } => (Owner::Process(pid), Some(&mut self.processes)),
-            TrackKind::Thread { tid, .. } => (Owner::Thread(tid), Some(&mut self.threads)),
-            _ => (Owner::Other, None),
+            TrackKind::Thread { tid, pid } => (Owner::Thread { tid, pid }, Some(&mut self.threads)),
+            _ => (Owner::Other { source_id: track.source_id }, None),
         };
         // A track may be described again.
-        if let Some(count) = count.filter(|_| named.kind == Owner::Other) {
+        if let Some(count) = count.filter(|_| named.kind.is_other()) {
             *count += 1;
         }
-        let pid = if let TrackKind::Thread { pid, .. } = track.kind { pid } else { 0 };
-        let (parent, source_id) = (track.parent, track.source_id);
-        *named = NamedTrack { name: track.name.to_string(), parent, source_id, kind, pid };
+        *named = NamedTrack { name: Arc::clone(&track.name), parent: track.parent, kind };
         if let TrackKind::Async { id: id @ 1.., .. } = track.kind
             && self.by_async_id.len() < MOST_ASYNC
         {
             self.by_async_id.insert(id, track.id);
         }
-        if let Owner::Thread(tid) = kind
-            && let Some(before) = self.by_tid.insert(tid, track.id)
-            && ![0, pid].contains(&self.pid(before))
+        if let Owner::Thread { tid, pid } = kind
+            && let Some(before) = self.by_tid.insert(track.id.0, |track| tid_of(&self.tracks, TrackId(track)))
+            && ![0, pid].contains(&self.pid(TrackId(before)))
             && pid != 0
         {
             self.shared.insert(tid);
@@ -76,30 +86,27 @@ impl TrackNames {
 
     /// The name of a track.
     pub(crate) fn name(&self, track: TrackId) -> String {
-        let Some(named) = self.tracks.get(track.0 as usize) else { return format!("track {}", track.0) };
-        match (named.kind, named.name.as_str()) {
+        let Some(named) = self.tracks.get(track) else { return format!("track {}", track.0) };
+        match (named.kind, &*named.name) {
             (Owner::Process(pid), "") => format!("process {pid}"),
             (Owner::Process(pid), name) => format!("{name} (process {pid})"),
-            (Owner::Thread(tid), "") => format!("thread {tid}"),
-            (Owner::Thread(tid), name) => format!("{name} ({tid})"),
-            (Owner::Other, "") => format!("track {}", track.0),
-            (Owner::Other, name) => format!("track {name}"),
+            (Owner::Thread { tid, .. }, "") => format!("thread {tid}"),
+            (Owner::Thread { tid, .. }, name) => format!("{name} ({tid})"),
+            (Owner::Other { .. }, "") => format!("track {}", track.0),
+            (Owner::Other { .. }, name) => format!("track {name}"),
         }
     }
 
     /// The track of the slices that those of a track are below, unless that is of a process or a thread.
     pub(crate) fn track_above(&self, track: TrackId) -> Option<TrackId> {
-        let id = self.tracks.get(track.0 as usize)?.parent?;
-        let parent = self.tracks.get(id.0 as usize).filter(|parent| parent.kind == Owner::Other)?;
-        Some(self.by_async_id.get(&parent.source_id).copied().unwrap_or(id))
+        let id = self.tracks.get(track)?.parent?;
+        let Owner::Other { source_id } = self.tracks.get(id)?.kind else { return None };
+        Some(self.by_async_id.get(&source_id).copied().unwrap_or(id))
     }
 
     /// The thread id of a track, if it is that of a thread.
     pub(crate) fn tid(&self, track: TrackId) -> Option<u64> {
-        match self.tracks.get(track.0 as usize)?.kind {
-            Owner::Thread(tid) => Some(tid),
-            _ => None,
-        }
+        tid_of(&self.tracks, track)
     }
 
     /// The thread id of a track, if no thread of another process has it too. Records of the scheduler do not
@@ -121,20 +128,30 @@ impl TrackNames {
 
     /// The process id of a thread's track; 0 if unknown.
     pub(crate) fn pid(&self, track: TrackId) -> u64 {
-        self.tracks.get(track.0 as usize).map_or(0, |named| named.pid)
+        match self.tracks.get(track).map(|named| named.kind) {
+            Some(Owner::Thread { pid, .. }) => pid,
+            _ => 0,
+        }
     }
 
     /// The track of a thread.
     pub(crate) fn thread(&self, tid: u64) -> Option<TrackId> {
-        self.by_tid.get(&tid).copied()
+        self.by_tid.find(&Some(tid), |track| self.tid(TrackId(track))).map(TrackId)
     }
 
     /// The process of a track: the track itself or an ancestor.
     pub(crate) fn process_of(&self, track: TrackId) -> Option<TrackId> {
         // Tracks are not nested deeper, but changed descriptions may form a cycle.
         const DEEPEST: usize = 64;
-        let named = |id: &TrackId| self.tracks.get(id.0 as usize);
+        let named = |id: &TrackId| self.tracks.get(*id);
         let mut above = std::iter::successors(Some(track), |id| named(id)?.parent).take(DEEPEST);
         above.find(|id| named(id).is_some_and(|named| matches!(named.kind, Owner::Process(_))))
+    }
+}
+
+fn tid_of(tracks: &ByTrack<NamedTrack>, track: TrackId) -> Option<u64> {
+    match tracks.get(track)?.kind {
+        Owner::Thread { tid, .. } => Some(tid),
+        _ => None,
     }
 }

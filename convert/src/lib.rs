@@ -43,12 +43,15 @@
 //! ```
 
 mod brief;
+mod by_track;
 mod context;
 mod error;
 mod flow_ids;
 mod format;
 mod fxt;
+mod index;
 mod json;
+mod kept_track;
 mod kinds;
 mod model;
 mod neighbours;
@@ -75,10 +78,12 @@ mod track_event;
 mod window;
 
 pub use brief::{BriefEvent, BriefKind, BriefUse, MOST_BRIEF};
+pub use by_track::ByTrack;
 pub use context::Context;
 pub use error::Error;
 pub use format::{FileFormat, TraceFormat, detect, is_gzip};
 pub use fxt::{FxtReader, FxtWriter};
+pub use index::Index;
 pub use json::{JsonReader, JsonWriter};
 pub use model::{
     Arguments, Categories, Clock, CounterTrack, Detailed, Event, EventDetails, EventKind, FlowStep, Item,

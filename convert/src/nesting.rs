@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 
 use crate::neighbours::Neighbours;
-use crate::{Report, TrackId};
+use crate::{ByTrack, Report, TrackId};
 
 /// The limit for the depth of a thread's slices.
 const MOST_OPEN: usize = 8192;
@@ -32,7 +32,7 @@ const UNSURE: &str = "slices far out of order, which may overlap others of their
 
 /// The slices of the threads, by the numbers of their tracks.
 #[derive(Debug, Default)]
-pub(crate) struct Nesting(Vec<Thread>);
+pub(crate) struct Nesting(ByTrack<Thread>);
 
 #[derive(Debug, Default)]
 struct Thread {
@@ -113,7 +113,7 @@ impl Nesting {
     /// Adds a slice. Returns `false` if it overlaps an earlier one, or encloses an earlier one with the same
     /// begin, and is not added. Counts in `report` a slice that may overlap one that is too long ago.
     pub(crate) fn add(&mut self, thread: TrackId, begin: i64, end: i64, report: &mut Report) -> bool {
-        let thread = self.thread(thread);
+        let thread = self.0.at(thread);
         thread.is_unsorted |= begin < thread.latest;
         thread.latest = begin;
         let crosses = |&(b, e): &(i64, i64)| {
@@ -144,7 +144,7 @@ impl Nesting {
     /// Whether a slice that was added earlier begins at this time, and the latest one, which begins at `begin`,
     /// before it.
     pub(crate) fn has_begin(&mut self, thread: TrackId, time: i64, begin: i64) -> bool {
-        let Thread { slices, others, is_unsorted, .. } = self.thread(thread);
+        let Thread { slices, others, is_unsorted, .. } = self.0.at(thread);
         let begins = |(b, _): &(i64, i64)| *b == time;
         *is_unsorted
             && begin < time
@@ -152,18 +152,10 @@ impl Nesting {
                 || others.iter().any(|others| others.has_forgotten(time)))
     }
 
-    fn thread(&mut self, track: TrackId) -> &mut Thread {
-        let index = track.0 as usize;
-        if index >= self.0.len() {
-            self.0.resize_with(index + 1, Thread::default);
-        }
-        &mut self.0[index]
-    }
-
     /// The number of a track beside the thread for the slice that was added last: `None` unless it is inside
     /// of too many others, or around too many.
     pub(crate) fn deep_lane(&mut self, thread: TrackId, begin: i64, end: i64) -> Option<usize> {
-        let Thread { slices, others, is_unsorted, .. } = self.thread(thread);
+        let Thread { slices, others, is_unsorted, .. } = self.0.at(thread);
         let mut levels = slices.open.len().saturating_sub(1);
         if *is_unsorted {
             levels = levels.max(others.get_or_insert_default().levels_in(begin, end));
@@ -173,7 +165,7 @@ impl Nesting {
 
     /// The number of a track beside the thread with room for a slice, and whether the track is new.
     pub(crate) fn lane(&mut self, thread: TrackId, begin: i64, end: i64) -> (usize, bool) {
-        let lanes = &mut self.thread(thread).others.get_or_insert_default().lanes;
+        let lanes = &mut self.0.at(thread).others.get_or_insert_default().lanes;
         let free = lanes.iter().position(|(first, last)| end <= *first || begin >= *last);
         if let Some((free, lane)) = free.and_then(|free| Some((free, lanes.get_mut(free)?))) {
             *lane = (lane.0.min(begin), lane.1.max(end));

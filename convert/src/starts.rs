@@ -5,13 +5,22 @@
 
 use std::collections::VecDeque;
 
-use crate::TrackId;
+use crate::{ByTrack, TrackId};
 
-/// For each thread, by the number of its track, in the order of their begins: the begin and the longest
-/// duration of slices that an enclosing slice may still follow. It may come after slices that began
-/// before it.
+/// The begins of each thread.
 #[derive(Debug, Default)]
-pub(crate) struct Starts(Vec<VecDeque<(i64, i64)>>);
+pub(crate) struct Starts(ByTrack<ThreadStarts>);
+
+/// The begin and the longest duration of slices that an enclosing slice may still follow, in the order of
+/// their begins. It may come after slices that began before it.
+#[derive(Debug, Default)]
+pub(crate) enum ThreadStarts {
+    #[default]
+    None,
+    /// Those of a thread with one slice. There may be millions.
+    One(i64, i64),
+    Many(Box<VecDeque<(i64, i64)>>),
+}
 
 /// The limit for the slices of one thread; 64 KiB.
 const MOST: usize = 4096;
@@ -23,14 +32,24 @@ pub(crate) const LATE: &str =
 impl Starts {
     /// Returns whether the slice encloses an earlier one with the same begin.
     pub(crate) fn is_late(&mut self, thread: TrackId, time: i64, duration: i64) -> bool {
-        let index = thread.0 as usize;
-        if index >= self.0.len() {
-            self.0.resize_with(index + 1, VecDeque::new);
-        }
-        let seen = &mut self.0[index];
-        if seen.capacity() == 0 {
-            seen.reserve_exact(1); // there may be millions of threads
-        }
+        self.0.at(thread).is_late(time, duration)
+    }
+}
+
+impl ThreadStarts {
+    /// As [`Starts::is_late`].
+    pub(crate) fn is_late(&mut self, time: i64, duration: i64) -> bool {
+        let seen = match self {
+            Self::None => {
+                *self = Self::One(time, duration);
+                return false;
+            }
+            Self::One(begin, inner) => {
+                *self = Self::Many(Box::new(VecDeque::from([(*begin, *inner)])));
+                return self.is_late(time, duration);
+            }
+            Self::Many(seen) => seen,
+        };
         let place = match seen.back() {
             Some((latest, _)) if *latest >= time => seen.partition_point(|(begin, _)| *begin < time),
             _ => seen.len(),

@@ -41,6 +41,12 @@ struct Tie {
 }
 
 impl Ties {
+    /// Whether these are the times of a thread with one event, a complete slice.
+    pub(crate) fn is_of_slice(&self, time: i64, rank: Rank) -> bool {
+        self.recent.len() == 1
+            && self.recent.front().is_some_and(|tie| tie.time == time && tie.latest == rank && !tie.has_flow)
+    }
+
     /// Adds an event. Returns whether importers of JSON read it before an earlier one with its time.
     #[inline]
     pub(crate) fn add(&mut self, time: i64, rank: Rank) -> bool {
@@ -68,7 +74,7 @@ impl Ties {
         if self.recent.len() == KEPT {
             self.recent.pop_front();
         }
-        if self.recent.capacity() == 0 {
+        if self.recent.len() < 4 {
             self.recent.reserve_exact(1); // there may be millions of threads
         }
         self.last = time.max(self.last);

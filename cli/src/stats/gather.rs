@@ -7,7 +7,7 @@ use hairline::Filter;
 use hairline_convert::slices::{Defect, Frame, Key, Keys, Slice, SliceSink, Slices};
 use hairline_convert::timeline::{Split, Timeline};
 use hairline_convert::{
-    BriefEvent, BriefKind, Detailed, Event, EventKind, Item, MOST_BRIEF, Strings, TrackId,
+    BriefEvent, BriefKind, ByTrack, Detailed, Event, EventKind, Item, MOST_BRIEF, Strings, TrackId,
 };
 
 use crate::stats::far_apart::FarApart;
@@ -87,7 +87,7 @@ struct Counting {
     groups: Groups,
     /// What the scheduler did, from an earlier reading, and the thread of each track.
     timeline: Option<Timeline>,
-    tids: Vec<Option<u64>>,
+    tids: ByTrack<Option<u64>>,
     /// Slices whose thread's changes are still to come, if the timeline grows with the trace.
     unsplit: Option<Vec<Slice>>,
     /// Whether an event came too late to be put in order.
@@ -239,10 +239,10 @@ fn split(
     (named, threads): (&mut Named, &mut Rows),
     slices: &[Slice],
     timeline: &Timeline,
-    tids: &[Option<u64>],
+    tids: &ByTrack<Option<u64>>,
 ) {
     for slice in slices {
-        let Some(tid) = tids.get(slice.track.0 as usize).copied().flatten() else { continue };
+        let Some(tid) = tids.get(slice.track).copied().flatten() else { continue };
         let split = timeline.split(tid, slice.start, slice.start.saturating_add(slice.duration));
         named.add_split(slice, &split);
         // A thread is busy in its outermost slices only, and once where they overlap.
@@ -342,7 +342,7 @@ impl Counting {
         let (threads, timeline) = (&mut self.gathered.threads, &self.timeline);
         for slice in self.open.drain(..) {
             threads.add_busy(slice.track.0, slice.busy);
-            let tid = self.tids.get(slice.track.0 as usize).copied().flatten();
+            let tid = self.tids.get(slice.track).copied().flatten();
             if let (Some(timeline), Some(tid)) = (timeline, tid) {
                 threads.add_split(slice.track.0, &busy_split(&slice, tid, timeline));
             }
@@ -383,13 +383,11 @@ impl Counting {
 
     fn set_thread(&mut self, track: TrackId, names: &TrackNames) {
         if self.timeline.is_some() {
-            let index = track.0 as usize;
-            if self.tids.len() <= index {
-                self.tids.resize(index + 1, None);
-            }
-            self.tids[index] = names.own_tid(track);
-            if let Some(shared) = names.tid(track).filter(|_| self.tids[index].is_none()) {
-                self.tids.iter_mut().filter(|tid| **tid == Some(shared)).for_each(|tid| *tid = None);
+            let own = names.own_tid(track);
+            *self.tids.at(track) = own;
+            if let Some(shared) = names.tid(track).filter(|_| own.is_none()) {
+                let tids = self.tids.iter_mut().map(|(_, tid)| tid);
+                tids.filter(|tid| **tid == Some(shared)).for_each(|tid| *tid = None);
             }
         }
     }

@@ -2,14 +2,14 @@
 
 use std::collections::HashMap;
 
-use hairline_convert::{Track, TrackId, TrackKind};
+use hairline_convert::{ByTrack, Track, TrackId, TrackKind};
 
 use crate::track_names::TrackNames;
 
 /// The group of each track.
 #[derive(Debug, Default)]
 pub(crate) struct Groups {
-    by_track: Vec<Kind>,
+    by_track: ByTrack<Kind>,
     by_name: HashMap<(Option<TrackId>, String), u32>,
     /// The first track of each group, and the number of tracks.
     groups: Vec<(TrackId, u64)>,
@@ -26,12 +26,8 @@ enum Kind {
 impl Groups {
     /// Stores the description of a track.
     pub(super) fn set(&mut self, track: &Track, names: &TrackNames) {
-        let index = track.id.0 as usize;
-        if self.by_track.len() <= index {
-            self.by_track.resize(index + 1, Kind::Unknown);
-        }
-        let old = self.by_track[index];
-        self.by_track[index] = match (&track.kind, old) {
+        let old = *self.by_track.at(track.id);
+        *self.by_track.at(track.id) = match (&track.kind, old) {
             (TrackKind::Thread { .. }, _) => Kind::Thread,
             (TrackKind::Counter(_), _) => return,
             // A description without a name may follow one with a name.
@@ -61,7 +57,7 @@ impl Groups {
 
     /// The group of a track, or `None` for a thread.
     pub(super) fn of(&self, track: TrackId) -> Option<u32> {
-        match self.by_track.get(track.0 as usize) {
+        match self.by_track.get(track) {
             Some(Kind::Thread) => None,
             Some(Kind::Group(group)) => Some(*group),
             _ => Some(u32::MAX - 1),

@@ -69,16 +69,16 @@ impl Intervals {
         self.roots.is_empty()
     }
 
-    /// Inserts an interval. `ends_now`: it had a begin, and what began after that, up to now, is inside it.
+    /// Inserts a slice that ends at `end`. `ends_now`: it had a begin, and what began after that, up to now, is inside it.
     pub(super) fn add(
         &mut self,
-        entry: &Entry,
+        slice: &Frame,
         end: i64,
         ends_now: bool,
         nodes: &mut Nodes,
     ) -> Result<(), Misplaced> {
-        let Entry { time, name, category, tag, .. } = *entry;
-        self.put(Node { tag, ..Node::new(time, end, name, category) }, ends_now, nodes)
+        let Frame { start, name, category, tag, .. } = *slice;
+        self.put(Node { tag, ..Node::new(start, end, name, category) }, ends_now, nodes)
     }
 
     /// Inserts a point. Returns whether there was room for it.

@@ -15,6 +15,7 @@
 //! * Memory is bounded for any input: 524,288 open slices, 262,144 stored intervals, 8 MiB of texts.
 
 mod entry;
+mod first;
 mod intervals;
 mod keys;
 mod nodes;
@@ -31,12 +32,12 @@ use std::fs::File;
 use std::io;
 
 use crate::slices::entry::{Change, Entry};
+use crate::slices::first::Slot;
 use crate::slices::nodes::Nodes;
 use crate::slices::order::Order;
 use crate::slices::slice::TrackSink;
-use crate::slices::track::TrackSlices;
 use crate::window::{LONGEST, Window};
-use crate::{BriefEvent, BriefKind, Event, EventKind, Item, Strings, TrackId, TrackKind};
+use crate::{BriefEvent, BriefKind, ByTrack, Event, EventKind, Item, Strings, TrackId, TrackKind};
 
 /// The limit for stored intervals on all tracks together.
 const MOST_HELD: usize = 1 << 18;
@@ -74,7 +75,7 @@ const MOST_HELD: usize = 1 << 18;
 #[derive(Debug, Default)]
 pub struct Slices {
     keys: Keys,
-    tracks: Vec<TrackSlices>,
+    tracks: ByTrack<Slot>,
     window: Window<Entry>,
     /// The number of open slices.
     open: usize,
@@ -116,13 +117,15 @@ impl Slices {
     /// Prepares for complete slices on a track that has none yet, as an earlier reading has shown. Points and
     /// slices that precede them are then shown with the slices around them.
     pub fn expect_intervals(&mut self, track: TrackId) {
-        self.track(track).expect_intervals();
+        if let Some(slices) = self.tracks.at(track).make_all(&mut self.nodes) {
+            slices.expect_intervals();
+        }
     }
 
     /// Whether there were complete slices on a track.
     #[must_use]
     pub fn has_intervals(&self, track: TrackId) -> bool {
-        self.tracks.get(track.0 as usize).is_some_and(TrackSlices::has_intervals)
+        self.tracks.get(track).is_some_and(Slot::has_intervals)
     }
 
     /// The keys, to add further texts.
@@ -137,7 +140,10 @@ impl Slices {
             Item::Event(event) => self.event(event, sink),
             Item::Track(track) => {
                 let is_thread = matches!(track.kind, TrackKind::Thread { .. });
-                self.track(track.id).is_windowed |= !is_thread;
+                let slot = self.tracks.at(track.id);
+                if !is_thread {
+                    slot.set_windowed();
+                }
             }
             _ => {}
         }
@@ -224,7 +230,7 @@ impl Slices {
     #[inline]
     fn plain(&mut self, briefs: &[BriefEvent], sink: &mut impl SliceSink) -> usize {
         let Some(track) = briefs.first().map(|brief| brief.track) else { return 0 };
-        let Some(slices) = self.tracks.get_mut(track.0 as usize) else { return 0 };
+        let Some(slices) = self.tracks.get_mut(track).and_then(Slot::all) else { return 0 };
         if self.order.is_some() || !slices.is_plain() {
             return 0;
         }
@@ -266,13 +272,13 @@ impl Slices {
             return order.push(entry);
         }
         let is_complete = matches!(change, Change::Complete { .. });
-        let track = self.track(entry.track);
-        if !track.is_windowed {
-            if is_complete || track.last.is_none_or(|last| last <= entry.time) {
+        let slot = self.tracks.at(entry.track);
+        if !slot.is_windowed() {
+            if is_complete || slot.last().is_none_or(|last| last <= entry.time) {
                 return self.take(&entry, sink);
             }
             sink.defect(Defect::OutOfOrder, entry.track, entry.time, name);
-            self.track(entry.track).is_windowed = true;
+            self.tracks.at(entry.track).set_windowed();
         }
         self.window.push(entry);
         if self.window.len() > LONGEST
@@ -289,8 +295,16 @@ impl Slices {
             _ => entry.time,
         };
         self.last = self.last.max(Some(end));
-        let track = &mut self.tracks[entry.track.0 as usize];
+        let slot = self.tracks.at(entry.track);
         let mut track_sink = TrackSink { track: entry.track, sink, nodes: &mut self.nodes };
+        let held = slot.all().is_some_and(|track| track.holds());
+        if let Slot::First(first) = slot {
+            if first.take(entry, &mut self.open, &mut track_sink) {
+                return;
+            }
+            slot.make_all(track_sink.nodes);
+        }
+        let Some(track) = slot.all() else { return };
         let is_complete = matches!(entry.change, Change::Complete { .. });
         if !is_complete {
             if track.is_windowed && track.last.is_some_and(|last| entry.time < last) {
@@ -301,7 +315,6 @@ impl Slices {
         if !is_complete && !track.has_intervals() {
             return track.take(entry, &mut self.open, &mut track_sink);
         }
-        let held = track.holds();
         track.take(entry, &mut self.open, &mut track_sink);
         if !held && track.holds() {
             self.holding.push(entry.track);
@@ -314,27 +327,13 @@ impl Slices {
         }
     }
 
-    #[inline]
-    fn track(&mut self, id: TrackId) -> &mut TrackSlices {
-        let index = id.0 as usize;
-        if index >= self.tracks.len() {
-            self.make_room(index);
-        }
-        &mut self.tracks[index]
-    }
-
-    #[cold]
-    fn make_room(&mut self, index: usize) {
-        self.tracks.resize_with(index + 1, TrackSlices::default);
-    }
-
     /// Emits intervals until a quarter of the room is free. Looks only at the tracks that store some.
     #[cold]
     fn shrink(&mut self, sink: &mut impl SliceSink) {
         for all in [false, true] {
             self.tidy_holding();
             for id in &self.holding {
-                let track = &mut self.tracks[id.0 as usize];
+                let Some(track) = self.tracks.at(*id).all() else { continue };
                 track.shrink(all, &mut TrackSink { track: *id, sink, nodes: &mut self.nodes });
             }
             if self.nodes.count() <= MOST_HELD / 4 * 3 {
@@ -348,7 +347,8 @@ impl Slices {
     fn tidy_holding(&mut self) {
         self.holding.sort_unstable();
         self.holding.dedup();
-        self.holding.retain(|id| self.tracks[id.0 as usize].holds());
+        let tracks = &mut self.tracks;
+        self.holding.retain(|id| tracks.at(*id).all().is_some_and(|track| track.holds()));
     }
 
     /// Ends the trace: emits all remaining slices.
@@ -359,7 +359,6 @@ impl Slices {
         if let Some(order) = self.order.take() {
             let mut sorted = order.sorted()?;
             while let Some(entry) = sorted.pop()? {
-                self.track(entry.track);
                 self.take(&entry, sink);
             }
         }
@@ -367,7 +366,7 @@ impl Slices {
             self.take(&entry, sink);
         }
         let last = self.last.unwrap_or_default();
-        for (id, track) in (0..).map(TrackId).zip(&mut self.tracks) {
+        for (id, track) in self.tracks.iter_mut() {
             track.finish(last, &mut TrackSink { track: id, sink, nodes: &mut self.nodes });
         }
         self.open = 0;

@@ -48,6 +48,12 @@ impl Frame {
     pub(super) fn new(name: Key, category: Key, start: i64, tag: u32) -> Self {
         Self { name, category, start, mark: 0, tag, inner: 0 }
     }
+
+    /// Whether an end with this name is that of this slice, if no slice is open inside it.
+    #[inline]
+    pub(super) fn is_ended_by(&self, name: Key) -> bool {
+        name == self.name || name == Key::NONE || self.name == Key::NONE
+    }
 }
 
 /// An instant or a step of a flow.

@@ -2,13 +2,14 @@
 
 use crate::slices::entry::{Change, Entry};
 use crate::slices::intervals::{Intervals, Misplaced};
-use crate::slices::keys::{Key, Keys};
+use crate::slices::keys::Keys;
+use crate::slices::nodes::Nodes;
 use crate::slices::slice::{Defect, Frame, Point, Slice, SliceSink, TrackSink};
 use crate::{BriefEvent, BriefKind};
 
 /// The limit for open slices on all tracks together. A begin has a few bytes of input, but an open slice
 /// needs many times more memory.
-const MOST_OPEN: usize = 1 << 19;
+pub(super) const MOST_OPEN: usize = 1 << 19;
 
 /// The limit for slices that one end may close. Without it, each end without a begin would search all open
 /// slices.
@@ -38,6 +39,18 @@ pub(super) struct TrackSlices {
 }
 
 impl TrackSlices {
+    pub(super) fn new(is_windowed: bool, last: Option<i64>) -> Self {
+        Self { is_windowed, last, ..Self::default() }
+    }
+
+    #[inline]
+    pub(super) fn open(&mut self, frame: Frame) {
+        if self.stack.capacity() == 0 {
+            self.stack.reserve_exact(1); // all that most threads of a trace with a million need
+        }
+        self.stack.push(frame);
+    }
+
     /// Whether there were complete slices.
     #[inline]
     pub(super) fn has_intervals(&self) -> bool {
@@ -83,8 +96,7 @@ impl TrackSlices {
                     *open += 1;
                     self.stack.push(Frame::new(name, category, time, 0));
                 } else {
-                    let is_its = |top: &Frame| name == top.name || name == Key::NONE || top.name == Key::NONE;
-                    if !self.stack.last().is_some_and(is_its) {
+                    if !self.stack.last().is_some_and(|top| top.is_ended_by(name)) {
                         break;
                     }
                     *open -= 1;
@@ -116,7 +128,7 @@ impl TrackSlices {
 
     /// Adds the time of a closed slice to the slice around it.
     #[inline]
-    fn add_closed(&mut self, start: i64, duration: i64) {
+    pub(super) fn add_closed(&mut self, start: i64, duration: i64) {
         if let Some(outer) = self.stack.last_mut() {
             outer.inner = outer.inner.checked_add(duration).unwrap_or_else(too_long);
         } else {
@@ -132,10 +144,7 @@ impl TrackSlices {
         match change {
             Change::Begin if *open < MOST_OPEN => {
                 *open += 1;
-                if self.stack.capacity() == 0 {
-                    self.stack.reserve_exact(1); // all that most threads of a trace with a million need
-                }
-                self.stack.push(Frame::new(name, category, time, tag));
+                self.open(Frame::new(name, category, time, tag));
             }
             Change::Begin => {
                 self.without_room += 1;
@@ -154,7 +163,7 @@ impl TrackSlices {
             self.without_room -= 1;
             return;
         }
-        let is_of = |frame: &Frame| name == Key::NONE || frame.name == name || frame.name == Key::NONE;
+        let is_of = |frame: &Frame| frame.is_ended_by(name);
         let from = self.stack.len().saturating_sub(FARTHEST);
         let ends = match self.stack.last() {
             Some(top) if is_of(top) => Some(self.stack.len() - 1),
@@ -256,6 +265,17 @@ impl TrackSlices {
         self.is_tree = true;
     }
 
+    /// The complete slices. Creates their list if there are none.
+    pub(super) fn intervals(&mut self, nodes: &mut Nodes) -> &mut Intervals {
+        self.intervals.get_or_insert_with(|| {
+            let mut intervals = Box::new(Intervals::default());
+            if let Some((start, end, emitted)) = self.before {
+                intervals.add_emitted(start, end, emitted, nodes);
+            }
+            intervals
+        })
+    }
+
     #[inline(never)]
     fn complete(
         &mut self,
@@ -265,18 +285,16 @@ impl TrackSlices {
         sink: &mut TrackSink<'_, impl SliceSink>,
     ) {
         let Entry { time, name, category, tag, .. } = *entry;
-        let intervals = self.intervals.get_or_insert_with(|| {
-            let mut intervals = Box::new(Intervals::default());
-            if let Some((start, end, emitted)) = self.before {
-                intervals.add_emitted(start, end, emitted, sink.nodes);
-            }
-            intervals
-        });
         if duration < 0 {
             sink.defect(Defect::EndsBeforeBegin, time, name);
         }
         let duration = duration.max(0);
-        match intervals.add(entry, time.saturating_add(duration), ends_now, sink.nodes) {
+        match self.intervals(sink.nodes).add(
+            &Frame::new(name, category, time, tag),
+            time.saturating_add(duration),
+            ends_now,
+            sink.nodes,
+        ) {
             Ok(()) => {}
             Err(Misplaced::Overlaps) => sink.defect(Defect::Overlaps, time, name),
             Err(Misplaced::AfterInner) => sink.defect(Defect::AfterInner, time, name),

@@ -12,7 +12,8 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use crate::fxt::read::intervals::Intervals;
-use crate::{Context, CounterTrack, Strings, Text, Track, TrackId, TrackKind};
+use crate::kept_track::KeptTrack;
+use crate::{Context, CounterTrack, Index, Strings, Text, Track, TrackId, TrackKind};
 
 /// The limit for tracks, some 200 bytes each. Events on further tracks are skipped. No Linux has more threads
 /// at once.
@@ -20,9 +21,10 @@ const MAX_TRACKS: usize = 1 << 22;
 
 #[derive(Debug, Default)]
 pub(super) struct Tracks {
-    all: Vec<Track>,
+    all: Vec<KeptTrack>,
     processes: HashMap<u64, u32>,
-    threads: HashMap<(u64, u64), u32>,
+    /// By their ids.
+    threads: Index,
     counters: HashMap<Counter, u32>,
     /// Recent counters, by [`Counter::place`]: a search in the map takes as long as the rest of reading one.
     recent: RecentCounters,
@@ -74,7 +76,7 @@ impl Tracks {
         let slot = self.all.len() as u32; // at most MAX_TRACKS
         let has_room = self.all.len() < MAX_TRACKS;
         has_room.then(|| {
-            self.all.push(track);
+            self.all.push(track.into());
             slot
         })
     }
@@ -89,7 +91,7 @@ impl Tracks {
     /// The number of a track.
     #[inline]
     pub(super) fn id(&self, slot: u32) -> TrackId {
-        self.all[slot as usize].id
+        self.all[slot as usize].id()
     }
 
     pub(super) fn process(&mut self, pid: u64, context: &mut Context) -> Option<u32> {
@@ -102,30 +104,43 @@ impl Tracks {
     }
 
     pub(super) fn thread(&mut self, pid: u64, tid: u64, context: &mut Context) -> Option<u32> {
-        if let Some(slot) = self.threads.get(&(pid, tid)) {
-            return Some(*slot);
+        if let Some(slot) = self.known_thread(pid, tid) {
+            return Some(slot);
         }
         let process = self.process(pid, context)?;
         let (parent, kind) = (Some(self.id(process)), TrackKind::Thread { pid, tid });
         let slot = self.add_new(parent, kind, "", context.new_track())?;
-        self.threads.insert((pid, tid), slot);
+        self.threads.insert(slot, |slot| self.all[slot as usize].thread());
         Some(slot)
+    }
+
+    fn known_thread(&self, pid: u64, tid: u64) -> Option<u32> {
+        self.threads.find(&Some((pid, tid)), |slot| self.all[slot as usize].thread())
     }
 
     /// Sets the name of a process or a thread.
     pub(super) fn set_name(&mut self, slot: u32, name: Text<'_>) {
-        let kept = &mut self.all[slot as usize];
-        if *kept.name != *name.text {
-            kept.name = name.text.into();
+        let set = |track: &mut Track| {
+            let is_new = *track.name != *name.text;
+            if is_new {
+                track.name = name.text.into();
+            }
+            is_new
+        };
+        if self.all[slot as usize].change(set) {
             self.describe(slot);
         }
     }
 
     fn set_command_line(&mut self, slot: u32, emitted: &Arc<[String]>) {
-        if let TrackKind::Process { command_line, .. } = &mut self.all[slot as usize].kind
-            && command_line != emitted
-        {
-            *command_line = Arc::clone(emitted);
+        let set = |track: &mut Track| match &mut track.kind {
+            TrackKind::Process { command_line, .. } if command_line != emitted => {
+                *command_line = Arc::clone(emitted);
+                true
+            }
+            _ => false,
+        };
+        if self.all[slot as usize].change(set) {
             self.describe(slot);
         }
     }
@@ -179,8 +194,8 @@ impl Tracks {
             // in the file.
             None => match (opened > 0).then(|| self.intervals.reuse(key, time)).flatten() {
                 Some(slot) => {
-                    let kept = &mut self.all[slot as usize];
-                    kept.kind = TrackKind::Async { id, scope: Arc::clone(&kept.name) };
+                    self.all[slot as usize]
+                        .change(|kept| kept.kind = TrackKind::Async { id, scope: Arc::clone(&kept.name) });
                     self.undescribed.push_back(slot);
                     slot
                 }
@@ -209,17 +224,17 @@ impl Tracks {
     }
 
     pub(super) fn track(&self, slot: u32) -> Track {
-        self.all[slot as usize].clone()
+        self.all[slot as usize].track()
     }
 
     /// Returns the known process or thread that equals a track of the packets. A new track is added as known.
     pub(super) fn adopt(&mut self, track: &Track) -> TrackId {
         let known = match track.kind {
-            TrackKind::Process { pid, .. } => self.processes.get(&pid),
-            TrackKind::Thread { pid, tid } => self.threads.get(&(pid, tid)),
+            TrackKind::Process { pid, .. } => self.processes.get(&pid).copied(),
+            TrackKind::Thread { pid, tid } => self.known_thread(pid, tid),
             _ => return track.id,
         };
-        if let Some(&slot) = known {
+        if let Some(slot) = known {
             if !track.name.is_empty() {
                 self.set_name(slot, (&*track.name).into());
             }
@@ -233,7 +248,9 @@ impl Tracks {
         let (id, parent, name, kind) = (track.id, track.parent, track.name.clone(), track.kind.clone());
         if let Some(slot) = self.add(Track { parent, name, ..Track::new(id, kind) }) {
             match track.kind {
-                TrackKind::Thread { pid, tid } => self.threads.insert((pid, tid), slot),
+                TrackKind::Thread { .. } => {
+                    self.threads.insert(slot, |slot| self.all[slot as usize].thread())
+                }
                 TrackKind::Process { pid, .. } => self.processes.insert(pid, slot),
                 _ => None,
             };

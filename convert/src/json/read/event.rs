@@ -1,7 +1,5 @@
 //! Events to items.
 
-use std::cmp::Reverse;
-
 use hairline_formats::Value;
 use hairline_formats::trace_event_json::{Event, InstantScope, Metadata, Phase, put_event};
 use hairline_formats::track_event::CounterValue;
@@ -10,9 +8,10 @@ use crate::json::read::numbers::{flow_number, hash, number};
 use crate::json::read::order::Held;
 use crate::json::read::pending::Pending;
 use crate::json::read::state::State;
+use crate::json::read::threads::COMPLETE;
 use crate::json::read::tracks::{Counter, Interval, NewTracks, TrackFact};
 use crate::report::TOO_DEEP;
-use crate::ties::{Rank, TIES, Ties};
+use crate::ties::{Rank, TIES};
 use crate::{Context, EventKind, FlowStep, TrackId};
 
 /// Why an event is skipped.
@@ -74,30 +73,25 @@ impl State {
     fn queue(&mut self, (time, track): (i64, TrackId), kind: EventKind) {
         let is_slice = matches!(kind, EventKind::Complete { .. });
         if !is_slice {
-            self.order.other(track, time);
+            self.order.other(track, time, &mut self.threads);
         }
         if !is_slice && !self.order.has_ready() {
             return self.pending.push_back(Pending::Event(time, track, kind));
         }
         let position = self.position;
         let held = Held { content: std::mem::take(&mut self.current), time, track, kind, position };
-        if is_slice { self.order.slice(held) } else { self.order.follow(held) }
+        if is_slice { self.order.slice(held, &mut self.threads) } else { self.order.follow(held) }
     }
 
     /// Counts an event of a thread that importers read before an earlier one with its time.
     fn tie(&mut self, thread: TrackId, time: i64, kind: EventKind) {
         let rank = match kind {
             EventKind::End => Rank::End,
-            // Of slices with an equal begin, `Order` puts the longest first.
-            EventKind::Complete { .. } => Rank::Complete(Reverse(0)),
+            EventKind::Complete { .. } => COMPLETE,
             EventKind::Flow { .. } => Rank::Flow,
             _ => Rank::Other,
         };
-        let index = thread.0 as usize;
-        if index >= self.ties.len() {
-            self.ties.resize_with(index + 1, Ties::default);
-        }
-        if self.ties[index].add(time, rank) {
+        if self.threads.ties(thread, time, rank) {
             self.report.add(TIES);
         }
     }

@@ -20,6 +20,7 @@ mod order;
 mod pending;
 mod rounded;
 mod state;
+mod threads;
 mod tracks;
 
 use std::io::Read;
@@ -132,7 +133,7 @@ fn passed_over(kind: &DecodeErrorKind) -> Option<&'static str> {
 impl State {
     /// Releases the events that wait, and counts at the end of the input, wherever that is.
     fn end<R: Read>(&mut self, input: &json::JsonReader<R>) {
-        self.order.release_all();
+        self.order.release_all(&mut self.threads);
         self.report.add_defects("values that are no events", input.skipped());
         self.report.add_many("events that were not UTF-8", input.repairs());
         self.report.add_defects(NOT_QUITE_JSON, input.mends());

@@ -13,6 +13,7 @@ use std::cmp::Reverse;
 use std::collections::VecDeque;
 
 use crate::json::read::current::Current;
+use crate::json::read::threads::Threads;
 use crate::{EventKind, TrackId};
 
 /// The limit for waiting slices, some 300 bytes each, and for the bytes of their arguments.
@@ -27,8 +28,6 @@ const PROVEN: u32 = 256;
 
 #[derive(Debug, Default)]
 pub(super) struct Order {
-    /// By the number of the track.
-    threads: Vec<Waiting>,
     /// The threads with waiting slices, and some whose slices are released already.
     waiting: Vec<TrackId>,
     count: usize,
@@ -39,12 +38,26 @@ pub(super) struct Order {
 
 /// The waiting slices of a thread, by begin.
 #[derive(Debug, Default)]
-struct Waiting {
+pub(super) struct Waiting {
     slices: Vec<Held>,
     latest: i64,
     is_unsorted: bool,
     /// The number of slices so far that were in the order of their begins.
     in_order: u32,
+}
+
+impl Waiting {
+    /// Notes the begin of a slice.
+    pub(super) fn add(&mut self, begin: i64) {
+        self.is_unsorted |= begin < self.latest;
+        self.latest = begin;
+        self.in_order = self.in_order.saturating_add(1);
+    }
+
+    /// Whether there was one slice, which waits no longer.
+    pub(super) fn has_had_one(&self) -> bool {
+        self.in_order == 1 && self.slices.is_empty()
+    }
 }
 
 /// An event that waits.
@@ -71,13 +84,9 @@ impl Held {
 
 impl Order {
     /// Adds a complete slice.
-    pub(super) fn slice(&mut self, held: Held) {
+    pub(super) fn slice(&mut self, held: Held, threads: &mut Threads) {
         let track = held.track;
-        let index = track.0 as usize;
-        if index >= self.threads.len() {
-            self.threads.resize_with(index + 1, Waiting::default);
-        }
-        let waiting = &mut self.threads[index];
+        let waiting = threads.waiting(track);
         if waiting.slices.is_empty() {
             if waiting.slices.capacity() == 0 {
                 waiting.slices.reserve_exact(1); // there may be millions of threads
@@ -86,14 +95,13 @@ impl Order {
             if self.waiting.len() > MOST_LISTED {
                 self.waiting.sort_unstable();
                 self.waiting.dedup();
-                self.waiting.retain(|track| !self.threads[track.0 as usize].slices.is_empty());
+                let mut waits = |track| threads.waiting_again(track).is_some_and(|of| !of.slices.is_empty());
+                self.waiting.retain(|track| waits(*track));
                 self.waiting.push(track);
             }
         }
-        let waiting = &mut self.threads[index];
-        waiting.is_unsorted |= held.time < waiting.latest;
-        waiting.latest = held.time;
-        waiting.in_order = waiting.in_order.saturating_add(1);
+        let waiting = threads.waiting(track);
+        waiting.add(held.time);
         let is_sorted = !waiting.is_unsorted && waiting.in_order > PROVEN;
         let slices = &mut waiting.slices;
         let later = slices.partition_point(|other| other.time <= held.time);
@@ -109,27 +117,28 @@ impl Order {
             release(slices.drain(..earlier), (&mut self.count, &mut self.bytes), &mut self.ready);
         }
         if self.count > MOST || self.bytes > MOST_BYTES {
-            self.release_all();
+            self.release_all(threads);
         }
     }
 
     /// Releases the slices that an event of another kind on the thread must follow.
-    pub(super) fn other(&mut self, track: TrackId, time: i64) {
+    pub(super) fn other(&mut self, track: TrackId, time: i64, threads: &mut Threads) {
         if self.count == 0 {
             return;
         }
-        let Some(waiting) = self.threads.get_mut(track.0 as usize) else { return };
+        let Some(waiting) = threads.waiting_again(track) else { return };
         if !waiting.is_unsorted || waiting.slices.iter().any(|held| held.time == time) {
             nest(&mut waiting.slices);
             release(waiting.slices.drain(..), (&mut self.count, &mut self.bytes), &mut self.ready);
         }
     }
 
-    pub(super) fn release_all(&mut self) {
+    pub(super) fn release_all(&mut self, threads: &mut Threads) {
         self.waiting.sort_unstable();
         for track in self.waiting.drain(..) {
+            let Some(waiting) = threads.waiting_again(track) else { continue };
             // The room goes too.
-            let mut slices = std::mem::take(&mut self.threads[track.0 as usize].slices);
+            let mut slices = std::mem::take(&mut waiting.slices);
             nest(&mut slices);
             release(slices.into_iter(), (&mut self.count, &mut self.bytes), &mut self.ready);
         }
@@ -175,12 +184,12 @@ mod tests {
     use super::*;
 
     fn order(slices: &[(i64, i64)]) -> Vec<(i64, i64)> {
-        let mut order = Order::default();
+        let (mut order, mut threads) = (Order::default(), Threads::default());
         for (time, duration) in slices {
             let (content, kind) = (Current::default(), EventKind::Complete { duration: *duration });
-            order.slice(Held { content, time: *time, track: TrackId(0), kind, position: 0 });
+            order.slice(Held { content, time: *time, track: TrackId(0), kind, position: 0 }, &mut threads);
         }
-        order.release_all();
+        order.release_all(&mut threads);
         assert_eq!((order.count, order.bytes), (0, 0));
         std::iter::from_fn(|| order.next()).map(|held| (held.time, held.duration())).collect()
     }
@@ -200,10 +209,10 @@ mod tests {
 
     #[test]
     fn memory_is_bounded() {
-        let mut order = Order::default();
+        let (mut order, mut threads) = (Order::default(), Threads::default());
         for time in 0..3 * MOST as i64 {
             let (content, kind) = (Current::default(), EventKind::Complete { duration: 1 });
-            order.slice(Held { content, time, track: TrackId(time as u32), kind, position: 0 });
+            order.slice(Held { content, time, track: TrackId(time as u32), kind, position: 0 }, &mut threads);
             while order.next().is_some() {}
             assert!(order.count <= MOST);
         }

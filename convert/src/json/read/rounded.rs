@@ -6,7 +6,6 @@
 //! where it belongs, by at most the step of the clock: 1 ns, or the distance of two doubles of that size in
 //! microseconds.
 
-use crate::TrackId;
 use crate::neighbours::{Neighbours, Span};
 
 /// The limit for slices that are over, for threads that write slices at their end.
@@ -14,24 +13,9 @@ const MOST_OVER: usize = 32;
 /// The limit for open slices.
 const MOST_OPEN: usize = 1 << 16;
 
-/// The slices of each thread, at their places, by the number of its track.
-///
-/// Of the open ones each ends within the one around it, so those that end near a time are found by it.
-#[derive(Debug, Default)]
-pub(super) struct Rounded(Vec<Neighbours>);
-
-impl Rounded {
-    /// The place of a complete slice: its begin and end.
-    pub(super) fn place(&mut self, track: TrackId, begin: i64, end: i64) -> (i64, i64) {
-        let index = track.0 as usize;
-        if index >= self.0.len() {
-            self.0.resize_with(index + 1, Neighbours::default);
-        }
-        place(&mut self.0[index], (begin, end))
-    }
-}
-
-fn place(slices: &mut Neighbours, own: Span) -> Span {
+/// The place of a complete slice, by those of the slices of its thread at their places. Of the open ones each
+/// ends within the one around it, so those that end near a time are found by it.
+pub(super) fn place(slices: &mut Neighbours, own: Span) -> Span {
     slices.pass(own.0, MOST_OVER, drop);
     let mut new = Placed { own, begin: own.0, end: own.1, step: step(own.0.max(own.1)) };
     new.end_inside(&slices.open);
@@ -112,8 +96,8 @@ mod tests {
     use super::*;
 
     fn placed(slices: &[(i64, i64)]) -> Vec<(i64, i64)> {
-        let mut rounded = Rounded::default();
-        slices.iter().map(|(begin, end)| rounded.place(TrackId(1), *begin, *end)).collect()
+        let mut thread = Neighbours::default();
+        slices.iter().map(|slice| place(&mut thread, *slice)).collect()
     }
 
     #[test]
@@ -151,10 +135,10 @@ mod tests {
     /// This took minutes while each slice met all that are open.
     #[test]
     fn slices_that_all_overlap_are_placed_in_little_time() {
-        let mut rounded = Rounded::default();
+        let mut thread = Neighbours::default();
         let nested = (0..60_000).map(|n| (n, 1_000_000 - n));
         for (begin, end) in nested.chain((0..200_000).map(|n| (60_000 + n, 2_000_000 + 3 * n))) {
-            assert_eq!(rounded.place(TrackId(0), begin, end), (begin, end));
+            assert_eq!(place(&mut thread, (begin, end)), (begin, end));
         }
     }
 

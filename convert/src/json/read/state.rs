@@ -7,13 +7,12 @@ use crate::json::facts::Facts;
 use crate::json::read::current::Current;
 use crate::json::read::order::{Held, Order};
 use crate::json::read::pending::Pending;
-use crate::json::read::rounded::Rounded;
+use crate::json::read::threads::Threads;
 use crate::json::read::tracks::Tracks;
-use crate::starts::{LATE, Starts};
-use crate::ties::Ties;
+use crate::starts::LATE;
 use crate::{Context, Detailed, Event, EventKind, Item, NoArguments, Report, TraceFormat};
 
-/// What reports say of slices that [`Rounded`] moves.
+/// What reports say of slices that [`rounded`](super::rounded) moves.
 const ROUNDED: &str = "slices moved by the rounding of their clock, to end with or begin after another";
 
 /// The state of a JSON reader, without its input.
@@ -23,11 +22,8 @@ pub(super) struct State {
     pub(super) tracks: Tracks,
     pub(super) flows: FlowIds,
     pub(super) facts: Facts,
-    pub(super) starts: Starts,
     pub(super) order: Order,
-    pub(super) rounded: Rounded,
-    /// The latest times of each thread, by track.
-    pub(super) ties: Vec<Ties>,
+    pub(super) threads: Threads,
     pub(super) pending: VecDeque<Pending>,
     pub(super) report: Report,
     pub(super) position: u64,
@@ -44,13 +40,12 @@ impl State {
         (self.current, self.position) = (content, position);
         if let EventKind::Complete { duration } = kind {
             let end = time.saturating_add(duration);
-            let (begin, new_end) = self.rounded.place(track, time, end);
+            let ((begin, new_end), is_late) = self.threads.place(track, time, end);
             if (begin, new_end) != (time, end) {
                 self.report.add(ROUNDED);
                 (time, kind) = (begin, EventKind::Complete { duration: new_end.saturating_sub(begin) });
             }
-            let duration = new_end.saturating_sub(begin);
-            self.report.add_many(LATE, u64::from(self.starts.is_late(track, time, duration)));
+            self.report.add_many(LATE, u64::from(is_late));
         }
         self.pending.push_back(Pending::Event(time, track, kind));
         true

@@ -7,13 +7,16 @@ use hairline_formats::track_event::{CounterType, Unit};
 
 use crate::json::read::numbers::{MadeIds, hash};
 use crate::json::read::pending::Pending;
-use crate::{Context, CounterTrack, Track, TrackId, TrackKind};
+use crate::kept_track::KeptTrack;
+use crate::{Context, CounterTrack, Index, Track, TrackId, TrackKind};
 use hairline_formats::trace_event_json::Id;
 
 #[derive(Debug, Default)]
 pub(super) struct Tracks {
     all: Vec<InputTrack>,
-    /// The indices of tracks in `all`.
+    /// The indices of threads in `all`, by their ids.
+    threads: Index,
+    /// The indices of other tracks.
     indices: HashMap<TrackKey, usize>,
     /// The indices of tracks whose interval is over, by the hash of name and category. New intervals reuse
     /// them.
@@ -27,7 +30,6 @@ pub(super) struct Tracks {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum TrackKey {
     Process(u64),
-    Thread(u64, u64),
     /// The CPU time of the thread with this number.
     Time(usize),
     Everything,
@@ -36,7 +38,7 @@ pub(super) enum TrackKey {
 
 #[derive(Debug)]
 struct InputTrack {
-    track: Track,
+    track: KeptTrack,
     /// The interval of an async track. Boxed, because most tracks are threads.
     now: Option<Box<LiveInterval>>,
 }
@@ -86,7 +88,7 @@ pub(super) enum TrackFact<'e> {
 
 impl Tracks {
     pub(super) fn get(&self, index: usize) -> Track {
-        self.all[index].track.clone()
+        self.all[index].track.track()
     }
 
     /// The count of processes and threads with a text id.
@@ -95,7 +97,7 @@ impl Tracks {
     }
 
     fn id(&self, index: usize) -> TrackId {
-        self.all[index].track.id
+        self.all[index].track.id()
     }
 
     fn find(&self, key: TrackKey) -> Option<TrackId> {
@@ -107,6 +109,17 @@ impl Tracks {
         &mut self,
         key: TrackKey,
         kind: TrackKind,
+        about: (Option<TrackId>, &str),
+        to: &mut NewTracks<'_>,
+    ) -> usize {
+        let index = self.push(kind, about, to);
+        self.indices.insert(key, index);
+        index
+    }
+
+    fn push(
+        &mut self,
+        kind: TrackKind,
         (parent, name): (Option<TrackId>, &str),
         to: &mut NewTracks<'_>,
     ) -> usize {
@@ -114,8 +127,7 @@ impl Tracks {
         // A text of no bytes has its own place in memory too, but for the default.
         let name = if name.is_empty() { Arc::default() } else { name.into() };
         let track = Track { parent, name, ..Track::new(to.context.new_track(), kind) };
-        self.all.push(InputTrack { track, now: None });
-        self.indices.insert(key, index);
+        self.all.push(InputTrack { track: track.into(), now: None });
         to.pending.push_back(Pending::Track(index));
         index
     }
@@ -158,12 +170,16 @@ impl Tracks {
     fn thread_index(&mut self, pid: &Id<'_>, tid: &Id<'_>, to: &mut NewTracks<'_>) -> usize {
         let (pid, process) = self.made_ids.number(pid, to.context);
         let (tid, name) = self.made_ids.number(tid, to.context);
-        let key = TrackKey::Thread(pid, tid);
-        if let Some(index) = self.indices.get(&key) {
-            return *index;
+        let ids =
+            |all: &[InputTrack], place: u32| all.get(place as usize).and_then(|known| known.track.thread());
+        if let Some(index) = self.threads.find(&Some((pid, tid)), |place| ids(&self.all, place)) {
+            return index as usize;
         }
         let parent = self.process_of(pid, process, to);
-        self.add(key, TrackKind::Thread { pid, tid }, (Some(parent), name.unwrap_or_default()), to)
+        let about = (Some(parent), name.unwrap_or_default());
+        let index = self.push(TrackKind::Thread { pid, tid }, about, to);
+        self.threads.insert(index as u32, |place| ids(&self.all, place)); // as many as numbers of tracks
+        index
     }
 
     /// The counter track for a thread's CPU time.
@@ -248,18 +264,17 @@ impl Tracks {
     /// Sets a property of a track. Queues the description again if the property changed.
     pub(super) fn about(&mut self, track: TrackId, about: &TrackFact<'_>, pending: &mut VecDeque<Pending>) {
         // Tracks are sorted by number.
-        let Ok(index) = self.all.binary_search_by_key(&track, |known| known.track.id) else { return };
-        let known = &mut self.all[index].track;
+        let Ok(index) = self.all.binary_search_by_key(&track, |known| known.track.id()) else { return };
         let put = |text: &str, into: &mut Arc<str>| {
             let is_new = *text != **into;
             *into = text.into();
             is_new
         };
-        let is_new = match about {
+        let is_new = self.all[index].track.change(|known| match about {
             TrackFact::Name(name) => put(name, &mut known.name),
             TrackFact::Description(text) => put(text, &mut known.description),
             TrackFact::Rank(rank) => known.rank.replace(*rank) != Some(*rank),
-        };
+        });
         if is_new
             && !pending.iter().any(|pending| matches!(pending, Pending::Track(queued) if *queued == index))
         {

@@ -6,11 +6,12 @@ use std::sync::Arc;
 use hairline_formats::DecodeError;
 use hairline_formats::track_event::{ChildOrdering, SiblingMerge, TrackDescriptor, TrackUuid, TreeProcess};
 
+use crate::kept_track::KeptTrack;
 use crate::track_event::read::kept::kept;
 use crate::track_event::read::pending::Pending;
 use crate::track_event::read::sequence::SharedTexts;
 use crate::track_event::read::table::InternedText;
-use crate::{Context, CounterTrack, Report, Track, TrackId, TrackKind};
+use crate::{Context, CounterTrack, Index, Report, Track, TrackId, TrackKind};
 
 /// The limit for the depth of a track, as in trace_processor.
 pub(super) const MOST_ANCESTORS: usize = 100;
@@ -25,7 +26,7 @@ const DEFAULT_TRACK: &str = "Default Track";
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct InputTrack {
     /// The description. Its source id is the UUID.
-    track: Track,
+    track: KeptTrack,
     /// The index of the parent.
     parent: Option<u32>,
     /// The UUID of the parent, until it is described.
@@ -54,7 +55,7 @@ pub(super) struct Counter {
 #[derive(Debug, Default)]
 pub(super) struct Tracks {
     all: Vec<InputTrack>,
-    by_uuid: HashMap<TrackUuid, u32>,
+    by_uuid: Index,
     /// The cache of recent tracks, by [`slot`].
     recent: [Option<(TrackUuid, u32)>; 1 << SLOT_BITS],
     by_pid: HashMap<u64, u32>,
@@ -69,11 +70,15 @@ pub(super) struct Tracks {
 impl InputTrack {
     fn new(id: TrackId, uuid: TrackUuid, kind: TrackKind) -> Self {
         let track = Track { source_id: uuid.0, ..Track::new(id, kind) };
-        Self { track, parent: None, missing_parent: None, counter: None, has_state: false }
+        Self { track: track.into(), parent: None, missing_parent: None, counter: None, has_state: false }
     }
 
     pub(super) fn id(&self) -> TrackId {
-        self.track.id
+        self.track.id()
+    }
+
+    fn uuid(&self) -> TrackUuid {
+        TrackUuid(self.track.source_id())
     }
 
     /// The counter, if the track is one.
@@ -81,18 +86,18 @@ impl InputTrack {
         self.counter.as_deref()
     }
 
-    /// Sets the kind. Keeps the properties that the description leaves out.
-    fn set_kind(&mut self, kind: TrackKind, counter: Option<Counter>) {
-        match (&kind, &self.track.kind) {
+    /// Sets the kind of `track`, which becomes its own. Keeps the properties that the description leaves out.
+    fn set_kind(&mut self, track: &mut Track, kind: TrackKind, counter: Option<Counter>) {
+        match (&kind, &track.kind) {
             (TrackKind::Process { command_line, .. }, TrackKind::Process { command_line: old, .. })
                 if command_line.is_empty() && !old.is_empty() =>
             {
                 let (TrackKind::Process { pid, .. }, command_line) = (kind, Arc::clone(old)) else { return };
-                self.track.kind = TrackKind::Process { pid, command_line };
+                track.kind = TrackKind::Process { pid, command_line };
             }
             // A description without a type may follow one with a type.
             (TrackKind::Slices, _) => {}
-            _ => (self.track.kind, self.counter) = (kind, counter.map(Box::new)),
+            _ => (track.kind, self.counter) = (kind, counter.map(Box::new)),
         }
     }
 }
@@ -109,7 +114,7 @@ impl Tracks {
 
     /// The index of a described track.
     pub(super) fn find(&self, uuid: TrackUuid) -> Option<u32> {
-        self.by_uuid.get(&uuid).copied()
+        self.by_uuid.find(&uuid, |index| self.get(index).uuid())
     }
 
     /// The index of the track of an event, if it is described.
@@ -128,7 +133,7 @@ impl Tracks {
     /// The track as an item.
     pub(super) fn item(&self, index: u32) -> Track {
         let known = self.get(index);
-        Track { parent: known.parent.map(|parent| self.get(parent).id()), ..known.track.clone() }
+        Track { parent: known.parent.map(|parent| self.get(parent).id()), ..known.track.track() }
     }
 
     /// The index of the track of an event. Adds the track if it is not described.
@@ -143,7 +148,7 @@ impl Tracks {
         }
         let mut known = InputTrack::new(context.new_track(), uuid, TrackKind::Slices);
         if uuid == TrackUuid(0) {
-            known.track.name = DEFAULT_TRACK.into();
+            known.track.change(|track| track.name = DEFAULT_TRACK.into());
         }
         self.add(known, pending)
     }
@@ -160,16 +165,16 @@ impl Tracks {
     /// Queues the description of a track that is new or changed, and connects tracks that waited for it.
     fn changed(&mut self, index: u32, pending: &mut VecDeque<Pending>) {
         let known = self.get(index);
-        let (uuid, is_orphan) = (TrackUuid(known.track.source_id), known.missing_parent.is_some());
-        if let TrackKind::Process { pid, .. } = known.track.kind {
+        let (uuid, is_orphan) = (known.uuid(), known.missing_parent.is_some());
+        if let Some(pid) = known.track.process() {
             self.by_pid.insert(pid, index);
         }
         if is_orphan && self.orphans.len() < MOST_ORPHANS && !self.orphans.contains(&index) {
             self.orphans.push(index);
         }
         pending.push_back(Pending::Track(index));
-        if uuid != TrackUuid(0) || *self.get(index).track.name == *DEFAULT_TRACK {
-            self.by_uuid.insert(uuid, index);
+        if uuid != TrackUuid(0) || *self.get(index).track.track().name == *DEFAULT_TRACK {
+            self.by_uuid.insert(index, |index| self.all[index as usize].uuid());
             self.recent[slot(uuid)] = None;
         }
         let missed = |tracks: &Self, orphan: u32| tracks.get(orphan).missing_parent == Some(uuid);
@@ -225,10 +230,11 @@ impl Tracks {
     pub(super) fn process_of(&self, track: u32) -> Option<u32> {
         let mut at = Some(track);
         for _ in 0..MOST_ANCESTORS {
-            match self.get(at?).track.kind {
-                TrackKind::Process { .. } => return at,
-                _ => at = self.get(at?).parent,
+            let known = self.get(at?);
+            if known.track.process().is_some() {
+                return at;
             }
+            at = known.parent;
         }
         None
     }
@@ -271,7 +277,7 @@ impl Tracks {
         let above = match kind {
             // The process may be known only by its id.
             TrackKind::Process { pid, .. } => {
-                let is_bare = |at: &u32| self.get(*at).track.source_id == 0;
+                let is_bare = |at: &u32| self.get(*at).uuid() == TrackUuid(0);
                 place = place.or_else(|| self.by_pid.get(&pid).copied().filter(is_bare));
                 parent.and_then(|parent| self.find(parent))
             }
@@ -285,8 +291,9 @@ impl Tracks {
             Some(index) => self.get(index).clone(),
             None => InputTrack::new(context.new_track(), uuid, TrackKind::Slices),
         };
-        new.track.source_id = uuid.0;
-        new.set_kind(kind, counter);
+        let mut about = new.track.track();
+        about.source_id = uuid.0;
+        new.set_kind(&mut about, kind, counter);
         let fits = above.filter(|above| place.is_none_or(|place| !self.is_above(place, *above)));
         if fits.is_some() || parent.is_some() {
             new.parent = fits;
@@ -295,7 +302,8 @@ impl Tracks {
         if above != fits {
             report.add("tracks that are their own ancestors");
         }
-        add_words(&mut new.track, track, report);
+        add_words(&mut about, track, report);
+        new.track = about.into();
         match place {
             Some(index) if *self.get(index) == new => {}
             Some(index) => {
@@ -322,11 +330,17 @@ impl Tracks {
         if words.is_empty() {
             return Ok(());
         }
-        if let TrackKind::Process { command_line, .. } = &mut self.all[index as usize].track.kind
+        let is_new = self.all[index as usize].track.change(|track| match &mut track.kind {
             // In the tree the first word is the name of the process. Its track has the original words.
-            && (command_line.len() != words.len() || command_line[1..] != words[1..])
-        {
-            *command_line = words.into();
+            TrackKind::Process { command_line, .. }
+                if command_line.len() != words.len() || command_line[1..] != words[1..] =>
+            {
+                *command_line = words.into();
+                true
+            }
+            _ => false,
+        });
+        if is_new {
             pending.push_back(Pending::Track(index));
         }
         Ok(())

@@ -1,0 +1,86 @@
+//! The description of a track, as a reader stores it.
+
+use std::sync::Arc;
+
+use crate::{Track, TrackId, TrackKind};
+
+/// A description in little memory: nearly all tracks of a trace with millions are threads, or have nothing but
+/// a name.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum KeptTrack {
+    /// A track that has no further property.
+    Plain {
+        id: TrackId,
+        parent: Option<TrackId>,
+        source_id: u64,
+        name: Arc<str>,
+        /// The ids of the process and the thread, if it is a thread. Otherwise it has slices.
+        ids: Option<(u64, u64)>,
+    },
+    Full(Box<Track>),
+}
+
+impl From<Track> for KeptTrack {
+    fn from(track: Track) -> Self {
+        let ids = if let TrackKind::Thread { pid, tid } = track.kind { Some((pid, tid)) } else { None };
+        let Track { id, parent, source_id, .. } = track;
+        let plain = Self::Plain { id, parent, source_id, name: Arc::clone(&track.name), ids };
+        if plain.track() == track { plain } else { Self::Full(Box::new(track)) }
+    }
+}
+
+impl KeptTrack {
+    pub(crate) fn id(&self) -> TrackId {
+        match self {
+            Self::Plain { id, .. } => *id,
+            Self::Full(track) => track.id,
+        }
+    }
+
+    pub(crate) fn source_id(&self) -> u64 {
+        match self {
+            Self::Plain { source_id, .. } => *source_id,
+            Self::Full(track) => track.source_id,
+        }
+    }
+
+    /// The process id, if it is the track of a process.
+    pub(crate) fn process(&self) -> Option<u64> {
+        match self {
+            Self::Full(track) => match track.kind {
+                TrackKind::Process { pid, .. } => Some(pid),
+                _ => None,
+            },
+            Self::Plain { .. } => None,
+        }
+    }
+
+    /// The process and the thread id, if it is the track of a thread.
+    pub(crate) fn thread(&self) -> Option<(u64, u64)> {
+        match self {
+            Self::Plain { ids, .. } => *ids,
+            Self::Full(track) => match track.kind {
+                TrackKind::Thread { pid, tid } => Some((pid, tid)),
+                _ => None,
+            },
+        }
+    }
+
+    pub(crate) fn track(&self) -> Track {
+        match self {
+            Self::Plain { id, parent, source_id, name, ids } => {
+                let kind = ids.map_or(TrackKind::Slices, |(pid, tid)| TrackKind::Thread { pid, tid });
+                let (parent, name) = (*parent, Arc::clone(name));
+                Track { parent, name, source_id: *source_id, ..Track::new(*id, kind) }
+            }
+            Self::Full(track) => Track::clone(track),
+        }
+    }
+
+    pub(crate) fn change<T>(&mut self, change: impl FnOnce(&mut Track) -> T) -> T {
+        let mut track = self.track();
+        let result = change(&mut track);
+        *self = track.into();
+        result
+    }
+}
