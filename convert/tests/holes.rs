@@ -246,3 +246,34 @@ fn a_large_packet_after_a_hole_is_read() {
     let found = read(TrackEventReader::new(&trace[..]));
     assert_eq!((found.error, found.times.len()), (None, EVENTS as usize + 1));
 }
+
+/// This took minutes while all fields of each were read.
+#[test]
+fn what_only_seems_to_be_packets_after_a_hole_takes_little_time() {
+    let (mut trace, begins) = packets();
+    let rest = trace.split_off(begins[10]);
+    trace.resize(trace.len() + 1000, 0);
+    // Each has the begin of a packet of 131,080 bytes in it, whose fields are those of all that follow.
+    for _ in 0..400_000 {
+        trace.extend([0x08, 0x0a, 0x88, 0x80, 0x08, 0x0d, 0x08, 0x01, 0x08, 0x01]);
+    }
+    trace.resize(trace.len() + 1000, 0);
+    trace.extend(rest);
+    let found = read(TrackEventReader::new(&trace[..]));
+    assert_eq!((found.error, found.times.len()), (None, EVENTS as usize));
+    assert!(found.report.iter().any(|(what, _)| what.contains("holes of zeros")));
+}
+
+#[test]
+fn a_hole_after_each_packet_takes_little_time() {
+    let (trace, begins) = packets();
+    let (one, mut all) = (&trace[begins[3]..begins[4]], trace[..begins[3]].to_vec());
+    for _ in 0..100_000 {
+        all.extend(one);
+        all.extend([0; 2]);
+    }
+    all.extend(one);
+    let found = read(TrackEventReader::new(&all[..]));
+    assert_eq!((found.times.len(), found.count("holes of zeros")), (100_003, 100_000));
+    assert_eq!(found.error, None);
+}

@@ -77,7 +77,9 @@ impl<R: Read> Input<R> {
         self.end -= self.start;
         self.start = 0;
         if self.end == self.buffer.len() {
-            self.buffer.resize(wanted.min(self.buffer.len() * 2), 0);
+            // By a part of its size, however little is wanted each time.
+            let len = self.buffer.len();
+            self.buffer.resize(wanted.min(len * 2).max(len + len / 4), 0);
         }
     }
 

@@ -26,13 +26,10 @@ pub(crate) enum Begin {
     Needs(usize),
 }
 
-/// Records are looked for in so many bytes at a time, and in as many more as a record has.
-const WINDOW: usize = 64 * 1024;
-
 impl Zeros {
     /// Passes over zeros, and over what is no record, up to the next record. `begin` says whether bytes begin
     /// with one. What it needs and the input does not have makes them other bytes. Records begin at a
-    /// multiple of `step` bytes.
+    /// multiple of `step` bytes. The time is linear in the bytes if that of `begin` is bounded.
     ///
     /// # Errors
     /// There are other bytes than zeros, but no whole record.
@@ -46,15 +43,17 @@ impl Zeros {
         let mut other = None;
         loop {
             let offset = input.offset();
-            let bytes = input.fill(WINDOW as u64)?;
-            let is_end = bytes.len() < WINDOW;
+            // No more than that: a trace may have a hole after each record.
+            let bytes = input.fill(step as u64)?;
+            let is_end = bytes.len() < step;
             let nonzero = bytes.iter().position(|byte| *byte != 0);
             other = other.or(nonzero.map(|at| offset + at as u64));
-            if pass_to_record(input, step, &begin)? {
+            if !is_end && pass_to_record(input, step, &begin)? {
                 self.holes += 1;
                 return Ok(());
             }
             if is_end {
+                input.consume(input.available().len());
                 self.at_end += u64::from(other.is_none());
                 let truncated = |at| Err(DecodeError::truncated(at, "a record after zeros"));
                 return other.map_or(Ok(()), truncated);
@@ -63,14 +62,14 @@ impl Zeros {
     }
 }
 
-/// Passes over the available bytes up to a record. Returns whether there is one.
+/// Passes over the available bytes up to a record, in whole steps. Returns whether there is one.
 fn pass_to_record<R: Read>(
     input: &mut Input<R>,
     step: usize,
     begin: &impl Fn(&[u8], bool) -> Begin,
 ) -> Result<bool, DecodeError> {
     let (mut at, mut is_end) = (0, false);
-    while let Some(bytes) = input.available().get(at..).filter(|bytes| !bytes.is_empty()) {
+    while let Some(bytes) = input.available().get(at..).filter(|bytes| bytes.len() >= step) {
         let answer = if bytes[0] == 0 { Begin::Other } else { begin(bytes, is_end) };
         match answer {
             Begin::Record => {
@@ -78,12 +77,16 @@ fn pass_to_record<R: Read>(
                 return Ok(true);
             }
             Begin::Needs(len) if len > bytes.len() && !is_end => {
+                // Frees the room of the bytes before it, once they are more than the others, which move.
+                if at > bytes.len() {
+                    input.consume(std::mem::take(&mut at));
+                }
                 is_end = input.fill((at + len) as u64)?.len() < at + len;
             }
             _ => (at, is_end) = (at + step, false),
         }
     }
-    input.consume(input.available().len());
+    input.consume(at);
     Ok(false)
 }
 

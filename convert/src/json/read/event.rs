@@ -5,11 +5,11 @@ use hairline_formats::trace_event_json::{Event, InstantScope, Metadata, Phase, p
 use hairline_formats::track_event::CounterValue;
 
 use crate::json::read::numbers::{flow_number, hash, number};
-use crate::json::read::order::Held;
 use crate::json::read::pending::Pending;
 use crate::json::read::state::State;
 use crate::json::read::threads::COMPLETE;
 use crate::json::read::tracks::{Counter, Interval, NewTracks, TrackFact};
+use crate::json::read::waiting::Held;
 use crate::report::TOO_DEEP;
 use crate::ties::{Rank, TIES};
 use crate::{Context, EventKind, FlowStep, TrackId};

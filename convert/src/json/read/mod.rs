@@ -22,6 +22,7 @@ mod rounded;
 mod state;
 mod threads;
 mod tracks;
+mod waiting;
 
 use std::io::Read;
 

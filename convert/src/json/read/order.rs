@@ -9,12 +9,11 @@
 //!
 //! Slices with different begins may be in any order: importers sort by time.
 
-use std::cmp::Reverse;
 use std::collections::VecDeque;
 
-use crate::json::read::current::Current;
+use crate::TrackId;
 use crate::json::read::threads::Threads;
-use crate::{EventKind, TrackId};
+use crate::json::read::waiting::Held;
 
 /// The limit for waiting slices, some 300 bytes each, and for the bytes of their arguments.
 const MOST: usize = 1 << 14;
@@ -34,52 +33,6 @@ pub(super) struct Order {
     bytes: usize,
     /// Events that need not wait any longer.
     ready: VecDeque<Held>,
-}
-
-/// The waiting slices of a thread, by begin.
-#[derive(Debug, Default)]
-pub(super) struct Waiting {
-    slices: Vec<Held>,
-    latest: i64,
-    is_unsorted: bool,
-    /// The number of slices so far that were in the order of their begins.
-    in_order: u32,
-}
-
-impl Waiting {
-    /// Notes the begin of a slice.
-    pub(super) fn add(&mut self, begin: i64) {
-        self.is_unsorted |= begin < self.latest;
-        self.latest = begin;
-        self.in_order = self.in_order.saturating_add(1);
-    }
-
-    /// Whether there was one slice, which waits no longer.
-    pub(super) fn has_had_one(&self) -> bool {
-        self.in_order == 1 && self.slices.is_empty()
-    }
-}
-
-/// An event that waits.
-#[derive(Debug)]
-pub(super) struct Held {
-    pub(super) content: Current,
-    pub(super) time: i64,
-    pub(super) track: TrackId,
-    pub(super) kind: EventKind,
-    /// The offset of its object in the input.
-    pub(super) position: u64,
-}
-
-impl Held {
-    /// The place in the order: by begin, of equal begins the longest first.
-    fn place(&self) -> (i64, Reverse<i64>) {
-        (self.time, Reverse(self.duration()))
-    }
-
-    fn duration(&self) -> i64 {
-        if let EventKind::Complete { duration } = self.kind { duration } else { 0 }
-    }
 }
 
 impl Order {
@@ -182,6 +135,8 @@ fn release(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::EventKind;
+    use crate::json::read::current::Current;
 
     fn order(slices: &[(i64, i64)]) -> Vec<(i64, i64)> {
         let (mut order, mut threads) = (Order::default(), Threads::default());

@@ -5,10 +5,11 @@ use std::collections::VecDeque;
 use crate::flow_ids::FlowIds;
 use crate::json::facts::Facts;
 use crate::json::read::current::Current;
-use crate::json::read::order::{Held, Order};
+use crate::json::read::order::Order;
 use crate::json::read::pending::Pending;
 use crate::json::read::threads::Threads;
 use crate::json::read::tracks::Tracks;
+use crate::json::read::waiting::Held;
 use crate::starts::LATE;
 use crate::{Context, Detailed, Event, EventKind, Item, NoArguments, Report, TraceFormat};
 

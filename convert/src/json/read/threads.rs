@@ -5,8 +5,8 @@
 
 use std::cmp::Reverse;
 
-use crate::json::read::order::Waiting;
 use crate::json::read::rounded;
+use crate::json::read::waiting::Waiting;
 use crate::neighbours::{Neighbours, Span};
 use crate::starts::ThreadStarts;
 use crate::ties::{Rank, Ties};

@@ -274,6 +274,10 @@ fn begin(bytes: &[u8], is_end: bool) -> Begin {
     }
 }
 
+/// So many fields at the begin of a packet show that it is one, and how it was written. In a made file, each
+/// byte may begin a packet of millions.
+const SHOWN: usize = 64;
+
 /// The content of the packet that bytes begin with, and the size of the packet.
 fn whole_packet(bytes: &[u8]) -> Result<(Fields<'_>, usize), Begin> {
     let [PACKET, rest @ ..] = bytes else { return Err(Begin::Other) };
@@ -287,7 +291,7 @@ fn whole_packet(bytes: &[u8]) -> Result<(Fields<'_>, usize), Begin> {
     };
     let body = &bytes[head..bytes.len().min(head + len)];
     let is_cut = body.len() < len;
-    for field in Fields::new(body, 0) {
+    for field in Fields::new(body, 0).take(SHOWN) {
         match field {
             Ok(_) => {}
             Err(DecodeError { kind: DecodeErrorKind::PastEnd { .. }, .. }) if is_cut => break,
@@ -298,8 +302,8 @@ fn whole_packet(bytes: &[u8]) -> Result<(Fields<'_>, usize), Begin> {
 }
 
 /// Whether a packet says when or where it was written, or has compressed packets.
-fn is_told(mut packet: Fields<'_>) -> bool {
-    packet.any(|field| match field {
+fn is_told(packet: Fields<'_>) -> bool {
+    packet.take(SHOWN).any(|field| match field {
         Ok(Field { number, value: FieldValue::Varint(_), .. }) => {
             matches!(number, trace_packet::TIMESTAMP | trace_packet::TRUSTED_PACKET_SEQUENCE_ID)
         }
