@@ -2,12 +2,13 @@
 
 use crate::Value;
 use crate::proto::{
-    Growing, put_double, put_fixed64, put_message, put_nonzero, put_sint64, put_some, put_str, put_uint,
+    Growing, put_double, put_fixed64, put_message, put_nonempty, put_nonzero, put_sint64, put_some, put_str,
+    put_uint,
 };
 use crate::track_event::annotation::put_named;
 use crate::track_event::fields::{
-    EventType, Priority, log_message, sequence_flags, trace_packet as packet_fields,
-    track_event as event_fields,
+    EventType, Priority, inline_callstack, inline_frame, log_message, sequence_flags,
+    trace_packet as packet_fields, track_event as event_fields,
 };
 use crate::track_event::ids::{SequenceId, TrackUuid};
 use crate::track_event::sequence::{Name, SourceLocation, packet};
@@ -28,6 +29,39 @@ pub enum Location<'a> {
     Iid(u64),
     /// The location itself.
     At(SourceLocation<'a>),
+}
+
+/// The call stack of an event. `F` is the type of lists of frames: a slice to write,
+/// [`InlineFrames`](crate::track_event::InlineFrames) when read.
+///
+/// ```
+/// # #[cfg(feature = "read")] {
+/// use hairline_formats::track_event::{
+///     Callstack, Event, EventType, PacketData, PacketReader, SequenceId, SourceLocation, event,
+/// };
+///
+/// let frames = [
+///     SourceLocation { function: "main", ..SourceLocation::default() }, // the root first
+///     SourceLocation { file: "net.rs", function: "send", line: 7 },
+/// ];
+/// let instant = Event::new(SequenceId(1), EventType::Instant, 1_000);
+/// let mut trace = Vec::new();
+/// event(&mut trace, &Event { callstack: Some(Callstack::Inline(&frames)), ..instant });
+///
+/// let mut reader = PacketReader::new(&trace[..]);
+/// let (_, packet) = reader.next()?.unwrap();
+/// let Some(PacketData::Event(event)) = packet.data else { panic!() };
+/// let Some(Callstack::Inline(read)) = event.callstack else { panic!() };
+/// assert_eq!(read.collect::<Result<Vec<_>, _>>()?, frames);
+/// # }
+/// # Ok::<(), hairline_formats::DecodeError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Callstack<F> {
+    /// The id of an [`InternedStack::Callstack`](crate::track_event::InternedStack::Callstack), from 1.
+    Iid(u64),
+    /// The frames, the root first. They have no module and no address.
+    Inline(F),
 }
 
 /// A correlation id, the same for events that belong together.
@@ -158,6 +192,10 @@ pub struct Event<'a> {
     pub location: Option<Location<'a>>,
     /// The log message.
     pub log: Option<LogMessage>,
+    /// The call stack.
+    pub callstack: Option<Callstack<&'a [SourceLocation<'a>]>>,
+    /// What the call stack counts for in sums, for example bytes; `None` if each counts the same.
+    pub callstack_weight: Option<f64>,
     /// The arguments: names and values. A [`Value::Null`] is not written.
     pub annotations: &'a [(Name<'a>, Value<'a>)],
 }
@@ -182,6 +220,8 @@ impl<'a> Event<'a> {
             correlation: None,
             location: None,
             log: None,
+            callstack: None,
+            callstack_weight: None,
             annotations: &[],
         }
     }
@@ -195,7 +235,8 @@ impl<'a> Event<'a> {
 /// event: 48 <type> | 18 <category> ... | 50 <name> | 58 <track>
 ///      | f0 01 <int counter> or e1 02 <8 bytes> | 60 <extra counter> ...
 ///      | f9 02 <flow> ... | 81 03 <flow that ends> ...
-///      | a0 03 <correlation> | 90 02 <source location> | aa 01 LEN <log> | 22 LEN <annotation> ...
+///      | a0 03 <correlation> | 90 02 <source location> | aa 01 LEN <log>
+///      | c0 03 <call stack> or ba 03 LEN <frame> ... | c9 03 <8 bytes: weight> | 22 LEN <annotation> ...
 /// ```
 ///
 /// Absent fields are not written. Every varint has its shortest form.
@@ -282,9 +323,42 @@ fn put_event_fields(out: &mut impl Growing, event: &Event<'_>) {
             put_uint(l, log_message::PRIO, log.priority as u64);
         });
     }
+    match event.callstack {
+        Some(Callstack::Iid(iid)) => put_uint(out, event_fields::CALLSTACK_IID, iid),
+        Some(Callstack::Inline(frames)) => {
+            put_message(out, event_fields::CALLSTACK, |c| {
+                frames.iter().for_each(|frame| put_inline_frame(c, frame));
+            });
+        }
+        None => {}
+    }
+    if let Some(weight) = event.callstack_weight {
+        put_double(out, event_fields::CALLSTACK_WEIGHT, weight);
+    }
     for (name, value) in event.annotations.iter().filter(|(_, value)| *value != Value::Null) {
         put_named(out, *name, value);
     }
+}
+
+/// Appends a frame to the message [`CALLSTACK`](crate::track_event::fields::track_event::CALLSTACK) of an
+/// event, as [`event`] does for [`Callstack::Inline`].
+///
+/// ```
+/// use hairline_formats::track_event::{InlineFrames, SourceLocation, put_inline_frame};
+///
+/// let frame = SourceLocation { file: "net.rs", function: "send", line: 7 };
+/// let mut message = Vec::new();
+/// put_inline_frame(&mut message, &frame);
+/// # #[cfg(feature = "read")]
+/// assert_eq!(InlineFrames::new(&message, 0).collect::<Result<Vec<_>, _>>()?, [frame]);
+/// # Ok::<(), hairline_formats::DecodeError>(())
+/// ```
+pub fn put_inline_frame(out: &mut impl Growing, at: &SourceLocation<'_>) {
+    put_message(out, inline_callstack::FRAMES, |f| {
+        put_str(f, inline_frame::FUNCTION_NAME, at.function);
+        put_nonempty(f, inline_frame::SOURCE_FILE, at.file);
+        put_nonzero(f, inline_frame::LINE_NUMBER, u64::from(at.line));
+    });
 }
 
 #[inline]

@@ -100,6 +100,18 @@ messages! {
         CALLSTACK_WEIGHT = 57, "`double`.";
     }
 
+    /// `TrackEvent.InlineCallstack`.
+    inline_callstack {
+        FRAMES = 1, "`TrackEvent.InlineCallstack.Frame`, repeated: the root first.";
+    }
+
+    /// `TrackEvent.InlineCallstack.Frame`.
+    inline_frame {
+        FUNCTION_NAME = 1, "`string`.";
+        SOURCE_FILE = 2, "`string`.";
+        LINE_NUMBER = 3, "`uint32`.";
+    }
+
     /// `TrackEvent.LegacyEvent`.
     legacy_event {
         NAME_IID = 1, "`uint64`: an interned name.";
@@ -286,6 +298,18 @@ messages! {
         LSB = 2, "`int64`: the lower half.";
     }
 
+    /// `TraceAttributes`: facts about the trace.
+    trace_attributes {
+        ATTRIBUTE = 1, "`TraceAttributes.Attribute`, repeated.";
+    }
+
+    /// `TraceAttributes.Attribute`: a name with a value in one of two forms.
+    trace_attribute {
+        KEY = 1, "`string`.";
+        LONG_VALUE = 2, "`int64`.";
+        STRING_VALUE = 3, "`string`.";
+    }
+
     /// `ProcessTree`.
     process_tree {
         PROCESSES = 1, "`ProcessTree.Process`, repeated.";
@@ -426,7 +450,7 @@ numbered! {
         SliceEnd = 2, "The end of the innermost open slice on its track.";
         Instant = 3, "A moment.";
         Counter = 4, "A sample of a counter.";
-        State = 5, "The name is the state of its track from now on; without a name, no state is.";
+        State = 5, "The name is the state of its track from now on; without a name, the track has none.";
     }
 
     /// The fields of `InternedData` that are repeated messages with the fields of [`interned_string`].

@@ -43,7 +43,9 @@ pub use annotation::{
     put_annotation, put_array, put_element, put_entry, put_named, put_number, put_short_text,
 };
 pub use carry::{Apart, Carry, Erasure};
-pub use event::{Correlation, CounterValue, Event, Location, LogMessage, event, event_with};
+pub use event::{
+    Callstack, Correlation, CounterValue, Event, Location, LogMessage, event, event_with, put_inline_frame,
+};
 pub use fields::{
     ChildOrdering, CounterType, CpuMode, EventType, InternedKind, Priority, SiblingMerge, TaskState, Unit,
     UnwindError,
@@ -54,10 +56,10 @@ pub use legacy::{FlowDirection, LegacyEvent, LegacyId};
 #[cfg(feature = "read")]
 pub use read::{
     Annotation, AnnotationValue, Annotations, ClockReading, ClockReadings, Compression, CounterDescriptor,
-    Integers, InternedEvent, InternedStacks, InternedStrings, MAX_PACKET, ModuleSymbols, Numbers, Packet,
-    PacketData, PacketDefaults, PacketReader, PlainEvent, ProcessDescriptor, Processes, ShortRow,
-    ShortRowEvent, Texts, ThreadDescriptor, Threads, TrackDescriptor, TrackEvent, TrackUuids, TreeProcess,
-    valid_texts,
+    InlineFrames, Integers, InternedEvent, InternedStacks, InternedStrings, MAX_PACKET, ModuleSymbols,
+    Numbers, Packet, PacketData, PacketDefaults, PacketReader, PlainEvent, ProcessDescriptor, Processes,
+    ShortRow, ShortRowEvent, Texts, ThreadDescriptor, Threads, TraceAttributes, TrackDescriptor, TrackEvent,
+    TrackUuids, TreeProcess, valid_texts,
 };
 pub use samples::{
     AddressSymbols, Frame, InternedStack, Line, Mapping, PerfSample, interned_stacks, module_symbols,
@@ -66,9 +68,9 @@ pub use samples::{
 pub use sequence::{Interned, Name, SequenceStart, SourceLocation, clock_snapshot, interned, sequence_start};
 pub use short::ShortEvent;
 pub use stream::{
-    MAX_COMPRESSED, Process, SYNCHRONIZATION_MARKER, SessionEnd, SystemInfo, Thread, TraceStats,
-    compressed_packets, process_threads, process_tree, session_end, synchronization_marker, system_info,
-    trace_stats, trace_stats_of_all, trace_uuid,
+    AttributeValue, MAX_COMPRESSED, Process, SYNCHRONIZATION_MARKER, SessionEnd, SystemInfo, Thread,
+    TraceStats, compressed_packets, process_threads, process_tree, session_end, synchronization_marker,
+    system_info, trace_attributes, trace_stats, trace_stats_of_all, trace_uuid,
 };
 pub use task_state::{TaskStateEvent, task_state};
 pub use tracks::{

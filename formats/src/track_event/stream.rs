@@ -5,8 +5,8 @@ use crate::proto::{
 };
 use crate::track_event::fields::{
     buffer_stats, clock, process_tree as tree, process_tree_process as process,
-    process_tree_thread as thread, system_info as system, trace, trace_packet, trace_stats as stats,
-    trace_uuid as uuid_fields, tracing_service_event as service, utsname,
+    process_tree_thread as thread, system_info as system, trace, trace_attribute, trace_attributes,
+    trace_packet, trace_stats as stats, trace_uuid as uuid_fields, tracing_service_event as service, utsname,
 };
 use crate::track_event::ids::SequenceId;
 use crate::track_event::sequence::packet;
@@ -30,6 +30,50 @@ pub fn trace_uuid(out: &mut Vec<u8>, sequence: SequenceId, uuid: u128) {
         put_message(p, trace_packet::TRACE_UUID, |u| {
             put_uint(u, uuid_fields::MSB, (uuid >> 64) as u64);
             put_uint(u, uuid_fields::LSB, uuid as u64);
+        });
+    });
+}
+
+/// The value of an attribute of the trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AttributeValue<'a> {
+    /// A number.
+    Int(i64),
+    /// A text.
+    Text(&'a str),
+}
+
+/// Writes attributes of the trace: names and values that tell where it comes from, for example a version.
+/// Importers take the latest value of a name.
+///
+/// ```
+/// # #[cfg(feature = "read")] {
+/// use hairline_formats::track_event::{
+///     AttributeValue, PacketData, PacketReader, SequenceId, trace_attributes,
+/// };
+///
+/// let written = [("build", AttributeValue::Text("release")), ("shard", AttributeValue::Int(3))];
+/// let mut trace = Vec::new();
+/// trace_attributes(&mut trace, SequenceId(1), &written);
+/// let mut reader = PacketReader::new(&trace[..]);
+/// let (_, packet) = reader.next()?.unwrap();
+/// let Some(PacketData::Attributes(attributes)) = packet.data else { panic!() };
+/// assert_eq!(attributes.collect::<Result<Vec<_>, _>>()?, written.map(|(name, value)| (name, Some(value))));
+/// # }
+/// # Ok::<(), hairline_formats::DecodeError>(())
+/// ```
+pub fn trace_attributes(out: &mut Vec<u8>, sequence: SequenceId, all: &[(&str, AttributeValue<'_>)]) {
+    packet(out, sequence, |p| {
+        put_message(p, trace_packet::TRACE_ATTRIBUTES, |attributes| {
+            for (key, value) in all {
+                put_message(attributes, trace_attributes::ATTRIBUTE, |a| {
+                    put_str(a, trace_attribute::KEY, key);
+                    match value {
+                        AttributeValue::Int(v) => put_sint64(a, trace_attribute::LONG_VALUE, *v),
+                        AttributeValue::Text(text) => put_str(a, trace_attribute::STRING_VALUE, text),
+                    }
+                });
+            }
         });
     });
 }

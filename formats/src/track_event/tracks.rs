@@ -92,7 +92,7 @@ impl<'a> CounterTrack<'a> {
     }
 }
 
-/// A track with a name of its own, for slices and counters.
+/// A track with a name of its own, for slices, counters or states.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CustomTrack<'a> {
     /// The track's uuid, as in [`ProcessTrack`].
@@ -113,6 +113,8 @@ pub struct CustomTrack<'a> {
     pub merge: SiblingMerge,
     /// The common key of those siblings, for [`SiblingMerge::ByKey`].
     pub merge_key: &'a str,
+    /// Whether its events are [states](crate::track_event::EventType::State).
+    pub has_states: bool,
 }
 
 /// Writes the descriptor of a process's track.
@@ -265,6 +267,9 @@ pub fn custom_descriptor(out: &mut impl Growing, sequence: SequenceId, track: &C
         put_nonempty(d, track_fields::DESCRIPTION, track.description);
         put_nonzero(d, track_fields::SIBLING_MERGE_BEHAVIOR, track.merge as u64);
         put_nonempty(d, track_fields::SIBLING_MERGE_KEY, track.merge_key);
+        if track.has_states {
+            put_message(d, track_fields::STATE, |_| {});
+        }
     });
 }
 

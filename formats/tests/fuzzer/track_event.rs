@@ -296,6 +296,7 @@ fn tracks(unit: Units<'_>) {
         rank: -7,
         merge: te::SiblingMerge::ByKey,
         merge_key: "key",
+        has_states: false,
     };
     unit(&|out| te::custom_descriptor(out, SequenceId(3), &custom));
 }
@@ -321,6 +322,13 @@ fn events(unit: Units<'_>) {
         ..plain
     };
     unit(&|out| te::event(out, &rich));
+    let frame = te::SourceLocation { file: "f", function: "g", line: 7 };
+    for callstack in [te::Callstack::Iid(300), te::Callstack::Inline(&[frame, frame][..])] {
+        let with_stack = Event { callstack: Some(callstack), callstack_weight: Some(0.5), ..plain };
+        unit(&|out| te::event(out, &with_stack));
+    }
+    let attributes = [("a", te::AttributeValue::Text("text")), ("b", te::AttributeValue::Int(-1))];
+    unit(&|out| te::trace_attributes(out, SequenceId(3), &attributes));
     for counter in [CounterValue::Int(-1), CounterValue::Double(1.5)] {
         let counter = Event {
             kind: EventType::Counter,

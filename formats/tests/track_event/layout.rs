@@ -150,6 +150,45 @@ fn interned_references_of_an_event_are_laid_out() {
 }
 
 #[test]
+fn a_call_stack_of_an_event_is_laid_out() {
+    let event = Event { needs_state: false, ..Event::new(SequenceId(3), EventType::State, 1) };
+    let mut out = Vec::new();
+    te::event(&mut out, &Event { callstack: Some(Callstack::Inline(&FRAMES)), ..event });
+    #[rustfmt::skip]
+    let expected = [
+        0x0a, 33, 0x50, 3, // packet
+        0x5a, 27, 0x48, 5, // event
+        0xba, 0x03, 22, // call stack
+        0x0a, 6, 0x0a, 4, b'm', b'a', b'i', b'n',
+        0x0a, 12, 0x0a, 1, b'f', 0x12, 4, b'a', b'.', b'r', b's', 0x18, 0xac, 0x02, // function, file, line
+        0x40, 1, // timestamp
+    ];
+    assert_eq!(out, expected);
+    with_event(&out, |event| assert_eq!(frames(event), Some(Callstack::Inline(Ok(FRAMES.to_vec())))));
+    out.clear();
+    let interned = Some(Callstack::Iid(300));
+    te::event(&mut out, &Event { callstack: interned, callstack_weight: Some(0.5), ..event });
+    let expected = [0x48, 5, 0xc0, 0x03, 0xac, 0x02, 0xc9, 0x03, 0, 0, 0, 0, 0, 0, 0xe0, 0x3f, 0x40, 1];
+    assert_eq!(out[6..], expected);
+    with_event(&out, |event| assert_eq!((frames(event), event.skipped), (Some(Callstack::Iid(300)), 0)));
+}
+
+#[test]
+fn attributes_of_the_trace_are_laid_out() {
+    let attributes = [("build", te::AttributeValue::Text("rel")), ("n", te::AttributeValue::Int(3))];
+    let mut out = Vec::new();
+    te::trace_attributes(&mut out, SequenceId(3), &attributes);
+    #[rustfmt::skip]
+    let expected = [
+        0x0a, 26, 0x50, 3, // packet
+        0xf2, 0x07, 21, // attributes
+        0x0a, 12, 0x0a, 5, b'b', b'u', b'i', b'l', b'd', 0x1a, 3, b'r', b'e', b'l',
+        0x0a, 5, 0x0a, 1, b'n', 0x10, 3,
+    ];
+    assert_eq!(out, expected);
+}
+
+#[test]
 fn nested_annotations_are_laid_out() {
     let nested = nested_value();
     let annotations = [(Name::Iid(3), nested.value()), (Name::Iid(4), Value::Null)];
@@ -228,19 +267,21 @@ fn a_custom_track_is_laid_out() {
         rank: -2,
         merge: SiblingMerge::None,
         merge_key: "",
+        has_states: true,
     };
     let mut out = Vec::new();
     te::custom_descriptor(&mut out, SequenceId(3), &track);
     #[rustfmt::skip]
     let expected = [
-        0x0a, 36, 0x50, 3, // packet
-        0xe2, 0x03, 31, // track descriptor
+        0x0a, 39, 0x50, 3, // packet
+        0xe2, 0x03, 34, // track descriptor
         0x08, 79, 0x28, 70, // uuid, parent
         0x12, 3, b'r', b'e', b'q', // name
         0x58, 3, // order of the tracks below
         0x60, 0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01, // rank
         0x72, 5, b'W', b'a', b'i', b't', b's', // description
         0x78, 2, // merging
+        0x92, 0x01, 0, // states
     ];
     assert_eq!(out, expected);
     out.clear();

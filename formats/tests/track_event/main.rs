@@ -16,9 +16,9 @@ use common::{Broken, LENGTHS, Owned, damaged, text, unsigned, value};
 use hairline_formats::proto::{self, put_bytes, put_message, put_str, put_uint};
 use hairline_formats::track_event::fields::{self, clock, sequence_flags, trace, trace_packet};
 use hairline_formats::track_event::{
-    self as te, AnnotationValue, ClockReading, Correlation, CounterTrack, CounterValue, Event, EventType,
-    Interned, InternedKind, Location, LogMessage, Name, Packet, PacketData, PacketReader, Priority,
-    ProcessTrack, SequenceId, SequenceStart, SourceLocation, ThreadTrack, TrackUuid, Unit,
+    self as te, AnnotationValue, Callstack, ClockReading, Correlation, CounterTrack, CounterValue, Event,
+    EventType, Interned, InternedKind, Location, LogMessage, Name, Packet, PacketData, PacketReader,
+    Priority, ProcessTrack, SequenceId, SequenceStart, SourceLocation, ThreadTrack, TrackUuid, Unit,
 };
 use hairline_formats::{DecodeError, DecodeErrorKind, Value};
 use proptest::prelude::*;
@@ -54,7 +54,8 @@ fn describe(packet: &Packet<'_>) -> String {
                 e.annotations().map(|a| a.map(|a| nested(&a.value, 0))).collect::<Vec<_>>(),
                 e.kind,
             ) + &format!(
-                "{:?} {:?} {:?} {:?} {:?}",
+                "{:?} {:?} {:?} {:?} {:?} {:?}",
+                frames(e),
                 e.extra_counters().collect::<Vec<_>>(),
                 e.extra_counter_track_uuids().collect::<Vec<_>>(),
                 e.correlation,
@@ -62,6 +63,7 @@ fn describe(packet: &Packet<'_>) -> String {
                 e.log,
             )
         }
+        Some(PacketData::Attributes(all)) => format!("{:?}", all.clone().collect::<Vec<_>>()),
         Some(PacketData::Clocks(clocks)) => format!("{:?}", clocks.clone().collect::<Vec<_>>()),
         Some(PacketData::Track(track)) => {
             format!("{track:?} {:?}", track.process.as_ref().map(|p| p.cmdline().collect::<Vec<_>>()))
@@ -77,6 +79,15 @@ fn describe(packet: &Packet<'_>) -> String {
         .as_ref()
         .map(|d| (d.timestamp_clock_id, d.track_uuid, d.extra_counter_track_uuids().collect::<Vec<_>>()));
     format!("{:?} {} {:?} {defaults:?} {interned:?} {data}", packet.sequence, packet.flags, packet.timestamp)
+}
+
+fn frames<'a>(event: &te::TrackEvent<'a>) -> Option<Callstack<Result<Vec<SourceLocation<'a>>, String>>> {
+    event.callstack.clone().map(|stack| match stack {
+        Callstack::Iid(iid) => Callstack::Iid(iid),
+        Callstack::Inline(frames) => {
+            Callstack::Inline(frames.map(|frame| frame.map_err(|e| e.to_string())).collect())
+        }
+    })
 }
 
 fn nested(value: &AnnotationValue<'_>, depth: usize) -> String {
@@ -143,6 +154,11 @@ const FULL: Event<'static> = Event {
     kind: EventType::Instant,
     ..BEGIN
 };
+
+const FRAMES: [SourceLocation<'static>; 2] = [
+    SourceLocation { file: "", function: "main", line: 0 },
+    SourceLocation { file: "a.rs", function: "f", line: 300 },
+];
 
 /// A dict in an array in a dict, empty ones, and null.
 fn nested_value() -> Tree {
@@ -215,8 +231,14 @@ fn everything() -> Vec<u8> {
         rank: -1,
         merge: te::SiblingMerge::None,
         merge_key: "k",
+        has_states: true,
     };
     te::custom_descriptor(&mut out, SequenceId(3), &custom);
+    te::event(&mut out, &Event { callstack: Some(Callstack::Inline(&FRAMES)), ..BEGIN });
+    let interned = Some(Callstack::Iid(300));
+    te::event(&mut out, &Event { callstack: interned, callstack_weight: Some(0.5), ..BEGIN });
+    let attributes = [("build", te::AttributeValue::Text("release")), ("shard", te::AttributeValue::Int(-3))];
+    te::trace_attributes(&mut out, SequenceId(1), &attributes);
     te::synchronization_marker(&mut out, SequenceId(1));
     let machine = te::SystemInfo {
         sysname: "Linux",
@@ -259,7 +281,7 @@ proptest! {
 }
 
 /// The fields of a packet whose content is read.
-const MESSAGES: [u32; 9] = [
+const MESSAGES: [u32; 10] = [
     trace_packet::TRACK_EVENT,
     trace_packet::INTERNED_DATA,
     trace_packet::TRACE_PACKET_DEFAULTS,
@@ -269,6 +291,7 @@ const MESSAGES: [u32; 9] = [
     trace_packet::SYSTEM_INFO,
     trace_packet::PROCESS_TREE,
     trace_packet::TRACE_STATS,
+    trace_packet::TRACE_ATTRIBUTES,
 ];
 
 /// Reads without a panic and without endless errors, and every error has an offset in the input.

@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn a_trace_in_pieces_reads_the_same_and_a_cut_one_returns_its_whole_packets() {
-    common::check_pieces(&everything(), 18, |trace| read(trace));
+    common::check_pieces(&everything(), 21, |trace| read(trace));
 }
 
 #[test]

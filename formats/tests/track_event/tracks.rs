@@ -89,6 +89,7 @@ proptest! {
             rank,
             merge: SiblingMerge::from_number(merge).unwrap(),
             merge_key: &key,
+            has_states: rank > 0,
         };
         let mut out = Vec::new();
         te::custom_descriptor(&mut out, SequenceId(1), &written);
@@ -102,6 +103,7 @@ proptest! {
                 rank: track.rank.unwrap_or_default(),
                 merge: track.merge.unwrap(),
                 merge_key: track.merge_key.unwrap_or_default(),
+                has_states: track.has_states,
             };
             assert_eq!((read, track.skipped), (written, 0));
             assert!(track.process.is_none() && track.thread.is_none() && track.counter.is_none());

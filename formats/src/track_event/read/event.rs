@@ -2,14 +2,16 @@
 
 use crate::DecodeError;
 use crate::proto::{FieldValue, Fields};
-use crate::track_event::event::{Correlation, CounterValue, Location, LogMessage};
-use crate::track_event::fields::{EventType, Priority, log_message, track_event};
+use crate::track_event::event::{Callstack, Correlation, CounterValue, Location, LogMessage};
+use crate::track_event::fields::{
+    EventType, Priority, inline_callstack, inline_frame, log_message, track_event,
+};
 use crate::track_event::ids::TrackUuid;
 use crate::track_event::legacy::LegacyEvent;
 use crate::track_event::read::annotation::Annotations;
 use crate::track_event::read::interned;
 use crate::track_event::read::repeated::{Integers, Numbers, Texts, TrackUuids};
-use crate::track_event::sequence::Name;
+use crate::track_event::sequence::{Name, SourceLocation};
 
 /// An event that was read: `TrackEvent`. Names are interned on the sequence, or inline.
 ///
@@ -55,6 +57,10 @@ pub struct TrackEvent<'a> {
     pub location: Option<Location<'a>>,
     /// The log message.
     pub log: Option<LogMessage>,
+    /// The call stack.
+    pub callstack: Option<Callstack<InlineFrames<'a>>>,
+    /// What the call stack counts for in sums.
+    pub callstack_weight: Option<f64>,
     /// The number of unknown fields, including those of the location and the log message.
     pub skipped: u32,
     /// The bytes of the legacy event and their offset in the input.
@@ -75,6 +81,8 @@ impl<'a> TrackEvent<'a> {
             correlation: None,
             location: None,
             log: None,
+            callstack: None,
+            callstack_weight: None,
             skipped: 0,
             legacy: None,
             message: message.clone(),
@@ -118,6 +126,16 @@ impl<'a> TrackEvent<'a> {
             (track_event::LEGACY_EVENT, Bytes { bytes, offset }) => {
                 self.legacy = Some((bytes, offset));
             }
+            // Iids are from 1. Importers take 0 for none.
+            (track_event::CALLSTACK_IID, Varint(v)) => {
+                self.callstack = (v != 0).then_some(Callstack::Iid(v));
+            }
+            (track_event::CALLSTACK, Bytes { bytes, offset }) => {
+                self.callstack = Some(Callstack::Inline(InlineFrames::new(bytes, offset)));
+            }
+            (track_event::CALLSTACK_WEIGHT, Fixed64(v)) => {
+                self.callstack_weight = Some(f64::from_bits(v));
+            }
             // These are read on demand.
             (
                 track_event::CATEGORY_IIDS
@@ -130,10 +148,7 @@ impl<'a> TrackEvent<'a> {
                 | track_event::FLOW_IDS
                 | track_event::TERMINATING_FLOW_IDS
                 | track_event::FLOW_IDS_OLD
-                | track_event::TERMINATING_FLOW_IDS_OLD
-                | track_event::CALLSTACK
-                | track_event::CALLSTACK_IID
-                | track_event::CALLSTACK_WEIGHT,
+                | track_event::TERMINATING_FLOW_IDS_OLD,
                 _,
             ) => self.present |= 1 << number,
             _ => self.skipped += 1,
@@ -160,12 +175,6 @@ impl<'a> TrackEvent<'a> {
     #[must_use]
     pub fn has_annotations(&self) -> bool {
         self.present & 1 << track_event::DEBUG_ANNOTATIONS != 0
-    }
-
-    /// Whether the event has a call stack.
-    #[must_use]
-    pub fn has_callstack(&self) -> bool {
-        self.present & (1 << track_event::CALLSTACK | 1 << track_event::CALLSTACK_IID) != 0
     }
 
     /// The event's fields; none if `field` is not among them.
@@ -245,6 +254,46 @@ impl<'a> TrackEvent<'a> {
     pub fn terminating_flow_ids(&self) -> Numbers<'a> {
         self.fixed64(track_event::TERMINATING_FLOW_IDS)
     }
+}
+
+/// `TrackEvent.InlineCallstack`: iterates over the frames of an event's call stack, the root first.
+#[derive(Clone, Debug)]
+pub struct InlineFrames<'a>(Fields<'a>);
+
+impl<'a> InlineFrames<'a> {
+    /// Reads the message with these bytes. `offset` is that of the first one in the input, for errors.
+    #[must_use]
+    pub fn new(message: &'a [u8], offset: u64) -> Self {
+        Self(Fields::new(message, offset))
+    }
+
+    /// Returns the bytes of the message, from which [`new`](Self::new) can read the frames later.
+    #[must_use]
+    pub fn bytes(&self) -> &'a [u8] {
+        self.0.rest()
+    }
+}
+
+impl<'a> Iterator for InlineFrames<'a> {
+    type Item = Result<SourceLocation<'a>, DecodeError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        Some(self.0.next_message(inline_callstack::FRAMES)?.and_then(frame))
+    }
+}
+
+fn frame(message: Fields<'_>) -> Result<SourceLocation<'_>, DecodeError> {
+    let mut at = SourceLocation::default();
+    for field in message {
+        let field = field?;
+        match (field.number, field.value) {
+            (inline_frame::FUNCTION_NAME, value) => at.function = value.text().unwrap_or(""),
+            (inline_frame::SOURCE_FILE, value) => at.file = value.text().unwrap_or(""),
+            (inline_frame::LINE_NUMBER, FieldValue::Varint(v)) => at.line = v as u32,
+            _ => {}
+        }
+    }
+    Ok(at)
 }
 
 /// Reads `LogMessage`. An unknown priority counts as an unknown field.

@@ -17,7 +17,7 @@ mod texts;
 mod track;
 
 pub use annotation::{Annotation, AnnotationValue, Annotations};
-pub use event::TrackEvent;
+pub use event::{InlineFrames, TrackEvent};
 pub use interned::InternedStrings;
 pub use interned_event::InternedEvent;
 pub use packet::{ClockReading, ClockReadings, Compression, Packet, PacketData, PacketDefaults};
@@ -26,6 +26,6 @@ pub use reader::{MAX_PACKET, PacketReader};
 pub use repeated::{Integers, Numbers, Texts, TrackUuids};
 pub use samples::{InternedStacks, ModuleSymbols};
 pub use short_row::{ShortRow, ShortRowEvent};
-pub use stream::{Processes, Threads, TreeProcess};
+pub use stream::{Processes, Threads, TraceAttributes, TreeProcess};
 pub use texts::valid_texts;
 pub use track::{CounterDescriptor, ProcessDescriptor, ThreadDescriptor, TrackDescriptor};

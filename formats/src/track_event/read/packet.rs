@@ -10,7 +10,7 @@ use crate::track_event::read::event::TrackEvent;
 use crate::track_event::read::interned::{Entries, InternedStrings};
 use crate::track_event::read::repeated::TrackUuids;
 use crate::track_event::read::samples::{self, InternedStacks, ModuleSymbols};
-use crate::track_event::read::stream::{self, Processes};
+use crate::track_event::read::stream::{self, Processes, TraceAttributes};
 use crate::track_event::read::track::TrackDescriptor;
 use crate::track_event::samples::PerfSample;
 use crate::track_event::stream::{SYNCHRONIZATION_MARKER, SystemInfo, TraceStats};
@@ -70,6 +70,8 @@ pub enum PacketData<'a> {
     Clocks(ClockReadings<'a>),
     /// The trace's uuid, the same in all its files.
     TraceUuid(u128),
+    /// Attributes of the trace: names and values.
+    Attributes(TraceAttributes<'a>),
     /// The machine. Missing fields are "" or 0.
     System(SystemInfo<'a>),
     /// Processes and their command lines.
@@ -220,6 +222,7 @@ impl<'a> Packet<'a> {
             trace_packet::TRACE_UUID => {
                 PacketData::TraceUuid(stream::trace_uuid(message, &mut self.skipped)?)
             }
+            trace_packet::TRACE_ATTRIBUTES => PacketData::Attributes(TraceAttributes(message)),
             trace_packet::SYSTEM_INFO => PacketData::System(stream::system_info(message, &mut self.skipped)?),
             trace_packet::PROCESS_TREE => PacketData::Processes(Processes::new(message)),
             trace_packet::GENERIC_KERNEL_TASK_STATE_EVENT => {

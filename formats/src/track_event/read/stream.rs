@@ -4,11 +4,11 @@ use crate::DecodeError;
 use crate::proto::{FieldValue, Fields};
 use crate::track_event::fields::{
     TaskState, buffer_stats, process_tree, process_tree_process as process, process_tree_thread as thread,
-    system_info as system, task_state as state, trace_stats as stats, trace_uuid as uuid_fields,
-    tracing_service_event as service, utsname,
+    system_info as system, task_state as state, trace_attribute, trace_attributes, trace_stats as stats,
+    trace_uuid as uuid_fields, tracing_service_event as service, utsname,
 };
 use crate::track_event::read::repeated::Texts;
-use crate::track_event::stream::{SystemInfo, Thread, TraceStats};
+use crate::track_event::stream::{AttributeValue, SystemInfo, Thread, TraceStats};
 use crate::track_event::task_state::TaskStateEvent;
 
 /// Reads `TraceUuid`.
@@ -23,6 +23,34 @@ pub(super) fn trace_uuid(message: Fields<'_>, skipped: &mut u32) -> Result<u128,
         }
     }
     Ok(u128::from(upper) << 64 | u128::from(lower))
+}
+
+/// `TraceAttributes`: iterates over names and values. An attribute without a value has `None`.
+#[derive(Clone, Debug)]
+pub struct TraceAttributes<'a>(pub(super) Fields<'a>);
+
+impl<'a> Iterator for TraceAttributes<'a> {
+    type Item = Result<(&'a str, Option<AttributeValue<'a>>), DecodeError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        Some(self.0.next_message(trace_attributes::ATTRIBUTE)?.and_then(attribute))
+    }
+}
+
+fn attribute(message: Fields<'_>) -> Result<(&str, Option<AttributeValue<'_>>), DecodeError> {
+    let (mut key, mut known) = ("", None);
+    for field in message {
+        let field = field?;
+        match (field.number, field.value) {
+            (trace_attribute::KEY, value) => key = value.text().unwrap_or(key),
+            (trace_attribute::LONG_VALUE, FieldValue::Varint(v)) => {
+                known = Some(AttributeValue::Int(v.cast_signed()));
+            }
+            (trace_attribute::STRING_VALUE, value) => known = value.text().map(AttributeValue::Text),
+            _ => {}
+        }
+    }
+    Ok((key, known))
 }
 
 /// Whether this `TracingServiceEvent` says that the session has ended, and nothing else.

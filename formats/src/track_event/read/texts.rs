@@ -3,10 +3,10 @@
 
 use crate::proto::{Field, FieldValue, Fields, put_field, put_message, put_str};
 use crate::track_event::fields::{
-    InternedKind, address_symbols, counter_descriptor, debug_annotation, interned_data, interned_string,
-    legacy_event, line, module_symbols, process_descriptor, process_tree, process_tree_process,
-    process_tree_thread, source_location, system_info, task_state, thread_descriptor, trace_packet,
-    track_descriptor, track_event, utsname,
+    InternedKind, address_symbols, counter_descriptor, debug_annotation, inline_callstack, inline_frame,
+    interned_data, interned_string, legacy_event, line, module_symbols, process_descriptor, process_tree,
+    process_tree_process, process_tree_thread, source_location, system_info, task_state, thread_descriptor,
+    trace_packet, track_descriptor, track_event, utsname,
 };
 
 /// A message with texts.
@@ -17,6 +17,8 @@ enum Message {
     LegacyEvent,
     Annotation,
     Location,
+    Callstack,
+    InlineFrame,
     Interned,
     InternedString,
     Track,
@@ -61,6 +63,7 @@ impl Message {
                 track_event::DEBUG_ANNOTATIONS => return Nested(Self::Annotation),
                 track_event::LEGACY_EVENT => return Nested(Self::LegacyEvent),
                 track_event::SOURCE_LOCATION => return Nested(Self::Location),
+                track_event::CALLSTACK => return Nested(Self::Callstack),
                 _ => matches!(
                     field,
                     track_event::NAME | track_event::CATEGORIES | track_event::CORRELATION_ID_STR
@@ -109,8 +112,10 @@ impl Message {
             Self::System => field == system_info::TRACING_SERVICE_VERSION,
             Self::Symbols if field == module_symbols::ADDRESS_SYMBOLS => return Nested(Self::AddressSymbols),
             Self::Symbols => field == module_symbols::PATH,
+            Self::Callstack if field == inline_callstack::FRAMES => return Nested(Self::InlineFrame),
+            Self::InlineFrame => matches!(field, inline_frame::FUNCTION_NAME | inline_frame::SOURCE_FILE),
             Self::AddressSymbols if field == address_symbols::LINES => return Nested(Self::Line),
-            Self::AddressSymbols => false,
+            Self::AddressSymbols | Self::Callstack => false,
             Self::Line => matches!(field, line::FUNCTION_NAME | line::SOURCE_FILE_NAME),
             Self::LegacyEvent => field == legacy_event::ID_SCOPE,
             Self::Location => matches!(field, source_location::FILE_NAME | source_location::FUNCTION_NAME),

@@ -54,6 +54,8 @@ pub struct TrackDescriptor<'a> {
     pub thread: Option<ThreadDescriptor<'a>>,
     /// The counter, if the track is one.
     pub counter: Option<CounterDescriptor<'a>>,
+    /// Whether the track has [states](crate::track_event::EventType::State).
+    pub has_states: bool,
     /// The number of unknown fields, including those of the three descriptors above.
     pub skipped: u32,
 }
@@ -144,7 +146,7 @@ impl<'a> TrackDescriptor<'a> {
                 (track_descriptor::CHROME_THREAD, Bytes { bytes, offset }) => {
                     thread_of_chrome = chrome::thread(Fields::new(bytes, offset));
                 }
-                (track_descriptor::STATE, Bytes { .. }) => {} // its events say that they are states
+                (track_descriptor::STATE, Bytes { .. }) => track.has_states = true,
                 _ => track.skipped += 1,
             }
         }
