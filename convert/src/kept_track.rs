@@ -66,6 +66,11 @@ impl KeptTrack {
         }
     }
 
+    /// Whether it is a track of states.
+    pub(crate) fn has_states(&self) -> bool {
+        matches!(self, Self::Full(track) if track.kind == TrackKind::States)
+    }
+
     pub(crate) fn track(&self) -> Track {
         match self {
             Self::Plain { id, parent, source_id, name, ids } => {

@@ -7,7 +7,7 @@ use hairline_formats::track_event::{
     ChildOrdering, CounterType, CounterValue, Priority, SiblingMerge, SourceLocation, Unit,
 };
 
-use crate::samples::{Sample, Symbols};
+use crate::samples::{Sample, Stack, Symbols};
 use crate::scheduling::{Copied, Scheduling};
 use crate::{Text, TraceFormat};
 
@@ -168,6 +168,8 @@ pub enum TrackKind {
     },
     /// A track for nested slices. Without a parent, it is a root of its own.
     Slices,
+    /// A track whose slices are states, one after the other: each lasts up to the next one, or to an end.
+    States,
     /// An async interval, identified by its id in FXT or JSON ("async events"). All events with one id are on
     /// one such track.
     Async {
@@ -397,6 +399,13 @@ impl<'a> Event<'a> {
     pub fn log(&self) -> Option<Log<'a>> {
         self.details().log
     }
+
+    /// The call stack.
+    #[inline]
+    #[must_use]
+    pub fn stack(&self) -> Option<&'a dyn Stack> {
+        self.details().stack
+    }
 }
 
 /// What few events have. Most events have none of it, so an [`Event`] refers to it.
@@ -422,11 +431,35 @@ pub struct EventDetails<'a> {
     pub location: Option<SourceLocation<'a>>,
     /// The log message.
     pub log: Option<Log<'a>>,
+    /// The call stack at the event.
+    pub stack: Option<&'a dyn Stack>,
+    /// What the call stack counts for in sums, for example bytes; `None` if each counts the same.
+    pub stack_weight: Option<f64>,
 }
 
 impl EventDetails<'_> {
-    const NONE: Self =
-        Self { flows: &[], ending_flows: &[], bound: None, correlation: None, location: None, log: None };
+    const NONE: Self = Self {
+        flows: &[],
+        ending_flows: &[],
+        bound: None,
+        correlation: None,
+        location: None,
+        log: None,
+        stack: None,
+        stack_weight: None,
+    };
+
+    /// Whether there are any.
+    pub(crate) fn has_any(&self) -> bool {
+        !self.flows.is_empty()
+            || !self.ending_flows.is_empty()
+            || self.bound.is_some()
+            || self.correlation.is_some()
+            || self.location.is_some()
+            || self.log.is_some()
+            || self.stack.is_some()
+            || self.stack_weight.is_some()
+    }
 }
 
 /// The source of an event's details: themselves, or a reader that makes them on demand.

@@ -18,6 +18,11 @@ pub(crate) const ZEROS_AT_END: &str = "blocks of zeros at the end, passed over";
 /// Counted by readers and writers of nested arguments.
 pub(crate) const TOO_DEEP: &str = "arguments nested deeper than 32 levels, cut";
 
+/// Counted by writers whose format has no states.
+pub(crate) const STATES: &str = "tracks of states became tracks of slices";
+/// Counted by writers whose format has no call stacks of events.
+pub(crate) const STACKS: &str = "call stacks of events left out";
+
 /// Counts what a reader did not understand, or what a writer could not express, by a description.
 ///
 /// A description follows a number, for example "log messages became instants" or "user-space objects left

@@ -312,7 +312,12 @@ mod tests {
         let mut samples = Samples::default();
         let mut last = None;
         for address in 0..10_000 {
-            last = samples.frame(&StackFrame { function: &name, module: "lib", build_id: &[], address });
+            last = samples.frame(&StackFrame {
+                function: &name,
+                module: "lib",
+                address,
+                ..StackFrame::default()
+            });
         }
         assert_eq!(samples.frame_names(last.expect("room"))[0].len(), MOST_NAME);
         assert_eq!(samples.texts.0.len(), 2);
@@ -323,7 +328,7 @@ mod tests {
         let mut samples = Samples::default();
         let mut number = |n: usize| {
             let name = format!("{n}{}", "x".repeat(MOST_NAME));
-            samples.frame(&StackFrame { function: &name, module: "", build_id: &[], address: 0 })
+            samples.frame(&StackFrame { function: &name, ..StackFrame::default() })
         };
         assert!((0..MOST_TEXT / MOST_NAME).any(|n| number(n).is_none()));
     }

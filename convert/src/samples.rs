@@ -59,7 +59,16 @@ impl Stack for &[StackFrame<'_>] {
     }
 }
 
-/// A frame of a call stack. Unknown properties are "" or 0.
+/// A frame of a call stack. Unknown properties are "" or 0. Its text is the function, or the module and the
+/// address, and the line in the source.
+///
+/// ```
+/// use hairline_convert::StackFrame;
+///
+/// let send = StackFrame { function: "send", file: "net.rs", line: 7, ..StackFrame::default() };
+/// let other = StackFrame { module: "/bin/server", address: 0x10, ..StackFrame::default() };
+/// assert_eq!((send.to_string(), other.to_string()), ("send (net.rs:7)".into(), "/bin/server+0x10".into()));
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StackFrame<'a> {
     /// The name of the function. [`Symbols`] that follow in the trace may have it instead.
@@ -70,6 +79,25 @@ pub struct StackFrame<'a> {
     pub build_id: &'a [u8],
     /// The address relative to the module.
     pub address: u64,
+    /// The path of the source file.
+    pub file: &'a str,
+    /// The line in the file.
+    pub line: u32,
+}
+
+impl std::fmt::Display for StackFrame<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match (self.function, self.module) {
+            ("", "") => write!(f, "{:#x}", self.address)?,
+            ("", module) => write!(f, "{module}+{:#x}", self.address)?,
+            (function, _) => f.write_str(function)?,
+        }
+        match (self.file, self.line) {
+            ("", _) => Ok(()),
+            (file, 0) => write!(f, " ({file})"),
+            (file, line) => write!(f, " ({file}:{line})"),
+        }
+    }
 }
 
 /// The source of an address, found after it was sampled.

@@ -177,6 +177,16 @@ pub(crate) fn each(event: &Event<'_>, show: Show<'_>) -> u64 {
     if let Some(correlation) = details.correlation {
         text("correlation_id", correlation);
     }
+    if let Some(weight) = details.stack_weight {
+        show("callstack_weight", "callstack_weight", None, &Value::F64(weight));
+    }
+    if let Some(stack) = details.stack {
+        let mut index = 0_usize;
+        stack.each(&mut |frame| {
+            show("callstack", &format!("callstack[{index}]"), None, &Value::Str(&frame.to_string()));
+            index += 1;
+        });
+    }
     cut
 }
 

@@ -164,6 +164,12 @@ impl Collector {
         if let Some(correlation) = details.correlation {
             add("hairline.correlation", correlation);
         }
+        if let Some(stack) = details.stack {
+            let mut frames = Vec::new();
+            stack.each(&mut |frame| frames.push(frame.to_string()));
+            frames.reverse(); // the innermost one first, as most languages print them
+            add("code.stacktrace", &frames.join("\n"));
+        }
         if change != Change::End {
             let mut categories = String::new();
             event.categories.each(&mut |category| {

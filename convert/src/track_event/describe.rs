@@ -49,7 +49,7 @@ pub(crate) fn describe(
             };
             te::counter_descriptor(out, sequence, &counter);
         }
-        TrackKind::Slices | TrackKind::Async { .. } => {
+        TrackKind::Slices | TrackKind::States | TrackKind::Async { .. } => {
             let custom = CustomTrack {
                 uuid,
                 parent_uuid,
@@ -59,6 +59,7 @@ pub(crate) fn describe(
                 rank: track.rank.unwrap_or(0),
                 merge: track.merge,
                 merge_key: &track.merge_key,
+                has_states: track.kind == TrackKind::States,
             };
             te::custom_descriptor(out, sequence, &custom);
         }

@@ -1,4 +1,4 @@
-//! Stack samples to packets, for Perfetto traces and for Perfetto blobs in FXT.
+//! Call stacks to packets, for Perfetto traces and for Perfetto blobs in FXT.
 
 use std::collections::HashMap;
 
@@ -6,7 +6,7 @@ use hairline_formats::track_event::{
     self as te, AddressSymbols, Frame, InternedStack, Line, Mapping, PerfSample, SequenceId,
 };
 
-use crate::{Report, Sample, SampleKind, StackFrame, Symbols};
+use crate::{Report, Sample, SampleKind, Stack, StackFrame, Symbols};
 
 /// The packet sequences: for samples of running threads, and of threads that leave their processor.
 const SEQUENCES: [SequenceId; 2] = [SequenceId(u32::MAX - 2), SequenceId(u32::MAX - 1)];
@@ -22,7 +22,7 @@ pub(crate) struct Stacks {
 
 /// The interned parts of one sequence.
 #[derive(Debug, Default)]
-struct Interned {
+pub(crate) struct Interned {
     functions: HashMap<Box<str>, u64>,
     modules: HashMap<(Box<str>, Box<[u8]>), u64>,
     /// By function, mapping and address.
@@ -31,6 +31,27 @@ struct Interned {
 }
 
 impl Interned {
+    /// Writes the parts of a call stack that are new, and returns its id; 0 if it has no frames.
+    pub(crate) fn callstack(&mut self, out: &mut Vec<u8>, sequence: SequenceId, stack: &dyn Stack) -> u64 {
+        let mut frames = Vec::new();
+        stack.each(&mut |frame| frames.push(self.frame(out, sequence, &frame)));
+        if frames.is_empty() {
+            return 0;
+        }
+        if let Some(iid) = self.callstacks.get(&frames[..]) {
+            return *iid;
+        }
+        let iid = self.callstacks.len() as u64 + 1;
+        te::interned_stacks(out, sequence, false, &[InternedStack::Callstack { iid, frames: &frames }]);
+        self.callstacks.insert(frames.into(), iid);
+        iid
+    }
+
+    /// Whether the sequence is to start anew.
+    pub(crate) fn is_full(&self) -> bool {
+        self.len() > MOST_PARTS
+    }
+
     fn len(&self) -> usize {
         self.functions.len() + self.modules.len() + self.frames.len() + self.callstacks.len()
     }
@@ -92,22 +113,11 @@ impl Stacks {
         };
         let index = usize::from(sample.kind == SampleKind::OffCpu);
         let (sequence, interned) = (SEQUENCES[index], &mut self.sequences[index]);
-        if interned.len() == 0 || interned.len() > MOST_PARTS {
+        if interned.len() == 0 || interned.is_full() {
             *interned = Interned::default();
             start(out, sequence, sample.kind);
         }
-        let mut frames = Vec::new();
-        sample.stack.each(&mut |frame| frames.push(interned.frame(out, sequence, &frame)));
-        let callstack = if frames.is_empty() {
-            0
-        } else if let Some(iid) = interned.callstacks.get(&frames[..]) {
-            *iid
-        } else {
-            let iid = interned.callstacks.len() as u64 + 1;
-            te::interned_stacks(out, sequence, false, &[InternedStack::Callstack { iid, frames: &frames }]);
-            interned.callstacks.insert(frames.into(), iid);
-            iid
-        };
+        let callstack = interned.callstack(out, sequence, sample.stack);
         let Sample { cpu, mode, unwind_error, .. } = *sample;
         let sample = PerfSample { cpu, pid, tid, callstack, mode, unwind_error, lost: 0 };
         te::perf_sample(out, sequence, time, &sample);

@@ -114,10 +114,10 @@ impl Stack for Profile {
             };
             let module = self.modules.get(&(self.pid, mapping.module));
             show(StackFrame {
-                function: "",
                 module: module.map_or("", |module| &module.name),
                 build_id: module.map_or(&[], |module| &module.build_id),
                 address: (address - start).wrapping_add(mapping.vaddr),
+                ..StackFrame::default()
             });
         }
     }

@@ -124,6 +124,7 @@ impl<W: Write> FxtWriter<W> {
             terminating_flow_ids: event.ending_flows(),
             correlation: event.correlation().map(|name| te::Correlation::Name(Name::Text(name))),
             location: event.location().map(Location::At),
+            callstack_weight: event.details().stack_weight,
             ..te::Event::new(SEQUENCE, kind, time)
         };
         let mut cut = 0;

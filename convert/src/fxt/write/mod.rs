@@ -37,7 +37,7 @@ use hairline_formats::fxt::{self, StringRef};
 
 use crate::fxt::write::strings::Strings as OutputStrings;
 use crate::fxt::write::tracks::OutputTrackKind;
-use crate::report::LATE_THREADS;
+use crate::report::{LATE_THREADS, STACKS, STATES};
 use crate::track_event::stacks::put_symbols;
 use crate::{
     BriefEvent, Categories, Copied, Event, EventKind, Item, Loss, Report, Strings, Trace, TraceFormat, Track,
@@ -85,6 +85,7 @@ impl<W: Write> FxtWriter<W> {
         let track = renumbered.as_ref().unwrap_or(track);
         let was_slices =
             self.tracks.get(track.id).is_some_and(|kept| matches!(kept.kind, OutputTrackKind::Slices));
+        self.report.add_many(STATES, u64::from(track.kind == TrackKind::States && !was_slices));
         if was_slices && matches!(track.kind, TrackKind::Thread { .. }) {
             self.report.add(LATE_THREADS);
         }
@@ -125,6 +126,7 @@ impl<W: Write> FxtWriter<W> {
             0
         });
         self.last_time = Some(time);
+        self.report.add_many(STACKS, event.stack().is_some().into());
         let is_counter = matches!(event.kind, EventKind::Counter(_));
         match self.tracks.get(event.track).map(|track| &track.kind) {
             Some(OutputTrackKind::Thread { .. }) if !is_counter => self.thread_event(event, time),

@@ -245,6 +245,9 @@ impl<W: Write> FxtWriter<W> {
             report.add_many("functions of source locations left out", u64::from(!function.is_empty()));
             args.add("source".into(), Value::Str(&format!("{file}:{line}")), strings, out, report);
         }
+        if let Some(weight) = event.details().stack_weight {
+            args.add("callstack_weight".into(), Value::F64(weight), strings, out, report);
+        }
         report.add_many(Log::NO_TAG, u64::from(event.log().is_some_and(|log| log.tag.is_some())));
         if let Some(log) = event.log().filter(|_| !says_message(event)) {
             if let Some(level) = level(log) {

@@ -148,6 +148,10 @@ impl Tracks {
                 OutputTrackKind::Thread { pid, tid, index: 0, open: OpenSlices::default() }
             }
             (TrackKind::Slices, _) => OutputTrackKind::Slices,
+            (TrackKind::States, _) => {
+                described.kind = TrackKind::Slices;
+                OutputTrackKind::Slices
+            }
             (TrackKind::Async { id, scope }, before) => {
                 let open = if let Some(OutputTrackKind::Async { open, .. }) = before {
                     open

@@ -24,8 +24,8 @@ impl<'a> EventArguments<'a> {
     }
 
     pub(super) fn args(&self) -> Args<'_> {
-        let EventDetails { log, location, correlation, .. } = self.event.details();
-        let is_empty = log.is_none() && location.is_none() && correlation.is_none();
+        let EventDetails { log, location, correlation, stack_weight, .. } = self.event.details();
+        let is_empty = log.is_none() && location.is_none() && correlation.is_none() && stack_weight.is_none();
         let is_empty = is_empty && self.event.args.is_empty();
         if is_empty { Args::None } else { Args::Shown(self) }
     }
@@ -48,6 +48,9 @@ impl Entries for EventArguments<'_> {
         }
         if let Some(location) = &self.event.location() {
             show("source", Value::Dict(&Location(location)));
+        }
+        if let Some(weight) = self.event.details().stack_weight {
+            show("callstack_weight", Value::F64(weight));
         }
     }
 }

@@ -10,9 +10,10 @@ use hairline_formats::track_event::CounterValue;
 use crate::json::write::arguments::EventArguments;
 use crate::json::write::flows::{Point, Role};
 use crate::json::write::plain::{kind, only_category, rank};
+use crate::json::write::stacks::frame_id;
 use crate::json::write::state::{JsonWriter, finished};
 use crate::json::write::tracks::{Counter, OutputTrack};
-use crate::report::TOO_DEEP;
+use crate::report::{STACKS, TOO_DEEP};
 use crate::ties::{Rank, TIES};
 use crate::{Event, EventKind, Log, Text, TrackId};
 
@@ -76,12 +77,14 @@ impl<W: Write> JsonWriter<W> {
             PlainPhase::Complete { dur } => Some(dur),
             _ => None,
         };
+        let frame = event.stack().and_then(|stack| self.frames.add(stack, &mut self.report));
         let shown = EventArguments::new(event);
         let Some(output) = &mut self.output else { return finished() };
         output.event(&json::Event {
             name: event.name.text.into(),
             cat: Cow::Borrowed(&self.categories),
             ph: Some(kind.phase()),
+            sf: frame_id(frame),
             ts: Some(ts),
             dur,
             tts,
@@ -164,6 +167,7 @@ impl<W: Write> JsonWriter<W> {
             self.report.add("events on counter tracks");
             return Ok(());
         };
+        self.report.add_many(STACKS, event.stack().is_some().into());
         self.write_value(event.track, value, ts, only_category(event))
     }
 

@@ -1,5 +1,7 @@
 //! Events of intervals that wait to be written in order of time.
 
+use std::num::NonZeroU32;
+
 use hairline_formats::Value;
 use hairline_formats::trace_event_json::{Args, Json, put_value};
 
@@ -33,6 +35,8 @@ pub(super) struct Held {
     pub(super) flow: Option<(u64, Role)>,
     /// The number of further flows.
     pub(super) further: usize,
+    /// The innermost frame of the call stack.
+    pub(super) frame: Option<NonZeroU32>,
 }
 
 impl Timed for Held {
@@ -42,8 +46,15 @@ impl Timed for Held {
 }
 
 impl Held {
-    /// Copies an event. `categories` are its categories, separated by commas.
-    pub(super) fn new(event: &Event<'_>, ts: i64, categories: &str, report: &mut Report) -> Self {
+    /// Copies an event. `categories` are its categories, separated by commas, `frame` is the innermost one of
+    /// its call stack.
+    pub(super) fn new(
+        event: &Event<'_>,
+        ts: i64,
+        categories: &str,
+        frame: Option<NonZeroU32>,
+        report: &mut Report,
+    ) -> Self {
         let shown = EventArguments::new(event);
         let mut texts = [event.name.text, categories].concat();
         if !matches!(shown.args(), Args::None) {
@@ -64,6 +75,7 @@ impl Held {
             categories: categories.len(),
             flow: points.next(),
             further: points.count(),
+            frame,
         }
     }
 

@@ -17,6 +17,7 @@ use hairline_formats::trace_event_json::{self as json, Id, Id2, InstantScope, Ph
 
 use crate::json::write::flows::Flows;
 use crate::json::write::held::Held;
+use crate::json::write::stacks::frame_id;
 use crate::json::write::state::{JsonWriter, finished};
 use crate::json::write::tracks::{Instants, Interval};
 use crate::window::LONGEST;
@@ -35,7 +36,8 @@ const NO_CATEGORY: &str = "ends of intervals without their category, which impor
 impl<W: Write> JsonWriter<W> {
     /// Adds an event to the window, and writes the earliest ones if too many wait.
     pub(super) fn hold(&mut self, event: &Event<'_>, ts: i64) -> io::Result<()> {
-        let held = Held::new(event, ts, &self.categories, &mut self.report);
+        let frame = event.stack().and_then(|stack| self.frames.add(stack, &mut self.report));
+        let held = Held::new(event, ts, &self.categories, frame, &mut self.report);
         self.intervals.text += held.text_len();
         self.intervals.window.push(held);
         while self.intervals.window.len() > LONGEST || self.intervals.text > MOST_TEXT {
@@ -119,6 +121,7 @@ impl<W: Write> JsonWriter<W> {
             ph: Some(ph),
             ts: Some(held.ts),
             args: held.args(),
+            sf: frame_id(held.frame),
             ..interval.event()
         };
         match ph {

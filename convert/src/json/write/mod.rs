@@ -30,6 +30,7 @@ mod held;
 mod intervals;
 mod labels;
 mod plain;
+mod stacks;
 mod state;
 mod tracks;
 
@@ -118,6 +119,9 @@ impl<W: Write> crate::stream::TraceWriter for JsonWriter<W> {
         let mut output = self.output.take().map_or_else(finished, Ok)?;
         if lost > 0 {
             output.member("lostEvents", &Value::U64(lost))?;
+        }
+        if !self.frames.is_empty() {
+            output.member("stackFrames", &Value::Dict(&self.frames))?;
         }
         output.finish()?.flush()
     }

@@ -19,13 +19,7 @@ impl<W: Write> JsonWriter<W> {
     pub(super) fn plain(&mut self, event: &Event<'_>, ts: i64) -> Option<io::Result<()>> {
         let kind = kind(event.kind)?;
         let category = only_category(event)?;
-        let has_more = event.log().is_some() || event.location().is_some() || event.correlation().is_some();
-        if has_more
-            || !event.flows().is_empty()
-            || !event.ending_flows().is_empty()
-            || event.bound().is_some()
-            || !event.extra_counters.is_empty()
-        {
+        if !event.extra_counters.is_empty() || event.details().has_any() {
             return None;
         }
         let Some(OutputTrack::Thread { place, flows, ties, .. }) = self.tracks.get_mut(event.track) else {

@@ -9,6 +9,7 @@ use crate::json::facts::Facts;
 use crate::json::write::flows::Flows;
 use crate::json::write::held::Waiting;
 use crate::json::write::labels::Labels;
+use crate::json::write::stacks::StackFrames;
 use crate::json::write::tracks::{OutputTrack, Tracks};
 use crate::{Loss, Report};
 
@@ -39,6 +40,7 @@ pub struct JsonWriter<W> {
     pub(super) labels: Labels,
     pub(super) flows: Flows,
     pub(super) intervals: Waiting,
+    pub(super) frames: StackFrames,
     pub(super) lost: u64,
     /// Events lost at an unknown time before the first event. The loss is written with the first event,
     /// because the first time written decides the offset.
@@ -75,6 +77,7 @@ impl<W: Write> JsonWriter<W> {
             labels: Labels::default(),
             flows: Flows::default(),
             intervals: Waiting::default(),
+            frames: StackFrames::default(),
             lost: 0,
             lost_before: None,
             last: 0,

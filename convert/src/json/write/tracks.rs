@@ -12,7 +12,7 @@ use crate::json::write::flows::Point;
 use crate::json::write::held::Held;
 use crate::json::write::labels::number;
 use crate::pids::Pids;
-use crate::report::LATE_THREADS;
+use crate::report::{LATE_THREADS, STATES};
 use crate::shared_ids::{SHARED, SharedIds};
 use crate::ties::Ties;
 use crate::{CounterTrack, Report, StringId, Strings, Text, Track, TrackId, TrackKind};
@@ -229,7 +229,8 @@ impl Tracks {
             _ if track.parent.is_none() && track.name.is_empty() => {
                 self.interval(track, None, Instants::Everything)
             }
-            _ => {
+            kind => {
+                report.add_many(STATES, u64::from(*kind == TrackKind::States));
                 report.add("tracks that became intervals, without their name and position");
                 self.interval(track, parent, Instants::Interval)
             }

@@ -42,6 +42,9 @@ pub(super) struct Current {
     pub(super) log: Option<(u64, Priority)>,
     /// The tag of the log message.
     pub(super) tag: Option<OwnedLocation>,
+    /// Whether the event has the call stack in the state.
+    pub(super) has_stack: bool,
+    pub(super) stack_weight: Option<f64>,
     /// The inline texts of the event.
     own: String,
     /// The event as in the packet, if it has arguments.
@@ -66,6 +69,8 @@ impl Default for Current {
             location: None,
             log: None,
             tag: None,
+            has_stack: false,
+            stack_weight: None,
             own: String::new(),
             bytes: Vec::new(),
         }
@@ -87,6 +92,7 @@ impl Current {
         self.location = None;
         self.log = None;
         self.tag = None;
+        (self.has_stack, self.stack_weight) = (false, None);
         self.own.clear();
         self.bytes.clear();
     }
@@ -100,6 +106,8 @@ impl Current {
             || !matches!(self.correlation, TextRef::None)
             || self.location.is_some()
             || self.log.is_some()
+            || self.has_stack
+            || self.stack_weight.is_some()
     }
 
     /// Stores an inline text.

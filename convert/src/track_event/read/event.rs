@@ -9,7 +9,7 @@ use crate::track_event::read::current::TextRef;
 use crate::track_event::read::sequence::{OwnedLocation, Sequence};
 use crate::track_event::read::state::State;
 use crate::track_event::read::table::InternedText;
-use crate::{Arguments, Categories, Detailed, Event, EventDetails, Log, NoArguments, Text, Texts};
+use crate::{Arguments, Categories, Detailed, Event, EventDetails, Log, NoArguments, Stack, Text, Texts};
 
 impl State {
     fn current_sequence(&self) -> &Sequence {
@@ -57,6 +57,8 @@ impl Detailed for State {
                 priority,
                 tag: current.tag.as_ref().map(OwnedLocation::location),
             }),
+            stack: current.has_stack.then_some(self as &dyn Stack),
+            stack_weight: current.stack_weight,
         }
     }
 }

@@ -16,13 +16,14 @@ use crate::track_event::read::pending::Pending;
 use crate::track_event::read::sequence::OwnedLocation;
 use crate::track_event::read::state::State;
 use crate::track_event::read::table::{InternedText, Table};
+use crate::track_event::read::tracks::StateChange;
 use crate::{Context, EventKind, Loss, Report};
 
 /// Their thread is that of descriptors that the reader does not know, or of overrides.
 const NO_TRACK: &str = "legacy events without a track, shown on the default track";
 
-/// Each lasts up to the next one of its track.
-const STATES: &str = "states of tracks, shown as slices";
+/// As in importers, a state that is set again lasts on, and an end of a state has only its time.
+const NO_BEGIN: &str = "arguments and details of events that begin no state, left out";
 
 /// The ids that follow are those of clocks.
 const NO_CLOCK: &str = "events left out: no clock snapshot joins their clock to the trace's";
@@ -112,6 +113,7 @@ impl State {
                 let (texts, pending) = (&mut self.texts, &mut self.pending);
                 self.tracks.describe(track, texts, context, pending, &mut self.report)?;
             }
+            PacketData::Attributes(_) => self.foreign(trace_packet::TRACE_ATTRIBUTES, packet),
             PacketData::TraceUuid(uuid) => self.pending.push_back(Pending::Uuid(*uuid)),
             PacketData::System(system) => self.system(system),
             PacketData::Processes(processes) => {
@@ -255,12 +257,14 @@ impl State {
         context: &mut Context,
     ) -> Result<(), DecodeError> {
         self.report.add_many("unknown fields", u64::from(event.skipped));
-        self.report.add_many("call stacks of events left out", event.has_callstack().into());
         let uuid = event.track_uuid.or(self.sequences[index].track).unwrap_or_default();
         // Importers drop values of a counter that is not described before them.
         let track = match event.kind {
             Some(EventType::Counter) => self.tracks.used(uuid, context, &mut self.pending),
-            _ => self.track(uuid, context)?,
+            kind => {
+                let track = self.track(uuid, context)?;
+                self.tracks.beside(track, kind == Some(EventType::State), context, &mut self.pending)
+            }
         };
         self.current.clear();
         self.current.track = self.tracks.get(track).id();
@@ -270,6 +274,9 @@ impl State {
             (None, None) => TextRef::None,
         };
         self.current.take_lists(event, context)?;
+        self.take_details(index, event);
+        self.take_stack(index, event)?;
+        self.take_extra_counters(index, event)?;
         let mut skipped = 0;
         let legacy = event.legacy(&mut skipped)?;
         self.report.add_many("unknown fields", u64::from(skipped));
@@ -289,12 +296,7 @@ impl State {
                 (Some(EventType::SliceEnd), _) => EventKind::End,
                 (Some(EventType::Instant), _) => EventKind::Instant,
                 (Some(EventType::State), _) => {
-                    self.report.add(STATES);
-                    let lasts = self.has_name(index);
-                    if self.tracks.change_state(track, lasts) {
-                        self.pending.push_back(Pending::StateEnd);
-                    }
-                    if !lasts {
+                    if !self.state(index, track) {
                         return Ok(());
                     }
                     EventKind::Begin
@@ -313,22 +315,24 @@ impl State {
                 }
             };
         }
-        self.take_details(index, event);
         self.count_undefined(index);
-        self.take_extra_counters(index, event)?;
         self.pending.push_back(Pending::Event);
         Ok(())
     }
 
-    /// Whether the current event has a name.
-    fn has_name(&self, index: usize) -> bool {
-        match &self.current.name {
-            TextRef::None => false,
-            TextRef::Iid(iid) => {
-                self.sequences[index].names.get(*iid).is_some_and(|name| !name.text.is_empty())
-            }
-            TextRef::Own(range) => !range.is_empty(),
+    /// Takes the name of the current event for the state of its track from now on. Queues the end of the state
+    /// that lasted until then. Returns whether a new one begins.
+    fn state(&mut self, index: usize, track: u32) -> bool {
+        let Self { current, sequences, tracks, .. } = self;
+        let name = current.text(&current.name, &sequences[index].names).text;
+        let StateChange { ends, begins } = tracks.change_state(track, name);
+        if ends {
+            self.pending.push_back(Pending::StateEnd);
         }
+        let has_more =
+            !current.bytes.is_empty() || !current.extra_counters.is_empty() || current.has_details();
+        self.report.add_many(NO_BEGIN, u64::from(!begins && has_more));
+        begins
     }
 
     fn take_details(&mut self, index: usize, event: &TrackEvent<'_>) {

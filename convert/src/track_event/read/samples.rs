@@ -2,11 +2,14 @@
 
 use hairline_formats::DecodeError;
 use hairline_formats::proto::{FieldValue, Fields};
-use hairline_formats::track_event::{Line, ModuleSymbols, Packet, PerfSample, fields::trace_packet};
+use hairline_formats::track_event::{
+    Callstack, InlineFrames, Line, ModuleSymbols, Packet, PerfSample, SourceLocation, TrackEvent,
+    fields::trace_packet,
+};
 
 use crate::track_event::read::pending::Pending;
 use crate::track_event::read::sequence::Sequence;
-use crate::track_event::read::stacks::{CurrentSample, inner};
+use crate::track_event::read::stacks::{CurrentSample, CurrentStack, Stacks, inner};
 use crate::track_event::read::state::State;
 use crate::{Loss, Report, Sample, SampleKind, Stack, StackFrame, SymbolLine, Symbols};
 
@@ -47,26 +50,47 @@ impl State {
             return;
         };
         if sample.callstack != 0 {
-            self.check_stack(index, sample.callstack);
+            let what = "stack samples whose call stack has an undefined id";
+            self.check_stack(index, sample.callstack, what, "frames of stack samples with an undefined id");
         }
+        self.stack = CurrentStack::Interned(index, sample.callstack);
         self.sample =
             CurrentSample { time, sample: *sample, sequence: index, ..std::mem::take(&mut self.sample) };
         self.pending.push_back(Pending::Sample);
     }
 
-    /// Counts undefined ids.
-    fn check_stack(&mut self, index: usize, callstack: u64) {
+    /// Counts undefined ids, of a call stack as `what` and of its frames as `frames`.
+    fn check_stack(&mut self, index: usize, callstack: u64, what: &'static str, frames: &'static str) {
         let stacks = self.sequences[index].stacks.as_deref();
-        let Some(frames) = stacks.and_then(|stacks| stacks.callstacks.get(callstack)) else {
-            return self
-                .report
-                .add_undefined("stack samples whose call stack has an undefined id", callstack);
+        let Some(ids) = stacks.and_then(|stacks| stacks.callstacks.get(callstack)) else {
+            return self.report.add_undefined(what, callstack);
         };
-        for id in frames {
+        for id in ids {
             if stacks.is_some_and(|stacks| stacks.frames.get(*id).is_none()) {
-                self.report.add_undefined("frames of stack samples with an undefined id", *id);
+                self.report.add_undefined(frames, *id);
             }
         }
+    }
+
+    /// Stores the call stack of the current event.
+    pub(super) fn take_stack(&mut self, index: usize, event: &TrackEvent<'_>) -> Result<(), DecodeError> {
+        match &event.callstack {
+            Some(Callstack::Iid(iid)) => {
+                let what = "events whose call stack has an undefined id";
+                self.check_stack(index, *iid, what, "frames of events with an undefined id");
+                self.stack = CurrentStack::Interned(index, *iid);
+            }
+            Some(Callstack::Inline(frames)) => {
+                for frame in frames.clone() {
+                    frame?;
+                }
+                self.stack = CurrentStack::Inline(frames.bytes().to_vec());
+            }
+            None => {}
+        }
+        self.current.has_stack = event.callstack.is_some();
+        self.current.stack_weight = event.callstack_weight;
+        Ok(())
     }
 
     pub(super) fn current_sample(&self) -> Sample<'_> {
@@ -113,18 +137,36 @@ impl State {
 
 impl Stack for State {
     fn each(&self, show: &mut dyn FnMut(StackFrame<'_>)) {
-        let CurrentSample { sample, sequence, .. } = &self.sample;
-        let Some(stacks) = self.sequences[*sequence].stacks.as_deref() else { return };
-        let frames = stacks.callstacks.get(sample.callstack).map_or(&[][..], |frames| frames);
-        for frame in frames.iter().filter_map(|id| stacks.frames.get(*id)) {
-            let mapping = stacks.mappings.get(frame.mapping);
+        match &self.stack {
+            CurrentStack::None => {}
+            CurrentStack::Interned(sequence, callstack) => {
+                if let Some(stacks) = self.sequences[*sequence].stacks.as_deref() {
+                    stacks.each_frame(*callstack, show);
+                }
+            }
+            CurrentStack::Inline(message) => {
+                for SourceLocation { file, function, line } in
+                    InlineFrames::new(message, 0).map_while(Result::ok)
+                {
+                    show(StackFrame { function, file, line, ..StackFrame::default() });
+                }
+            }
+        }
+    }
+}
+
+impl Stacks {
+    fn each_frame(&self, callstack: u64, show: &mut dyn FnMut(StackFrame<'_>)) {
+        let frames = self.callstacks.get(callstack).map_or(&[][..], |frames| frames);
+        for frame in frames.iter().filter_map(|id| self.frames.get(*id)) {
+            let mapping = self.mappings.get(frame.mapping);
+            let build_id = mapping.and_then(|mapping| self.build_ids.get(mapping.build_id));
             show(StackFrame {
-                function: stacks.functions.get(frame.function).map_or("", |name| name),
+                function: self.functions.get(frame.function).map_or("", |name| name),
                 module: mapping.map_or("", |mapping| &mapping.path),
-                build_id: mapping
-                    .and_then(|mapping| stacks.build_ids.get(mapping.build_id))
-                    .map_or(&[], |id| id),
+                build_id: build_id.map_or(&[], |id| id),
                 address: frame.rel_pc,
+                ..StackFrame::default()
             });
         }
     }

@@ -41,6 +41,17 @@ pub(super) struct StackModule {
     pub(super) path: Arc<str>,
 }
 
+/// The call stack of the current event or sample.
+#[derive(Debug, Default)]
+pub(super) enum CurrentStack {
+    #[default]
+    None,
+    /// The index of a sequence, and the interning id.
+    Interned(usize, u64),
+    /// The message.
+    Inline(Vec<u8>),
+}
+
 /// The current sample, and the current packet of symbols.
 #[derive(Debug, Default)]
 pub(super) struct CurrentSample {

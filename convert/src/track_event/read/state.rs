@@ -14,7 +14,7 @@ use crate::track_event::read::current::Current;
 use crate::track_event::read::pending::Pending;
 use crate::track_event::read::scheduling::Scheduler;
 use crate::track_event::read::sequence::{Sequence, SharedTexts};
-use crate::track_event::read::stacks::CurrentSample;
+use crate::track_event::read::stacks::{CurrentSample, CurrentStack};
 use crate::track_event::read::table::Table;
 use crate::track_event::read::tracks::{MOST_ANCESTORS, Tracks};
 use crate::{Context, Report};
@@ -47,6 +47,7 @@ pub(super) struct State {
     pub(super) foreign: Vec<u8>,
     pub(super) scheduler: Scheduler,
     pub(super) sample: CurrentSample,
+    pub(super) stack: CurrentStack,
 }
 
 impl State {
@@ -80,7 +81,7 @@ impl State {
     /// in the input.
     #[inline]
     pub(super) fn look_for(&mut self, uuid: TrackUuid, context: &mut Context) -> Result<(), DecodeError> {
-        if uuid == TrackUuid(0) || self.tracks.find_again(uuid).is_some() {
+        if uuid == TrackUuid(0) || self.tracks.find_again(uuid).or_else(|| self.tracks.find(uuid)).is_some() {
             Ok(())
         } else {
             self.look_ahead(uuid, context)

@@ -19,6 +19,8 @@ pub(super) const MOST_ANCESTORS: usize = 100;
 const MOST_ORPHANS: usize = 1000;
 /// The bits of an index in the cache of recent tracks.
 const SLOT_BITS: u32 = 5;
+/// The name of the track for states of a thread or a process.
+const STATES_OF: &str = "states";
 /// The name that trace_processor gives to the track of events without a track.
 const DEFAULT_TRACK: &str = "Default Track";
 
@@ -32,8 +34,13 @@ pub(super) struct InputTrack {
     /// The UUID of the parent, until it is described.
     missing_parent: Option<TrackUuid>,
     counter: Option<Box<Counter>>,
-    /// Whether a state of the track lasts.
-    has_state: bool,
+}
+
+/// A change of the state of a track. A state that is set again neither ends nor begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct StateChange {
+    pub(super) ends: bool,
+    pub(super) begins: bool,
 }
 
 /// The index in the cache of recent tracks, which saves a hash lookup for each event.
@@ -65,12 +72,16 @@ pub(super) struct Tracks {
     orphans: Vec<u32>,
     /// The tracks of async events, by process, id and scope.
     asyncs: HashMap<(Option<u32>, u64, Arc<str>), u32>,
+    /// The states that last, by track.
+    states: HashMap<u32, Box<str>>,
+    /// The tracks of states beside others of the same UUID, and those of other events beside tracks of states.
+    beside: HashMap<u32, u32>,
 }
 
 impl InputTrack {
     fn new(id: TrackId, uuid: TrackUuid, kind: TrackKind) -> Self {
         let track = Track { source_id: uuid.0, ..Track::new(id, kind) };
-        Self { track: track.into(), parent: None, missing_parent: None, counter: None, has_state: false }
+        Self { track: track.into(), parent: None, missing_parent: None, counter: None }
     }
 
     pub(super) fn id(&self) -> TrackId {
@@ -107,9 +118,54 @@ impl Tracks {
         &self.all[index as usize]
     }
 
-    /// Notes whether a state of a track lasts from now on. Returns whether one did before.
-    pub(super) fn change_state(&mut self, index: u32, lasts: bool) -> bool {
-        std::mem::replace(&mut self.all[index as usize].has_state, lasts)
+    /// Changes the state of a track; "" for none.
+    pub(super) fn change_state(&mut self, index: u32, name: &str) -> StateChange {
+        let before = self.states.get(&index).map_or("", |state| state);
+        let change = StateChange {
+            ends: !before.is_empty() && before != name,
+            begins: !name.is_empty() && before != name,
+        };
+        if change.begins {
+            self.states.insert(index, name.into());
+        } else if change.ends {
+            self.states.remove(&index);
+        }
+        change
+    }
+
+    /// The track of the states, or of the other events, that have the UUID of a track. Importers keep the two
+    /// apart: a state lasts whatever slices begin and end.
+    pub(super) fn beside(
+        &mut self,
+        index: u32,
+        for_states: bool,
+        context: &mut Context,
+        pending: &mut VecDeque<Pending>,
+    ) -> u32 {
+        let known = self.get(index);
+        if for_states == known.track.has_states() {
+            return index;
+        }
+        if let Some(beside) = self.beside.get(&index) {
+            return *beside;
+        }
+        let kind = if for_states { TrackKind::States } else { TrackKind::Slices };
+        let mut new = InputTrack { counter: None, ..known.clone() };
+        // Tracks without a UUID of their own are processes, and the default track.
+        let is_owner = known.track.process().is_some() || known.track.thread().is_some();
+        let is_part = is_owner || known.track.source_id() == 0;
+        if is_part {
+            (new.parent, new.missing_parent) = (Some(index), None);
+        }
+        new.track.change(|track| {
+            (track.id, track.kind, track.source_id) = (context.new_track(), kind, 0);
+            if is_part {
+                track.name = STATES_OF.into();
+            }
+        });
+        let beside = self.add(new, pending);
+        self.beside.insert(index, beside);
+        beside
     }
 
     /// The index of a described track.
@@ -117,13 +173,16 @@ impl Tracks {
         self.by_uuid.find(&uuid, |index| self.get(index).uuid())
     }
 
-    /// The index of the track of an event, if it is described.
+    /// The index of the track of an event, if it is described and has no states.
     #[inline]
     pub(super) fn find_again(&mut self, uuid: TrackUuid) -> Option<u32> {
         match self.recent[slot(uuid)] {
             Some((recent, index)) if recent == uuid => Some(index),
             _ => {
                 let index = self.find(uuid)?;
+                if self.get(index).track.has_states() {
+                    return None;
+                }
                 self.recent[slot(uuid)] = Some((uuid, index));
                 Some(index)
             }
@@ -143,7 +202,7 @@ impl Tracks {
         context: &mut Context,
         pending: &mut VecDeque<Pending>,
     ) -> u32 {
-        if let Some(index) = self.find_again(uuid) {
+        if let Some(index) = self.find_again(uuid).or_else(|| self.find(uuid)) {
             return index;
         }
         let mut known = InputTrack::new(context.new_track(), uuid, TrackKind::Slices);
@@ -293,7 +352,10 @@ impl Tracks {
         };
         let mut about = new.track.track();
         about.source_id = uuid.0;
-        new.set_kind(&mut about, kind, counter);
+        // A late description leaves the states where they began.
+        let is_late =
+            kind == TrackKind::States && place.is_some_and(|place| self.beside.contains_key(&place));
+        new.set_kind(&mut about, if is_late { TrackKind::Slices } else { kind }, counter);
         let fits = above.filter(|above| place.is_none_or(|place| !self.is_above(place, *above)));
         if fits.is_some() || parent.is_some() {
             new.parent = fits;
@@ -385,7 +447,9 @@ fn kind(
         let pid = u64::from(process.pid.unwrap_or(0).cast_unsigned());
         return Ok((TrackKind::Process { pid, command_line }, None));
     }
-    let Some(counter) = &track.counter else { return Ok((TrackKind::Slices, None)) };
+    let Some(counter) = &track.counter else {
+        return Ok((if track.has_states { TrackKind::States } else { TrackKind::Slices }, None));
+    };
     let mut categories = String::new();
     for category in counter.categories() {
         if !categories.is_empty() {

@@ -3,8 +3,8 @@
 use hairline_formats::Value;
 use hairline_formats::proto::{put_message, put_str, put_uint};
 use hairline_formats::track_event::{
-    self as te, CounterValue, EventType, InternedKind, LegacyEvent, LegacyId, Name, SequenceId, TrackUuid,
-    fields::track_event, put_named,
+    self as te, CounterValue, EventType, InternedKind, LegacyEvent, LegacyId, Name, SequenceId,
+    SourceLocation, TrackUuid, fields::track_event, put_named,
 };
 
 use crate::nesting::{BESIDE, DEEP};
@@ -15,7 +15,8 @@ use crate::track_event::write::state::State;
 use crate::track_event::write::tracks::{GENERAL_SEQUENCE, SliceEnd, TrackClass};
 use crate::track_event::{binding, describe};
 use crate::{
-    Categories, Event, EventKind, FlowStep, Report, StringId, Text, Texts, Track, TrackId, TrackKind,
+    Categories, Event, EventKind, FlowStep, Report, Stack, StackFrame, StringId, Text, Texts, Track, TrackId,
+    TrackKind,
 };
 
 /// The limit for waiting ends on a track. Beyond it, the end of a slice follows its begin at once.
@@ -77,8 +78,17 @@ impl State {
             }
         }
         let form = match event.kind {
-            EventKind::Begin => EventForm::of(EventType::SliceBegin),
-            EventKind::End => EventForm::of(EventType::SliceEnd),
+            EventKind::Begin => {
+                if class == TrackClass::States {
+                    // The state that ends now needs no packet.
+                    track.ends.pop_if(|end| end.time == event.time);
+                }
+                EventForm::of(class.begin())
+            }
+            EventKind::End if class == TrackClass::States => {
+                return track.ends.push(SliceEnd { begin: event.time, time: event.time });
+            }
+            EventKind::End => EventForm::of(class.end()),
             EventKind::Instant => EventForm::of(EventType::Instant),
             EventKind::Complete { duration } => {
                 let end = event.time.saturating_add(duration.max(0));
@@ -176,7 +186,8 @@ impl State {
     /// Writes a complete slice as begin and end. The end waits until a later event on the track.
     fn slice(&mut self, event: &Event<'_>, end: i64) {
         self.end_slices(event.track, event.time);
-        self.packet(event, EventForm::of(EventType::SliceBegin));
+        let class = self.tracks.get(event.track).class;
+        self.packet(event, EventForm::of(class.begin()));
         let begin = event.time;
         let ends = &mut self.tracks.get(event.track).ends;
         if end <= begin || ends.len() >= MOST_ENDS {
@@ -233,7 +244,8 @@ impl State {
     }
 
     fn end(&mut self, track: TrackId, time: i64) {
-        self.packet(&Event::new(time, track, EventKind::End), EventForm::of(EventType::SliceEnd));
+        let class = self.tracks.get(track).class;
+        self.packet(&Event::new(time, track, EventKind::End), EventForm::of(class.end()));
     }
 
     fn packet(&mut self, event: &Event<'_>, form: EventForm) {
@@ -271,6 +283,11 @@ impl State {
         let details = event.details();
         let location = details.location.map(|at| sequence.location(out, locations, at));
         let log = details.log.map(|log| sequence.log_message(out, locations, log));
+        // Frames without a module and an address need no interning.
+        let (inline, interned) = match details.stack {
+            Some(stack) if is_of_names(stack) => (Some(stack), None),
+            stack => (None, stack.and_then(|stack| sequence.callstack(out, stack))),
+        };
         let (timestamp, clock_id) = sequence.timestamp(time);
         let legacy = legacy_event(event, form.legacy);
         let packet = te::Event {
@@ -284,10 +301,15 @@ impl State {
             correlation: details.correlation.map(|text| te::Correlation::Name(Name::Text(text))),
             location,
             log,
+            callstack: interned.map(te::Callstack::Iid),
+            callstack_weight: details.stack_weight,
             ..te::Event::new(sequence.number, form.kind, timestamp)
         };
         te::event_with(out, &packet, |e| {
             e.extend_from_slice(fields);
+            if let Some(stack) = inline {
+                put_message(e, track_event::CALLSTACK, |message| put_inline_stack(message, stack));
+            }
             if let Some(legacy) = legacy {
                 put_message(e, track_event::LEGACY_EVENT, |l| legacy.put(l));
             }
@@ -382,6 +404,21 @@ impl State {
             }
         }
     }
+}
+
+/// Whether the frames of a call stack are functions and lines only.
+fn is_of_names(stack: &dyn Stack) -> bool {
+    let mut is_of_names = true;
+    stack.each(&mut |frame| {
+        is_of_names &= frame.module.is_empty() && frame.build_id.is_empty() && frame.address == 0;
+    });
+    is_of_names
+}
+
+fn put_inline_stack(message: &mut Vec<u8>, stack: &dyn Stack) {
+    stack.each(&mut |StackFrame { function, file, line, .. }| {
+        te::put_inline_frame(message, &SourceLocation { file, function, line });
+    });
 }
 
 /// The legacy part of an event: its phase, and the flow that it is bound to.

@@ -3,12 +3,13 @@
 use std::collections::{HashMap, hash_map::Entry};
 
 use hairline_formats::track_event::{
-    self as te, EventType, Interned, InternedKind, Location, LogMessage, Name, SequenceId, SequenceStart,
+    self as te, EventType, InternedKind, Location, LogMessage, Name, SequenceId, SequenceStart,
     SourceLocation, TrackUuid, fields::clock,
 };
 
+use crate::track_event::stacks::Interned;
 use crate::track_event::write::emitted::{Emitted, Of};
-use crate::{Log, StringId, Strings, Text};
+use crate::{Log, Stack, StringId, Strings, Text};
 
 /// A packet sequence: the events of a thread, and of other tracks in between.
 #[derive(Debug, Default)]
@@ -27,6 +28,8 @@ pub(super) struct Sequence {
     slices_until: u64,
     log_bodies: u64,
     emitted: Emitted,
+    /// The interned parts of call stacks, once there are any.
+    stacks: Option<Box<Interned>>,
     /// The number of argument names that importers show differently.
     pub(super) names_shown_otherwise: u64,
 }
@@ -76,6 +79,7 @@ impl Sequence {
         te::sequence_start(out, &start);
         (self.has_begun, self.is_valid, self.dropped, self.last) = (true, true, false, time);
         self.emitted.clear();
+        self.stacks = None;
     }
 
     /// The timestamp for a time, and its clock if the time is before the last one: the incremental clock
@@ -144,7 +148,7 @@ impl Sequence {
             if matches!(kind, InternedKind::AnnotationName) {
                 self.count_name(name);
             }
-            te::interned(out, self.number, &[Interned::Text { kind, iid, name }]);
+            te::interned(out, self.number, &[te::Interned::Text { kind, iid, name }]);
         }
         Name::Iid(iid)
     }
@@ -172,9 +176,18 @@ impl Sequence {
         te::interned(
             out,
             self.number,
-            &[Interned::Text { kind: InternedKind::LogBody, iid: self.log_bodies, name }],
+            &[te::Interned::Text { kind: InternedKind::LogBody, iid: self.log_bodies, name }],
         );
         self.log_bodies
+    }
+
+    /// Writes the parts of a call stack that are new, and returns the stack's id; `None` if it has no frames.
+    pub(super) fn callstack(&mut self, out: &mut Vec<u8>, stack: &dyn Stack) -> Option<u64> {
+        let interned = self.stacks.get_or_insert_default();
+        let iid = interned.callstack(out, self.number, stack);
+        // The event with this id is on the sequence before it starts anew.
+        self.is_valid &= !interned.is_full();
+        (iid != 0).then_some(iid)
     }
 
     /// A source location: its id if it has one, otherwise in full.
@@ -187,7 +200,7 @@ impl Sequence {
         let Some(number) = locations.number(at) else { return Location::At(at) };
         let iid = u64::from(number);
         if self.emitted.add(Of::Location, number) {
-            te::interned(out, self.number, &[Interned::Location { iid, at }]);
+            te::interned(out, self.number, &[te::Interned::Location { iid, at }]);
         }
         Location::Iid(iid)
     }

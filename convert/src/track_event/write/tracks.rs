@@ -4,7 +4,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use hairline_formats::track_event::{SequenceId, TrackUuid};
+use hairline_formats::track_event::{EventType, SequenceId, TrackUuid};
 
 use crate::pids::Pids;
 use crate::shared_ids::{SHARED, SharedIds};
@@ -44,8 +44,21 @@ pub(super) struct SliceEnd {
 pub(super) enum TrackClass {
     #[default]
     Slices,
+    States,
     Thread,
     Counter,
+}
+
+impl TrackClass {
+    /// The type of the event that begins a slice.
+    pub(super) fn begin(self) -> EventType {
+        if self == Self::States { EventType::State } else { EventType::SliceBegin }
+    }
+
+    /// The type of the event that ends a slice.
+    pub(super) fn end(self) -> EventType {
+        if self == Self::States { EventType::State } else { EventType::SliceEnd }
+    }
 }
 
 /// All tracks.
@@ -139,6 +152,7 @@ impl Tracks {
         out.class = match track.kind {
             TrackKind::Thread { .. } => TrackClass::Thread,
             TrackKind::Counter(_) => TrackClass::Counter,
+            TrackKind::States => TrackClass::States,
             _ => TrackClass::Slices,
         };
         // A track without a name and a parent needs no description.
