@@ -14,6 +14,7 @@ mod late_tracks;
 mod matrix;
 mod merging;
 mod mixed;
+mod newer;
 mod others;
 mod packets;
 mod scheduling;

