@@ -211,8 +211,9 @@ fn opened(path: &Path, cores: usize) -> Outcome<Box<dyn Read>> {
 
 /// Converts a file to another one as the command does.
 fn convert_file(from: &Path, to: (&Path, TraceFormat), is_gzip: bool, cores: usize) -> Outcome<()> {
-    let (mut file, input) = (File::create(to.0)?, opened(from, cores)?);
-    let mut gzip = is_gzip.then(|| GzEncoder::new(&file, Compression::default()));
+    let (file, input) = (File::create(to.0)?, opened(from, cores)?);
+    let mut file = &file; // which can be written too
+    let mut gzip = is_gzip.then(|| GzEncoder::new(file, Compression::default()));
     let output: &mut (dyn Write + Send) = match &mut gzip {
         Some(gzip) => gzip,
         None => &mut file,
