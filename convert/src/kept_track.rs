@@ -89,3 +89,21 @@ impl KeptTrack {
         result
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_track_is_kept_as_it_is_and_a_plain_one_in_little_memory() {
+        let thread = Track::new(TrackId(1), TrackKind::Thread { pid: 1, tid: 2 });
+        let named = Track { name: "main".into(), parent: Some(TrackId(0)), source_id: 7, ..thread.clone() };
+        let ranked = Track { rank: Some(3), ..named.clone() };
+        let process = Track::new(TrackId(0), TrackKind::process(1));
+        for (track, is_plain) in [(thread, true), (named, true), (ranked, false), (process, false)] {
+            let kept = KeptTrack::from(track.clone());
+            assert_eq!((kept.track(), matches!(kept, KeptTrack::Plain { .. })), (track, is_plain));
+        }
+        assert!(size_of::<KeptTrack>() <= 64, "there may be millions of tracks");
+    }
+}

@@ -19,8 +19,11 @@ pub(crate) enum ThreadStarts {
     None,
     /// Those of a thread with one slice. There may be millions.
     One(i64, i64),
-    Many(Box<VecDeque<(i64, i64)>>),
+    Many(Box<Begins>),
 }
+
+#[derive(Debug, Default)]
+pub(crate) struct Begins(VecDeque<(i64, i64)>);
 
 /// The limit for the slices of one thread; 64 KiB.
 const MOST: usize = 4096;
@@ -45,10 +48,10 @@ impl ThreadStarts {
                 return false;
             }
             Self::One(begin, inner) => {
-                *self = Self::Many(Box::new(VecDeque::from([(*begin, *inner)])));
+                *self = Self::Many(Box::new(Begins([(*begin, *inner)].into())));
                 return self.is_late(time, duration);
             }
-            Self::Many(seen) => seen,
+            Self::Many(seen) => &mut seen.0,
         };
         let place = match seen.back() {
             Some((latest, _)) if *latest >= time => seen.partition_point(|(begin, _)| *begin < time),

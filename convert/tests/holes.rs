@@ -277,3 +277,24 @@ fn a_hole_after_each_packet_takes_little_time() {
     assert_eq!((found.times.len(), found.count("holes of zeros")), (100_003, 100_000));
     assert_eq!(found.error, None);
 }
+
+/// A string that follows a hole was passed over with it, and so was the thread of all later events.
+#[test]
+fn definitions_after_a_hole_are_read() {
+    let (mut trace, _) = records();
+    trace.resize(trace.len() + 1024, 0);
+    fxt::string_record(&mut trace, 9, "a name after the hole");
+    fxt::thread_record(&mut trace, 9, 90, 91);
+    let (category, name, thread) = (StringRef::Index(1), StringRef::Index(9), ThreadRef::Index(9));
+    for n in EVENTS..EVENTS + 2 {
+        let (kind, timestamp) = (fxt::EventKind::Instant, time(n).cast_unsigned());
+        fxt::event(
+            &mut trace,
+            &fxt::Event { kind, timestamp, thread, category, name, args: &[], payload: None },
+        );
+    }
+    let found = read(FxtReader::new(&trace[..]));
+    assert!(found.pids.contains(&90), "{:?}", found.pids);
+    assert_eq!((found.times.len(), found.count("undefined")), (EVENTS as usize + 2, 0));
+    assert_eq!((found.count("holes of zeros"), found.error), (1, None));
+}

@@ -173,3 +173,13 @@ impl First {
         all
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_slice_of_a_track_takes_little_memory() {
+        assert!(size_of::<Slot>() <= 32, "there may be millions of tracks");
+    }
+}

@@ -8,6 +8,7 @@ use crate::fxt::header::{is_large, record_words};
 use crate::fxt::layout::record;
 use crate::fxt::plain::PlainEvent;
 use crate::fxt::record::{Record, parse};
+use crate::fxt::tables::{string_record, thread_record};
 use crate::fxt::texts::valid_texts;
 use crate::input::Input;
 use crate::zeros::{Begin, Zeros};
@@ -306,11 +307,13 @@ fn is_well_formed(bytes: &[u8]) -> bool {
     event.is_some_and(|event| event.args().all(|argument| argument.is_ok()))
 }
 
-/// Whether bytes begin with an event, and another record, more zeros or the end of the input follows.
-/// Arguments have the size where records have it, so other records are too much like them.
+/// Whether bytes begin with an event, and another record, more zeros or the end of the input follows; or with
+/// the definition of a string or a thread that leads to an event. Arguments have the size where records have
+/// it, so other records are too much like them.
 fn begin(bytes: &[u8], is_end: bool) -> Begin {
     let event = match whole_record(bytes) {
         Ok(record) if is_exact_event(record) => record,
+        Ok(record) if is_definition(record) => return leads_to_event(bytes, record.len()),
         Ok(_) => return Begin::Other,
         Err(begin) => return begin,
     };
@@ -319,12 +322,51 @@ fn begin(bytes: &[u8], is_end: bool) -> Begin {
         [] => Begin::Needs(event.len() + 8),
         next if next.starts_with(&[0; 8]) => Begin::Record,
         next => match whole_record(next) {
-            Ok(record) if !matches!(parse(record, 0), Err(_) | Ok(Record::Unknown { .. })) => Begin::Record,
+            Ok(record) if is_known(record) => Begin::Record,
             Ok(_) => Begin::Other,
             Err(Begin::Needs(len)) => Begin::Needs(event.len() + len),
             Err(begin) => begin,
         },
     }
+}
+
+/// So many records behind a definition show that it is one, if no event comes earlier.
+const SHOWN: usize = 64;
+
+/// Whether the records from a place on, of which there is one at least, are known ones up to an event.
+fn leads_to_event(bytes: &[u8], mut at: usize) -> Begin {
+    for _ in 0..SHOWN {
+        match whole_record(bytes.get(at..).unwrap_or_default()) {
+            Ok(record) if is_exact_event(record) => return Begin::Record,
+            Ok(record) if is_known(record) => at += record.len(),
+            Ok(_) => return Begin::Other,
+            Err(Begin::Needs(len)) => return Begin::Needs(at + len),
+            Err(begin) => return begin,
+        }
+    }
+    Begin::Record
+}
+
+fn is_known(record: &[u8]) -> bool {
+    !matches!(parse(record, 0), Err(_) | Ok(Record::Unknown { .. }))
+}
+
+/// Whether a record defines a string or a thread, and has the bytes that a writer gives it. No argument has
+/// them too.
+fn is_definition(record: &[u8]) -> bool {
+    let mut same = Vec::new();
+    match parse(record, 0) {
+        Ok(Record::String { index: index @ 1.., value: value @ [_, ..] }) => match std::str::from_utf8(value)
+        {
+            Ok(text) => string_record(&mut same, index, text),
+            Err(_) => return false,
+        },
+        Ok(Record::Thread { index: index @ 1.., process, thread }) => {
+            thread_record(&mut same, index, process, thread);
+        }
+        _ => return false,
+    }
+    same == record
 }
 
 /// The record that bytes begin with. It is no large one, whose size would be any number.

@@ -112,3 +112,22 @@ impl Slices {
         ((begin, end), self.starts.is_late(begin, end.saturating_sub(begin)))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_with_one_slice_is_as_after_that_slice_and_holds_its_times_only() {
+        let (mut threads, track) = (Threads::default(), TrackId(3));
+        assert!(!threads.ties(track, 10, COMPLETE));
+        threads.waiting(track).add(10);
+        assert_eq!(threads.place(track, 10, 20), ((10, 20), false));
+        assert!(matches!(threads.0.get(track), Some(Slot::Once { begin: 10, end: 20 })));
+        assert!(size_of::<Slot>() <= 24, "there may be millions of threads");
+        // The end of the slice around it, which is rounded, and one that comes too late.
+        assert_eq!(threads.place(track, 15, 21), ((15, 20), false));
+        assert_eq!(threads.place(track, 10, 30), ((10, 30), true));
+        assert!(threads.ties(track, 10, Rank::End));
+    }
+}
