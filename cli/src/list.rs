@@ -13,8 +13,8 @@ use crate::text::{failed, one_line, say_all, shown, size};
 /// trace.
 ///
 /// Each line below the titles is a region: pid, state, size, executable, output. A `dead` process can be
-/// recovered with `hairline recover`. A `listening` process has no region until it records. Empty output means
-/// that there are none.
+/// recovered with `hairline recover`. A `listening` process has no region until it records. Empty output
+/// means that there are none.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   hairline ls

@@ -12,7 +12,8 @@ use crate::TrackId;
 ///
 /// let mut events = ByTrack::<u32>::default();
 /// *events.at(TrackId(2)) += 1;
-/// assert_eq!((events.get(TrackId(2)), events.get(TrackId(0)), events.get(TrackId(9))), (Some(&1), Some(&0), None));
+/// let of = |track| events.get(TrackId(track)).copied();
+/// assert_eq!((of(2), of(0), of(9)), (Some(1), Some(0), None));
 /// ```
 #[derive(Clone, Debug)]
 pub struct ByTrack<T>(Vec<T>);

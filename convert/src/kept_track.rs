@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use crate::{Track, TrackId, TrackKind};
 
-/// A description in little memory: nearly all tracks of a trace with millions are threads, or have nothing but
-/// a name.
+/// A description in little memory: nearly all tracks of a trace with millions are threads, or have nothing
+/// but a name.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum KeptTrack {
     /// A track that has no further property.

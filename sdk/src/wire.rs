@@ -1,7 +1,7 @@
 //! The packets between a process that listens and a command that connects to it.
 //!
-//! A process that listens has a socket in the folder of the regions: [`name`]. A packet is text. Its first line
-//! is `hairline 1 WORD`, and each further line is `NAME=VALUE`:
+//! A process that listens has a socket in the folder of the regions: [`name`]. A packet is text. Its first
+//! line is `hairline 1 WORD`, and each further line is `NAME=VALUE`:
 //!
 //! | from | word | lines | meaning |
 //! |---|---|---|---|

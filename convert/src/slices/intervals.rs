@@ -69,7 +69,8 @@ impl Intervals {
         self.roots.is_empty()
     }
 
-    /// Inserts a slice that ends at `end`. `ends_now`: it had a begin, and what began after that, up to now, is inside it.
+    /// Inserts a slice that ends at `end`. `ends_now`: it had a begin, and what began after that, up to now, is
+    /// inside it.
     pub(super) fn add(
         &mut self,
         slice: &Frame,
