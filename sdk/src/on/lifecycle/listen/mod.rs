@@ -52,8 +52,8 @@ pub struct Listening {
 ///
 /// # Errors
 /// [`Error::Listen`] if the system cannot give a thread files of its own (before Linux 5.9, or in a sandbox
-/// that forbids it), if `/dev/shm` cannot be written, or if the process has more rights than its caller (setuid):
-/// the caller could read its trace.
+/// that forbids it), if `/dev/shm` cannot be written, or if the process has more rights than its caller
+/// (setuid): the caller could read its trace.
 pub fn listen() -> Result<Listening, Error> {
     start()
 }
