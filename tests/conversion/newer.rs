@@ -28,9 +28,10 @@ fn decoded(trace: &[u8]) -> Vec<Value> {
     serde_json::from_slice(&done.stdout).expect("JSON")
 }
 
-/// The tracks of states, the attributes, and the events with the functions of their call stacks.
+/// The tracks of states, the attributes, and the events with the functions of their call stacks, by time: the
+/// end of a state is written when it is known that no other one follows.
 fn shown(packets: &[Value]) -> Vec<String> {
-    let (mut all, mut interned) = (Vec::new(), HashMap::new());
+    let (mut all, mut events, mut interned) = (Vec::new(), Vec::new(), HashMap::new());
     for packet in packets {
         for (kind, entries) in packet["interned_data"].as_object().into_iter().flatten() {
             for entry in entries.as_array().expect("a list") {
@@ -69,8 +70,12 @@ fn shown(packets: &[Value]) -> Vec<String> {
             frames.push(format!("{} in {}", frame["function_name"], frame["line_number"]));
         }
         let weight = event.get("callstack_weight").unwrap_or(&Value::Null);
-        all.push(format!("{} {name} {frames:?} {weight}", event["type"]).replace(['"', '\\'], ""));
+        let time: u64 = packet["timestamp"].as_str().and_then(|time| time.parse().ok()).expect("a time");
+        let text = format!("{} {name} {frames:?} {weight}", event["type"]);
+        events.push((time, text.replace(['"', '\\'], "")));
     }
+    events.sort_by_key(|(time, _)| *time);
+    all.extend(events.into_iter().map(|(_, text)| text));
     all
 }
 
