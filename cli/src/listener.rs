@@ -43,7 +43,9 @@ pub(crate) fn processes_of(wanted: &str) -> Result<Vec<u32>, String> {
         (false, _) => Ok(listening),
         // Its own failure says why.
         (true, Some(first)) => Ok(vec![*first]),
-        (true, None) => Err(format!("there is no process with the name {wanted}")),
+        (true, None) => Err(format!(
+            "there is no process of this user with the name {wanted}; name another one by its pid"
+        )),
     }
 }
 
@@ -61,6 +63,9 @@ impl Listener {
                  its first event on), or call hairline::listen() in it",
                 who(pid, &name)
             )),
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
+                Err(format!("process {} does not answer: too many commands wait", who(pid, &name)))
+            }
             Err(e) if e.kind() == io::ErrorKind::NotFound => Err(format!("there is no process {pid}")),
             Err(e) if e.kind() == io::ErrorKind::PermissionDenied => {
                 let user = platform::user_of(pid)
@@ -73,7 +78,11 @@ impl Listener {
 
     /// Sends a packet.
     pub(crate) fn send(&self, packet: &Packet, file: Option<&File>) -> io::Result<()> {
-        self.socket.send(&packet.to_bytes(), file)
+        let bytes = packet.to_bytes();
+        if Packet::parse(&bytes).as_ref() != Some(packet) {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "the settings have more than 16 KiB"));
+        }
+        self.socket.send(&bytes, file)
     }
 
     /// Receives an answer within a time.

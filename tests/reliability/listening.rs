@@ -129,6 +129,7 @@ fn another_user_cannot_connect_and_neither_answers_for_a_process() {
          $as {hairline} record -p $pid --for 1s 2>&1
          $as {stranger} squat /dev/shm/hairline-$$-0123456789abcdef.door < {directory}/input 3>&- & squatter=$!
          until [ -S /dev/shm/hairline-$$-0123456789abcdef.door ]; do sleep 0.05; done
+         for n in 1 2 3; do timeout 20 {hairline} ls >/dev/null || echo waits; done
          {hairline} record -p $$ --for 1s 2>&1
          ls {directory}/own
          exec 3>&-; wait $squatter; wait $pid",

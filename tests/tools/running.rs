@@ -316,13 +316,30 @@ fn what_is_missing_is_said() {
     for (arguments, expected) in [
         (vec!["-p", &*own], "does not listen: start it with HAIRLINE=listen"),
         (vec!["-p", "4194305"], "there is no process 4194305"),
-        (vec!["-p", "no-such-name"], "there is no process with the name no-such-name"),
+        (vec!["-p", "no-such-name"], "there is no process of this user with the name no-such-name"),
         (vec!["-p", &*pid, "--overflow", "overwrite"], "HAIRLINE_OVERFLOW"),
     ] {
         let output = run(hairline(folder.path()).arg("record").args(arguments));
         let said = stderr(&output);
         assert!(output.status.code() == Some(125) && said.contains(expected), "{said}");
         assert_eq!((said.lines().count(), files(folder.path()).len()), (1, 0), "{said}");
+    }
+}
+
+/// A child that starts only to listen does not take the environment for its own.
+#[test]
+fn a_forked_child_of_a_program_that_listens_leaves_the_parents_trace_alone() {
+    for format in FORMATS {
+        let folder = tempfile::tempdir().expect("a folder");
+        let trace = folder.path().join(format!("t.{}", extension(format)));
+        let mut program = Command::new(LISTENS);
+        without_tracing(&mut program);
+        program.arg("ended").current_dir(folder.path()).env("HAIRLINE", &trace);
+        assert!(Listening::of(&mut program).ends());
+        let verdict = judge::load(&trace, &["select name from slice"]);
+        verdict.require_clean();
+        assert_eq!(verdict.results[0].text(), "before", "{format:?}");
+        assert_eq!(files(folder.path()).len(), 1);
     }
 }
 

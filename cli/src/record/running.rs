@@ -27,23 +27,19 @@ pub(super) fn record(arguments: &Arguments) -> Result<u8, Failed> {
     let failed = |why: String| Failed { why, code: FAILED };
     check(arguments).map_err(failed)?;
     let over = platform::ending().map_err(|e| failed(e.to_string()))?;
-    let mut listeners = Vec::new();
-    for wanted in &arguments.process {
-        for pid in processes_of(wanted).map_err(failed)? {
-            listeners.push(Listener::connect(pid).map_err(failed)?);
-        }
-    }
-    listeners.sort_by_key(|listener| listener.pid);
-    listeners.dedup_by_key(|listener| listener.pid);
-    let first = listeners.first().map_or(0, |first| first.pid);
+    let found = arguments.process.iter().map(|wanted| processes_of(wanted));
+    let mut pids = found.collect::<Result<Vec<_>, _>>().map_err(failed)?.concat();
+    pids.sort_unstable();
+    pids.dedup();
+    let first = pids.first().copied().unwrap_or_default();
     let (output, format) = output(arguments).map_err(failed)?;
     let parts = Parts::begin(&output, format, arguments.keep_parts).map_err(failed)?;
     let mut recordings = Vec::new();
-    for listener in listeners {
-        match begin(listener, arguments, &parts, extension(format)) {
+    for pid in pids {
+        match begin(pid, arguments, &parts, extension(format)) {
             Ok(recording) => recordings.push(recording),
             Err(why) => {
-                end(recordings);
+                end(recordings, &mut Said::default());
                 return Err(failed(why));
             }
         }
@@ -52,34 +48,38 @@ pub(super) fn record(arguments: &Arguments) -> Result<u8, Failed> {
     let how = if arguments.time.is_some() { "" } else { "; Ctrl-C ends it" };
     complain(format_args!("recording {}{how}", names.join(", ")));
     let until = arguments.time.map(|ns| Instant::now() + Duration::from_nanos(ns.unsigned_abs()));
-    let mut notes = Vec::new();
+    let mut said = Said::default();
     while !recordings.is_empty()
         && !over.load(Ordering::Relaxed)
         && until.is_none_or(|until| Instant::now() < until)
     {
         let each = LOOK / u32::try_from(recordings.len()).unwrap_or(u32::MAX);
-        recordings.retain(|recording| goes_on(recording, recording.receive(each), &mut notes));
+        recordings.retain(|recording| goes_on(recording, recording.receive(each), &mut said));
     }
-    notes.extend(end(recordings));
+    end(recordings, &mut said);
     let made = parts.make_whole(None, first, Duration::ZERO, &|| false);
-    notes.iter().for_each(complain);
+    said.notes.iter().for_each(complain);
     match made {
         Ok((whole, parts)) => {
             report(&whole, &parts);
             parts.end();
-            Ok(0)
+            Ok(if said.has_failed { FAILED } else { 0 })
         }
         Err(why) => Err(failed(why)),
     }
 }
 
-/// Makes the process record into a new part.
-fn begin(
-    listener: Listener,
-    arguments: &Arguments,
-    parts: &Parts,
-    extension: &str,
-) -> Result<Listener, String> {
+/// What the processes say at their ends.
+#[derive(Default)]
+struct Said {
+    notes: Vec<String>,
+    /// Whether one of them could not write its trace.
+    has_failed: bool,
+}
+
+/// Makes a process record into a new part.
+fn begin(pid: u32, arguments: &Arguments, parts: &Parts, extension: &str) -> Result<Listener, String> {
+    let listener = Listener::connect(pid)?;
     let name = format!("{}-{}.{extension}", listener.pid, plain(&listener.name));
     let file = parts.folder().create_file(&name).map_err(|e| format!("{name}: {e}"))?;
     let path = parts.folder().path().join(&name);
@@ -107,35 +107,34 @@ fn variables(arguments: &Arguments) -> Vec<(&'static str, OsString)> {
 }
 
 /// Whether a process goes on to record. Takes what it says at its end.
-fn goes_on(recording: &Listener, answer: Answer, notes: &mut Vec<String>) -> bool {
+fn goes_on(recording: &Listener, answer: Answer, said: &mut Said) -> bool {
     let name = who(recording.pid, &recording.name);
     match answer {
         Answer::Nothing => return true,
         Answer::Packet(answer) => {
-            let said = answer.all("note").chain(answer.all("why"));
-            notes.extend(said.map(|note| format!("process {name}: {note}")));
+            let notes = answer.all("note").chain(answer.all("why"));
+            said.notes.extend(notes.map(|note| format!("process {name}: {note}")));
+            said.has_failed |= answer.get("why").is_some();
         }
-        Answer::End => notes.push(format!("process {name} has ended")),
+        Answer::End => said.notes.push(format!("process {name} has ended")),
     }
     false
 }
 
-/// Ends the recordings. Returns what the processes say.
-fn end(mut recordings: Vec<Listener>) -> Vec<String> {
-    let mut notes = Vec::new();
+/// Ends the recordings.
+fn end(mut recordings: Vec<Listener>, said: &mut Said) {
     recordings.retain(|recording| {
         let is_asked = recording.send(&Packet::new("stop"), None).is_ok();
-        is_asked || goes_on(recording, recording.receive(LOOK), &mut notes)
+        is_asked || goes_on(recording, recording.receive(LOOK), said)
     });
     let until = Instant::now() + PATIENCE;
     for recording in recordings {
         let left = until.saturating_duration_since(Instant::now());
-        if goes_on(&recording, recording.receive(left), &mut notes) {
+        if goes_on(&recording, recording.receive(left), said) {
             let name = who(recording.pid, &recording.name);
-            notes.push(format!("process {name} does not answer: its trace may lack its end"));
+            said.notes.push(format!("process {name} does not answer: its trace may lack its end"));
         }
     }
-    notes
 }
 
 /// The name of a process as a part of a file's name.

@@ -7,6 +7,7 @@
 //! listens full         the same, without a pause
 //! listens quiet        no slice
 //! listens own FILE     a session of its own starts and ends as often as a line comes
+//! listens ended        its session ends, and then a forked child records
 //! listens connect DOOR connects to the socket of another process, and says how that went
 //! listens squat DOOR   makes such a socket, says so, and waits until its input ends
 //! ```
@@ -19,7 +20,7 @@ use std::io::{BufRead, Read, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use hairline::{Session, trace_scope};
+use hairline::{Session, trace_instant, trace_scope};
 use hairline_tests::children;
 
 static IS_OVER: AtomicBool = AtomicBool::new(false);
@@ -33,6 +34,9 @@ fn main() {
     let before = resident();
     let _listening = hairline::listen().expect("it listens");
     let grown = resident().saturating_sub(before);
+    if mode == "ended" {
+        return fork_after_session();
+    }
     // SAFETY: the child records, sleeps and ends, and this process has one thread of its own so far.
     let child = if mode == "forks" { unsafe { children::fork() } } else { -1 };
     let threads: Vec<_> = (0..if mode == "quiet" { 0 } else { 4 }).map(|n| work(n, mode == "full")).collect();
@@ -53,6 +57,20 @@ fn main() {
     threads.into_iter().for_each(|thread| thread.join().expect("joined"));
 }
 
+fn fork_after_session() {
+    let session = Session::builder().output("unused.fxt").start().expect("the environment's");
+    trace_instant!("listens", "before");
+    session.stop().expect("whole");
+    // SAFETY: the child records and ends, and this process has one thread of its own.
+    let child = unsafe { children::fork() };
+    if child == 0 {
+        trace_instant!("listens", "after");
+        return;
+    }
+    println!("ready");
+    children::expect_success(child, Duration::from_secs(20));
+}
+
 /// Connects to a socket, or makes one.
 fn use_door(door: &str, connects: bool) {
     // SAFETY: takes numbers, and a struct of numbers, for which zeros are valid.
@@ -69,7 +87,7 @@ fn use_door(door: &str, connects: bool) {
         if connects {
             libc::connect(socket, address, len)
         } else {
-            libc::bind(socket, address, len) | libc::listen(socket, 8)
+            libc::bind(socket, address, len) | libc::listen(socket, 0)
         }
     };
     let e = std::io::Error::last_os_error();

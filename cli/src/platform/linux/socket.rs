@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use hairline::wire;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use rustix::net::sockopt::socket_peercred;
 use rustix::net::{
     AddressFamily, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketAddrUnix,
@@ -40,7 +41,9 @@ impl Socket {
     }
 
     fn connect(path: &Path, pid: u32) -> io::Result<Self> {
-        let socket = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
+        // No wait: anybody can make a socket that accepts nothing.
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let socket = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
         connect(&socket, &SocketAddrUnix::new(path)?)?;
         // Anybody can make a socket with such a name.
         let peer = socket_peercred(&socket)?.pid.as_raw_nonzero().get().unsigned_abs();
@@ -65,13 +68,18 @@ impl Socket {
             Timespec { tv_sec: within.as_secs().cast_signed(), tv_nsec: within.subsec_nanos().into() };
         let mut polled = [PollFd::new(&self.0, PollFlags::IN)];
         match poll(&mut polled, Some(&within)) {
-            Err(rustix::io::Errno::INTR) | Ok(0) => return Ok(None),
+            Err(Errno::INTR) | Ok(0) => return Ok(None),
             polled => polled?,
         };
         let mut bytes = vec![0; wire::LONGEST];
-        let (len, _) = match recv(&self.0, &mut bytes, RecvFlags::empty()) {
-            Err(rustix::io::Errno::CONNRESET) => (0, 0),
-            received => received?,
+        // The first error says that the process has left a packet unread. What it said before is still there.
+        let mut received = recv(&self.0, &mut bytes, RecvFlags::empty());
+        if received == Err(Errno::CONNRESET) {
+            received = recv(&self.0, &mut bytes, RecvFlags::empty());
+        }
+        let len = match received {
+            Err(Errno::CONNRESET) => 0,
+            received => received?.0,
         };
         bytes.truncate(len);
         Ok(Some(bytes))
@@ -100,9 +108,12 @@ fn sockets_of(pid: u32) -> io::Result<Vec<PathBuf>> {
     Ok(entries.flatten().filter(is_own).map(|entry| entry.path()).collect())
 }
 
-/// The processes of this name: that of their first thread, or of their executable.
+/// The processes of this user with a name: that of their first thread, or of their executable. Those of other
+/// users choose their names.
 pub(crate) fn processes_named(name: &str) -> Vec<u32> {
+    let own = geteuid().as_raw();
     let mut found: Vec<u32> = processes()
+        .filter(|pid| user_of(*pid) == Some(own))
         .filter(|pid| {
             let process = Path::new("/proc").join(pid.to_string());
             let comm = fs::read_to_string(process.join("comm")).unwrap_or_default();

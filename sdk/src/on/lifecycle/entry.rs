@@ -74,10 +74,12 @@ fn start_once_or(otherwise: &str) {
     // started.
     match STATE.compare_exchange(NOT_STARTED, STARTING, Ordering::Acquire, Ordering::Acquire) {
         Ok(_) => {
-            let listens = listen::go_on_in_child();
-            let started = inherited::take()
-                .map_or_else(start_from_environment, |config| start_unless_running(config).map(drop));
-            let started = listens.and(started);
+            listen::go_on_in_child();
+            let started = match inherited::take() {
+                Some(config) => start_unless_running(config).map(drop),
+                None if inherited::environment_is_parents() => Ok(()),
+                None => start_from_environment(),
+            };
             STATE.store(DONE, Ordering::Release);
             if let Err(e) = started {
                 stderr::write(Level::Error, format_args!("{e}; {otherwise}"));

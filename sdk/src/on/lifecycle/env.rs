@@ -63,7 +63,9 @@ pub(crate) fn settings_of(source: Source<'_>, path: OsString) -> Result<SessionB
         let value = path.to_string_lossy().into_owned();
         return Err(Error::Value { what: "HAIRLINE", value, expected });
     }
-    if let Some(unknown) = path.to_str().and_then(placeholders::unknown) {
+    // A command's path is final.
+    let template = path.to_str().filter(|_| matches!(source, Source::Environment));
+    if let Some(unknown) = template.and_then(placeholders::unknown) {
         stderr::write(
             stderr::Level::Error,
             format_args!(

@@ -26,7 +26,7 @@ pub(crate) fn install() {
 extern "C" fn at_exit() {
     // A panic must not leave an extern "C" function.
     let _ = std::panic::catch_unwind(|| {
-        socket::remove();
+        socket::close();
         control::stop_current();
     });
     lease::forget_key();

@@ -63,10 +63,20 @@ pub(crate) fn set_done() {
     STATE.store(DONE, Ordering::Release);
 }
 
-/// In a forked child: repeats the automatic start if the child has inherited settings (`is_pending`), or if
+/// Whether the automatic start was over at the fork: what the environment requests was the parent's.
+static IS_PARENTS: AtomicBool = AtomicBool::new(false);
+
+/// In a forked child: whether the environment's session was the parent's.
+pub(crate) fn environment_is_parents() -> bool {
+    IS_PARENTS.load(Ordering::Relaxed) // stored when the child has one thread
+}
+
+/// In a forked child: repeats the automatic start if the child has something to start (`is_pending`), or if
 /// the thread that was starting the session does not exist in the child.
 pub(crate) fn reset_in_child(is_pending: bool) {
-    if is_pending || STATE.load(Ordering::Relaxed) == STARTING {
+    let state = STATE.load(Ordering::Relaxed);
+    IS_PARENTS.store(environment_is_parents() || state == DONE, Ordering::Relaxed);
+    if is_pending || state == STARTING {
         STATE.store(NOT_STARTED, Ordering::Release);
     }
 }

@@ -8,7 +8,7 @@ use crate::error::Error;
 use crate::filter::Filter;
 use crate::on::base::this_thread;
 use crate::on::callsite::registry;
-use crate::on::lifecycle::{entry, inherited, join, start};
+use crate::on::lifecycle::{entry, inherited, join, listen, start};
 use crate::on::session::current;
 use crate::on::session::shared::Shared;
 use crate::summary::Summary;
@@ -169,6 +169,7 @@ impl SessionBuilder {
             join::report(&shared, &changed);
             return Ok(Session { shared });
         }
+        listen::go_on_in_child();
         Ok(Session { shared: start::start(config)? })
     }
 

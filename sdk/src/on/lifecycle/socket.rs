@@ -13,6 +13,10 @@ static IS_WANTED: AtomicBool = AtomicBool::new(false);
 /// thread that needs both has set them: all accesses are relaxed.
 static PROCESS: AtomicU32 = AtomicU32::new(0);
 static RANDOM: AtomicU64 = AtomicU64::new(0);
+/// Whether the thread that serves the socket is to end.
+static ENDS: AtomicBool = AtomicBool::new(false);
+/// The number of forks that have led to this process.
+static FORKS: AtomicU32 = AtomicU32::new(0);
 
 /// Takes the place of the one socket of this process. Returns false if it has one.
 pub(crate) fn reserve() -> bool {
@@ -32,6 +36,7 @@ pub(crate) fn is_here() -> bool {
 /// Sets the random number of a new socket, and returns its path.
 pub(crate) fn new_path() -> PathBuf {
     RANDOM.store(u64::from_le_bytes(process::random()), Ordering::Relaxed);
+    ENDS.store(false, Ordering::Relaxed);
     path()
 }
 
@@ -50,9 +55,37 @@ pub(crate) fn is_wanted() -> bool {
     IS_WANTED.load(Ordering::Relaxed)
 }
 
-/// At the end of the process: removes the socket's name.
+/// Makes the thread end when something wakes it.
+pub(crate) fn set_ends() {
+    ENDS.store(true, Ordering::Release); // pairs with the Acquire of `ends`
+}
+
+/// Whether the thread is to end. The caller sees what came before [`set_ends`].
+pub(crate) fn ends() -> bool {
+    ENDS.load(Ordering::Acquire)
+}
+
+/// Removes the socket's name.
 pub(crate) fn remove() {
     if is_here() {
         let _ = fs::remove_file(path());
     }
+}
+
+/// At the end of the process: nobody connects any more, and no command starts a session.
+pub(crate) fn close() {
+    set_ends();
+    remove();
+}
+
+/// In a forked child: the socket and its thread are the parent's. The child may have the parent's pid, in a
+/// pid namespace of its own.
+pub(crate) fn leave_in_child() {
+    free();
+    FORKS.fetch_add(1, Ordering::Relaxed);
+}
+
+/// Distinguishes a forked child from its parent.
+pub(crate) fn forks() -> u32 {
+    FORKS.load(Ordering::Relaxed)
 }

@@ -57,6 +57,8 @@ struct Numbers {
     /// What the kernel says of the first one. It says the same of all its events, and something else of files,
     /// pipes and sockets.
     identity: Option<Identity>,
+    /// Whether a forked child inherits them: not those of a thread with a table of its own.
+    are_inherited: bool,
 }
 
 impl Descriptors {
@@ -67,7 +69,7 @@ impl Descriptors {
     /// Sets the list. It was empty.
     pub(crate) fn set(&self, descriptors: Vec<i32>) {
         let identity = descriptors.first().and_then(|first| platform::identity_of_number(*first));
-        let numbers = Numbers { all: descriptors, identity };
+        let numbers = Numbers { all: descriptors, identity, are_inherited: !platform::has_own_files() };
         self.0.store(Box::into_raw(Box::new(numbers)), Ordering::Release);
     }
 
@@ -97,7 +99,9 @@ impl Descriptors {
         let descriptors = self.0.swap(std::ptr::null_mut(), Ordering::Relaxed);
         // SAFETY: null, or from the `Box` of `set`, which is freed only after the pointer was replaced. The
         // memory is not freed here, because another thread may have held the allocator's lock at the fork.
-        let Some(descriptors) = (unsafe { descriptors.as_ref() }) else { return };
+        let Some(descriptors) = (unsafe { descriptors.as_ref() }).filter(|of| of.are_inherited) else {
+            return;
+        };
         for descriptor in &descriptors.all {
             // The program may have closed it before the fork, and have a socket with this number.
             let identity = platform::identity_of_number(*descriptor);

@@ -107,16 +107,17 @@ impl Door {
         &self,
         visitors: impl Iterator<Item = &'v Visitor>,
         longest: Option<Duration>,
-    ) -> Ready {
+    ) -> io::Result<Ready> {
         let sockets = std::iter::once(&self.socket).chain(visitors.map(|visitor| &visitor.socket));
         let poll =
             |socket: &OwnedFd| libc::pollfd { fd: socket.as_raw_fd(), events: libc::POLLIN, revents: 0 };
         let mut polled: Vec<_> = sockets.map(poll).collect();
         let longest = longest.map_or(-1, |longest| longest.as_millis().try_into().unwrap_or(i32::MAX));
         // SAFETY: the array has this length.
-        unsafe { libc::poll(polled.as_mut_ptr(), polled.len() as libc::nfds_t, longest) };
+        let found = unsafe { libc::poll(polled.as_mut_ptr(), polled.len() as libc::nfds_t, longest) };
+        checked(found)?; // a program may set its limit of open files to 0
         let mut ready = polled.iter().map(|polled| polled.revents != 0);
-        Ready { door: ready.next().unwrap_or(false), visitors: ready.collect() }
+        Ok(Ready { door: ready.next().unwrap_or(false), visitors: ready.collect() })
     }
 }
 
@@ -208,10 +209,14 @@ pub(crate) fn knock(path: &Path) -> io::Result<()> {
     checked(unsafe { libc::connect(socket.as_raw_fd(), (&raw const address).cast(), len) }).map(drop)
 }
 
-/// Removes the sockets of this user's processes that no longer listen. `is_socket` knows their names.
-pub(crate) fn remove_stale(folder: &Path, is_socket: impl Fn(&str) -> bool) {
+/// Removes the sockets of this user's processes that no longer exist. `pid_in` reads their names.
+pub(crate) fn remove_stale(folder: &Path, pid_in: impl Fn(&str) -> Option<u32>) {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten().take(MOST_NAMES);
-    for entry in entries.filter(|entry| entry.file_name().to_str().is_some_and(&is_socket)) {
+    let is_of_nobody = |entry: &fs::DirEntry| {
+        let pid = entry.file_name().to_str().and_then(&pid_in);
+        pid.is_some_and(|pid| !Path::new(&format!("/proc/{pid}")).exists())
+    };
+    for entry in entries.filter(is_of_nobody) {
         let Ok(about) = fs::symlink_metadata(entry.path()) else { continue };
         let age = about.modified().ok().and_then(|at| SystemTime::now().duration_since(at).ok());
         let is_refused = || knock(&entry.path()).is_err_and(|e| e.kind() == io::ErrorKind::ConnectionRefused);

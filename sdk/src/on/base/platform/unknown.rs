@@ -113,7 +113,7 @@ pub(crate) mod door {
             &self,
             _visitors: impl Iterator<Item = &'v Visitor>,
             _longest: Option<Duration>,
-        ) -> Ready {
+        ) -> io::Result<Ready> {
             match *self {}
         }
     }
@@ -144,5 +144,5 @@ pub(crate) mod door {
         Err(io::ErrorKind::Unsupported.into())
     }
 
-    pub(crate) fn remove_stale(_folder: &Path, _is_socket: impl Fn(&str) -> bool) {}
+    pub(crate) fn remove_stale(_folder: &Path, _pid_in: impl Fn(&str) -> Option<u32>) {}
 }

@@ -12,8 +12,8 @@ mod server;
 
 use std::io;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::sync_channel;
+use std::time::Duration;
 
 use hairline_shm::Uncancelled;
 
@@ -21,12 +21,12 @@ use crate::error::Error;
 use crate::on::base::platform::door::{self, Door};
 use crate::on::base::platform::own_thread::{self, OwnThread};
 use crate::on::base::platform::{self, process};
-use crate::on::base::this_thread;
+use crate::on::base::{stderr, this_thread};
 use crate::on::lifecycle::{connect, socket};
 use crate::wire;
 
-/// Whether the thread is to end.
-static ENDS: AtomicBool = AtomicBool::new(false);
+/// The longest wait for the thread. It may need a lock of the allocator that the waiting thread has.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// A process that listens for commands, until this value is dropped. See [`listen`].
 #[derive(Debug)]
@@ -34,7 +34,8 @@ static ENDS: AtomicBool = AtomicBool::new(false);
 pub struct Listening {
     /// The thread, if this value has started it.
     thread: Option<OwnThread>,
-    process: u32,
+    /// The process of this value: that of a forked child is a copy.
+    process: (u32, u32),
 }
 
 /// Makes the process listen for commands of this user, and of root: `hairline record -p PID` then records a
@@ -44,6 +45,10 @@ pub struct Listening {
 /// command records at a time, into an open file that it brings along: the process opens none and writes to
 /// nothing else. The recording ends with the command. A forked child listens for itself, from its first
 /// event on. The variable `HAIRLINE=listen` does the same from outside.
+///
+/// If the program starts a [`Session`](crate::Session) while a command records, the session is that of the
+/// command: the program's settings have no effect, as with `HAIRLINE`. While a session of the program runs, a
+/// command is refused.
 ///
 /// ```no_run
 /// let _listening = hairline::listen()?; // to the end of `main`
@@ -67,9 +72,12 @@ impl Listening {
 
 impl Drop for Listening {
     fn drop(&mut self) {
-        let Some(thread) = self.thread.take().filter(|_| self.process == process::id()) else { return };
+        let Some(thread) = self.thread.take() else { return };
+        if self.process != this_process() {
+            return std::mem::forget(thread); // it does not exist here
+        }
         socket::set_wanted(false);
-        ENDS.store(true, Ordering::Release); // pairs with the Acquire of the thread's loop
+        socket::set_ends();
         let _uncancelled = Uncancelled::new();
         match door::knock(&socket::path()) {
             Ok(()) => thread.join(),
@@ -82,7 +90,7 @@ impl Drop for Listening {
 pub(crate) fn start() -> Result<Listening, Error> {
     let _uncancelled = Uncancelled::new();
     connect::connect();
-    let process = process::id();
+    let process = this_process();
     if process::is_privileged() || this_thread::is_detached() {
         let why = "the process has more rights than its caller, or was forked without handlers";
         return Err(Error::Listen(io::Error::new(io::ErrorKind::PermissionDenied, why)));
@@ -95,39 +103,46 @@ pub(crate) fn start() -> Result<Listening, Error> {
     Ok(Listening { thread: Some(thread), process })
 }
 
+fn this_process() -> (u32, u32) {
+    (process::id(), socket::forks())
+}
+
 fn start_thread() -> io::Result<OwnThread> {
+    // A signal handler that forks would leave a child that waits for a thread which does not exist there.
+    let _signals_blocked = process::SignalsBlocked::new();
     let path = socket::new_path();
-    ENDS.store(false, Ordering::Relaxed);
     let (sender, opened) = sync_channel(1);
     let serve = move || match open(&path) {
         Ok(door) => {
             let _ = sender.send(Ok(()));
-            server::serve(&door, &ENDS);
+            door::remove_stale(&hairline_shm::folder(), wire::pid_in);
+            server::serve(&door);
             socket::remove();
             socket::free();
         }
         Err(e) => drop(sender.send(Err(e))),
     };
     let thread = own_thread::spawn(c"hairline-listen", serve)?;
-    opened.recv().unwrap_or_else(|_| Err(io::ErrorKind::Other.into()))?;
+    let opened = opened.recv_timeout(PATIENCE).unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
+    opened.inspect_err(|_| socket::set_ends())?;
     Ok(thread)
 }
 
-/// On the thread that serves it: makes the socket, and removes those of processes that no longer listen.
+/// On the thread that serves it: makes the socket.
 fn open(path: &Path) -> io::Result<Door> {
     if !platform::own_files(&[]) {
         let why = "the thread cannot have open files of its own (close_range, Linux 5.9)";
         return Err(io::Error::new(io::ErrorKind::Unsupported, why));
     }
-    let door = Door::open(path)?;
-    door::remove_stale(&hairline_shm::folder(), |name| wire::pid_in(name).is_some());
-    Ok(door)
+    Door::open(path)
 }
 
-/// In a forked child of a process that listened: listens again, at its first event.
-pub(crate) fn go_on_in_child() -> Result<(), Error> {
+/// In a forked child of a process that listened: listens again. A failure is reported.
+pub(crate) fn go_on_in_child() {
     if socket::is_wanted() && !socket::is_here() {
-        start()?.keep_on();
+        match start() {
+            Ok(listening) => listening.keep_on(),
+            Err(e) => stderr::report_error(&e),
+        }
     }
-    Ok(())
 }

@@ -7,7 +7,6 @@
 use std::ffi::OsString;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::builder::{OutputConfig, Requester};
@@ -16,7 +15,7 @@ use crate::filter::Filter;
 use crate::on::base::platform::door::{self, Door, Received, Visitor};
 use crate::on::base::variables::{Source, is_known};
 use crate::on::callsite::registry;
-use crate::on::lifecycle::{env, start};
+use crate::on::lifecycle::{env, socket, start};
 use crate::on::session::current;
 use crate::on::session::shared::Shared;
 use crate::options::Overflow;
@@ -33,7 +32,8 @@ const LOOK: Duration = Duration::from_millis(50);
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// What a command cannot set in a running process: what it sets is read once, or needs a path.
-const REFUSED: [&str; 4] = ["HAIRLINE_LOG", "HAIRLINE_MODE", "HAIRLINE_ROTATE", "HAIRLINE_TRIGGER"];
+const REFUSED: [&str; 5] =
+    ["HAIRLINE_LOG", "HAIRLINE_MODE", "HAIRLINE_ROTATE", "HAIRLINE_SIGNALS", "HAIRLINE_TRIGGER"];
 
 /// A connection whose packet has not come.
 struct Visit {
@@ -47,19 +47,24 @@ struct Recording {
     shared: Arc<Shared>,
 }
 
-/// Serves the socket until `ends`.
-pub(super) fn serve(door: &Door, ends: &AtomicBool) {
+/// Serves the socket until it [ends](socket::ends).
+pub(super) fn serve(door: &Door) {
     let mut visits: Vec<Visit> = Vec::new();
     let mut recording: Option<Recording> = None;
-    // Acquire pairs with the Release of the store: what the program did before is done.
-    while !ends.load(Ordering::Acquire) {
+    while !socket::ends() {
         let longest = match (&recording, visits.is_empty()) {
             (None, true) => None,
             _ => Some(LOOK),
         };
         let visitors =
             recording.iter().map(|of| &of.visitor).chain(visits.iter().map(|visit| &visit.visitor));
-        let ready = door.wait(visitors, longest);
+        let Ok(ready) = door.wait(visitors, longest) else {
+            std::thread::sleep(PAUSE);
+            continue;
+        };
+        if socket::ends() {
+            break;
+        }
         let mut has_something = ready.visitors.into_iter();
         let is_ready = recording.as_ref().map(|_| has_something.next() == Some(true));
         recording = recording.and_then(|of| of.go_on(is_ready == Some(true)));
@@ -123,10 +128,13 @@ fn answer(
             Ok(shared) => {
                 let of = Recording { visitor, shared };
                 // A command that does not take the answer is not there.
-                if of.visitor.send(&of.status().to_bytes()) {
-                    *recording = Some(of);
+                let before = if of.visitor.send(&of.status().to_bytes()) {
+                    recording.replace(of) // its session has just ended by itself
                 } else {
-                    of.end();
+                    Some(of)
+                };
+                if let Some(over) = before {
+                    over.end();
                 }
                 return;
             }
