@@ -22,6 +22,9 @@ const LOOK: Duration = Duration::from_millis(20);
 /// The longest wait for the end of a recording: a process may write to a slow disk.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// The longest wait for the end of a process that has closed its connection: it frees its memory after that.
+const LONGEST_END: Duration = Duration::from_secs(10);
+
 /// Records the processes until the user or the time ends it, or they end.
 pub(super) fn record(arguments: &Arguments) -> Result<u8, Failed> {
     let failed = |why: String| Failed { why, code: FAILED };
@@ -57,7 +60,7 @@ pub(super) fn record(arguments: &Arguments) -> Result<u8, Failed> {
         recordings.retain(|recording| goes_on(recording, recording.receive(each), &mut said));
     }
     end(recordings, &mut said);
-    let made = parts.make_whole(None, first, Duration::ZERO, &|| false);
+    let made = parts.make_whole(None, first, LONGEST_END, &|| false);
     said.notes.iter().for_each(complain);
     match made {
         Ok((whole, parts)) => {
