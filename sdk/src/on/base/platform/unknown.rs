@@ -75,6 +75,8 @@ pub(crate) fn system_name_of(_tid: u32) -> Option<SharedText> {
 
 /// A process that listens for commands: not here.
 pub(crate) mod door {
+    #![allow(dead_code)] // no value of these types is made
+
     use std::fs::File;
     use std::io;
     use std::path::Path;
