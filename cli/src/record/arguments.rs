@@ -102,6 +102,20 @@ fn frequency(text: &str) -> Result<u32, String> {
     }
 }
 
+impl Arguments {
+    /// The variables of the options that each process takes as they are.
+    pub(super) fn variables(&self) -> [(&'static str, Option<String>); 5] {
+        [
+            ("HAIRLINE_CATEGORIES", &self.categories),
+            ("HAIRLINE_LEVEL", &self.level),
+            ("HAIRLINE_BUFFER", &self.buffer),
+            ("HAIRLINE_OVERFLOW", &self.overflow),
+            ("HAIRLINE_COUNTERS", &self.counters),
+        ]
+        .map(|(name, value)| (name, value.clone()))
+    }
+}
+
 /// A trace format that can be recorded.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 pub(super) enum RecordFormat {

@@ -92,17 +92,13 @@ fn record(arguments: &Arguments) -> Result<u8, Failed> {
 
 /// The environment variables for the processes.
 fn variables(arguments: &Arguments, parts: &Parts) -> Vec<(&'static str, OsString)> {
-    let text = |value: &Option<String>| value.as_ref().map(OsString::from);
-    let options = [
+    let own = [
         ("HAIRLINE", Some(parts.template())),
-        ("HAIRLINE_CATEGORIES", text(&arguments.categories)),
-        ("HAIRLINE_LEVEL", text(&arguments.level)),
-        ("HAIRLINE_BUFFER", text(&arguments.buffer)),
-        ("HAIRLINE_OVERFLOW", text(&arguments.overflow)),
-        ("HAIRLINE_COUNTERS", text(&arguments.counters)),
         // This process does both for them: they need not do it again.
         ("HAIRLINE_SCHED", arguments.sched.then(|| "off".into())),
         ("HAIRLINE_SAMPLE", arguments.sample.map(|_| "0".into())),
     ];
-    options.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
+    let options = arguments.variables().map(|(name, value)| (name, value.map(OsString::from)));
+    let options = own.into_iter().chain(options);
+    options.filter_map(|(name, value)| Some((name, value?))).collect()
 }

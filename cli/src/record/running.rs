@@ -3,7 +3,6 @@
 //! Each process writes a part into a file that this command opens. The parts become one trace, as those of a
 //! command's processes do.
 
-use std::ffi::OsString;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -86,27 +85,17 @@ fn begin(pid: u32, arguments: &Arguments, parts: &Parts, extension: &str) -> Res
     let name = format!("{}-{}.{extension}", listener.pid, plain(&listener.name));
     let file = parts.folder().create_file(&name).map_err(|e| format!("{name}: {e}"))?;
     let path = parts.folder().path().join(&name);
-    let request = variables(arguments)
-        .into_iter()
-        .fold(Packet::new("record").with("HAIRLINE", path.display()), |packet, (name, value)| {
-            packet.with(name, value.to_string_lossy())
-        });
+    let own = [
+        ("HAIRLINE_SCHED", arguments.sched.then(|| "on".to_owned())),
+        ("HAIRLINE_SAMPLE", arguments.sample.map(|frequency| frequency.to_string())),
+    ];
+    let head = Packet::new("record").with("HAIRLINE", path.display());
+    let variables = arguments.variables().into_iter().chain(own);
+    let request = variables
+        .filter_map(|(name, value)| Some((name, value?)))
+        .fold(head, |packet, (name, value)| packet.with(name, value));
     listener.ask(&request, Some(&file))?;
     Ok(listener)
-}
-
-fn variables(arguments: &Arguments) -> Vec<(&'static str, OsString)> {
-    let text = |value: &Option<String>| value.as_ref().map(OsString::from);
-    let options = [
-        ("HAIRLINE_CATEGORIES", text(&arguments.categories)),
-        ("HAIRLINE_LEVEL", text(&arguments.level)),
-        ("HAIRLINE_BUFFER", text(&arguments.buffer)),
-        ("HAIRLINE_OVERFLOW", text(&arguments.overflow)),
-        ("HAIRLINE_COUNTERS", text(&arguments.counters)),
-        ("HAIRLINE_SCHED", arguments.sched.then(|| "on".into())),
-        ("HAIRLINE_SAMPLE", arguments.sample.map(|frequency| frequency.to_string().into())),
-    ];
-    options.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
 }
 
 /// Whether a process goes on to record. Takes what it says at its end.

@@ -19,6 +19,10 @@ use std::time::{Duration, SystemTime};
 use hairline_shm::is_one_user;
 
 use crate::on::base::platform;
+use crate::on::base::platform::facts::{Ready, Received};
+
+/// The pause if the system refuses a wait.
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// Connections that the kernel keeps until they are accepted.
 const BACKLOG: libc::c_int = 64;
@@ -44,25 +48,6 @@ pub(crate) struct Visitor {
     socket: OwnedFd,
     pid: u32,
     user: u32,
-}
-
-/// What a connection has.
-#[derive(Debug)]
-pub(crate) enum Received {
-    /// A packet of so many bytes, with a file.
-    Packet(usize, Option<File>),
-    /// Nothing yet.
-    Nothing,
-    /// Its end, or a packet that is too long.
-    End,
-}
-
-/// Who has something for this process.
-#[derive(Debug, Default)]
-pub(crate) struct Ready {
-    pub(crate) door: bool,
-    /// In the order of the visitors.
-    pub(crate) visitors: Vec<bool>,
 }
 
 impl Door {
@@ -102,12 +87,13 @@ impl Door {
         Ok(Some(Visitor { socket, pid: peer.pid.unsigned_abs(), user: peer.uid }))
     }
 
-    /// Waits until a command connects, or one of the visitors has something, or `longest` has passed.
+    /// Waits until a command connects, or one of the visitors has something, or `longest` has passed. If the
+    /// system refuses the wait, all are asked after a pause: a program may set its limit of open files to 0.
     pub(crate) fn wait<'v>(
         &self,
         visitors: impl Iterator<Item = &'v Visitor>,
         longest: Option<Duration>,
-    ) -> io::Result<Ready> {
+    ) -> Ready {
         let sockets = std::iter::once(&self.socket).chain(visitors.map(|visitor| &visitor.socket));
         let poll =
             |socket: &OwnedFd| libc::pollfd { fd: socket.as_raw_fd(), events: libc::POLLIN, revents: 0 };
@@ -115,9 +101,12 @@ impl Door {
         let longest = longest.map_or(-1, |longest| longest.as_millis().try_into().unwrap_or(i32::MAX));
         // SAFETY: the array has this length.
         let found = unsafe { libc::poll(polled.as_mut_ptr(), polled.len() as libc::nfds_t, longest) };
-        checked(found)?; // a program may set its limit of open files to 0
-        let mut ready = polled.iter().map(|polled| polled.revents != 0);
-        Ok(Ready { door: ready.next().unwrap_or(false), visitors: ready.collect() })
+        let is_known = checked(found).is_ok();
+        if !is_known {
+            std::thread::sleep(PAUSE);
+        }
+        let mut ready = polled.iter().map(|polled| !is_known || polled.revents != 0);
+        Ready { door: ready.next().unwrap_or(false), visitors: ready.collect() }
     }
 }
 

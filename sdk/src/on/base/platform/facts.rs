@@ -1,5 +1,6 @@
 //! The types that the functions of each platform return.
 
+use std::fs::File;
 use std::path::PathBuf;
 
 /// The name of a file that does not change while the file exists.
@@ -54,4 +55,23 @@ pub(crate) struct Machine {
     pub(crate) page_size: u64,
     pub(crate) processors: u64,
     pub(crate) ram_bytes: u64,
+}
+
+/// What a connection has.
+#[derive(Debug)]
+pub(crate) enum Received {
+    /// A packet of so many bytes, with a file.
+    Packet(usize, Option<File>),
+    /// Nothing yet.
+    Nothing,
+    /// Its end, or a packet that is too long.
+    End,
+}
+
+/// Who has something for this process.
+#[derive(Debug, Default)]
+pub(crate) struct Ready {
+    pub(crate) door: bool,
+    /// In the order of the visitors.
+    pub(crate) visitors: Vec<bool>,
 }

@@ -12,7 +12,8 @@ use std::time::{Duration, Instant};
 use crate::builder::{OutputConfig, Requester};
 use crate::error::Error;
 use crate::filter::Filter;
-use crate::on::base::platform::door::{self, Door, Received, Visitor};
+use crate::on::base::platform::door::{self, Door, Visitor};
+use crate::on::base::platform::facts::Received;
 use crate::on::base::variables::{Source, is_known};
 use crate::on::callsite::registry;
 use crate::on::lifecycle::{env, socket, start};
@@ -58,10 +59,7 @@ pub(super) fn serve(door: &Door) {
         };
         let visitors =
             recording.iter().map(|of| &of.visitor).chain(visits.iter().map(|visit| &visit.visitor));
-        let Ok(ready) = door.wait(visitors, longest) else {
-            std::thread::sleep(PAUSE);
-            continue;
-        };
+        let ready = door.wait(visitors, longest);
         if socket::ends() {
             break;
         }
