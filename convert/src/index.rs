@@ -11,7 +11,8 @@ use hashbrown::HashTable;
 /// use hairline_convert::Index;
 ///
 /// let (tids, mut by_tid) = ([700_u64, 701], Index::default());
-/// (0..2).for_each(|place| by_tid.insert(place, |place| tids[place as usize]));
+/// by_tid.insert(0, |place| tids[place as usize]);
+/// by_tid.insert(1, |place| tids[place as usize]);
 /// let find = |tid| by_tid.find(&tid, |place| tids[place as usize]);
 /// assert_eq!((find(701), find(702)), (Some(1), None));
 /// ```
