@@ -24,7 +24,8 @@ function versionDirs(base) {
 /**
  * Runs a worker bundle as a plain function whose parameters shadow Node's globals, so that its emscripten
  * glue believes it is in a web worker (WorkerGlobalScope is there; process, window and require are not).
- * Returns the worker's `self`; `globals` adds to or replaces what the bundle sees.
+ * Returns the worker's `self`, with `memory` if its module exports one; `globals` adds to or replaces what
+ * the bundle sees.
  */
 export function runWorkerBundle(file, globals) {
   const self = {location: {href: `http://localhost/${path.basename(file)}`}, postMessage() {}, addEventListener() {}};
@@ -36,7 +37,7 @@ export function runWorkerBundle(file, globals) {
     importScripts() {},
     WorkerGlobalScope: function WorkerGlobalScope() {},
     XMLHttpRequest: siblingFileRequest(path.dirname(file)),
-    WebAssembly: wasm32(),
+    WebAssembly: wasm32((memory) => { self.memory = memory; }),
     ...Object.fromEntries(NODE_GLOBALS.map((name) => [name, undefined])),
     ...globals,
   };
@@ -62,13 +63,18 @@ function siblingFileRequest(dir) {
 
 // The glue takes the memory64 build where the engine knows memory64 (Node >= 24). The 32-bit build (4 GiB of
 // heap) is taken everywhere, so that every machine has the same judge: the 23-byte module that the glue
-// probes with (one memory section whose limits carry the 64-bit flag) is refused.
-function wasm32() {
+// probes with (one memory section whose limits carry the 64-bit flag) is refused. Says what memory it has.
+function wasm32(onMemory) {
   function Module(bytes) {
     if (bytes.byteLength === 23 && bytes[8] === 5 && bytes[11] === 4) {
       throw new WebAssembly.CompileError('memory64 is not used');
     }
     return new WebAssembly.Module(bytes);
   }
-  return Object.create(WebAssembly, {Module: {value: Module}});
+  function Instance(module, imports) {
+    const instance = new WebAssembly.Instance(module, imports);
+    if (instance.exports.memory) onMemory(instance.exports.memory);
+    return instance;
+  }
+  return Object.create(WebAssembly, {Module: {value: Module}, Instance: {value: Instance}});
 }
