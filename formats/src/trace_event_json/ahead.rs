@@ -11,7 +11,7 @@ use crate::trace_event_json::window::is_space;
 pub(super) enum Begins {
     /// It has a member `ph`.
     Event,
-    /// It has a member `traceEvents`.
+    /// It has a member `traceEvents`, a list of objects.
     Trace,
     Other,
 }
@@ -70,7 +70,8 @@ fn look(bytes: &[u8]) -> (usize, Option<Begins>) {
                     b"traceEvents" => Begins::Trace,
                     _ => continue,
                 };
-                if bytes.get(after_space(bytes, end)) == Some(&b':') {
+                let colon = after_space(bytes, end);
+                if bytes.get(colon) == Some(&b':') && (found == Begins::Event || is_list(bytes, colon + 1)) {
                     return (at, Some(found));
                 }
                 continue;
@@ -100,6 +101,14 @@ fn end_in_line(bytes: &[u8], mut at: usize) -> Option<Option<usize>> {
     }
 }
 
+/// Whether a list of objects begins at `at`. An event may have a member `traceEvents` of its own, a number.
+fn is_list(bytes: &[u8], at: usize) -> bool {
+    let bracket = after_space(bytes, at);
+    let first = bytes.get(bracket + 1..).unwrap_or_default();
+    bytes.get(bracket) == Some(&b'[')
+        && first.iter().find(|byte| !is_space(**byte) && **byte != b',') == Some(&b'{')
+}
+
 fn after_space(bytes: &[u8], at: usize) -> usize {
     let rest = bytes.get(at..).unwrap_or_default();
     at + rest.iter().position(|byte| !is_space(*byte)).unwrap_or(rest.len())
@@ -116,11 +125,15 @@ mod tests {
     #[test]
     fn a_member_says_what_an_object_is() {
         assert_eq!(begins(r#"{"a":{"ph":1},"ph" : "X""#, false), Some(Begins::Event));
-        assert_eq!(begins(r#"{"otherData":{},"traceEvents":["#, false), Some(Begins::Trace));
+        assert_eq!(begins(r#"{"otherData":{},"traceEvents" : [ {"#, false), Some(Begins::Trace));
+        for own in ["3", "[]", "[1]", "{}"] {
+            let event = format!(r#"{{"traceEvents":{own},"ph":"X""#);
+            assert_eq!(begins(&event, false), Some(Begins::Event), "{event}");
+        }
         for text in [r#"{"a":["ph":1]}"#, r#"{"a":"ph"}"#, "{\"a\n\":1,\"ph\":1}", "[1]", "x"] {
             assert_eq!(begins(text, false), Some(Begins::Other), "{text}");
         }
-        for text in ["{", r#"{"a":"#, r#"{"ph"#] {
+        for text in ["{", r#"{"a":"#, r#"{"ph"#, r#"{"traceEvents":["#] {
             assert_eq!((begins(text, false), begins(text, true)), (None, Some(Begins::Other)), "{text}");
         }
     }

@@ -73,6 +73,18 @@ fn a_member_that_only_resembles_the_events_is_a_member() {
 }
 
 #[test]
+fn an_event_may_have_a_member_named_as_the_list_of_events() {
+    reads(
+        r#"[{"traceEvents":3,"ph":"B","ts":1},{"traceEvents":[4],"ph":"E","ts":2}]"#,
+        &[r#"1 {"ph":"B","ts":1} +1"#, r#"35 {"ph":"E","ts":2} +1"#],
+    );
+    reads(
+        "{\"traceEvents\":3,\"ph\":\"B\",\"ts\":1}\n{\"ph\":\"E\",\"ts\":2}",
+        &[r#"0 {"ph":"B","ts":1} +1"#, r#"34 {"ph":"E","ts":2}"#],
+    );
+}
+
+#[test]
 fn fields_of_unexpected_types_are_read() {
     reads(
         r#"[{"name":5,"cat":null,"ph":"X","ts":"1.5","dur":2e1,"tts":null,"pid":"main","tid":7.0,"id":-1,"scope":{"a": 1},"flow_in":1,"flow_out":0,"id2":[1],"args":null}"#,
