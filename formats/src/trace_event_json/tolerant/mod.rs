@@ -217,6 +217,10 @@ impl Reader<'_> {
                     self.json.extend_from_slice(b"\\\"");
                 }
                 b'"' => self.json.extend_from_slice(b"\\\""),
+                b'\\' if quote == b'\'' && self.byte(self.at + 1)? == quote => {
+                    self.json.push(quote);
+                    self.at += 1;
+                }
                 b'\\' => {
                     let mut len = self.escape()?;
                     is_raw |= len == 0;
