@@ -274,6 +274,15 @@ fn an_object_that_is_wrong_is_counted_and_those_after_it_are_read() {
 }
 
 #[test]
+fn a_member_that_is_wrong_is_not_counted_as_an_event() {
+    let trace = br#"{"traceEvents":[{"ph":"i","ts":3}],"mine":[1,x],"stackFrames":{"1":5},"yours":{"a"}}"#;
+    let (mut reader, mut context) = (JsonReader::new(&trace[..]), Context::new());
+    while reader.next(&mut context).unwrap().is_some() {}
+    let counted: Vec<_> = reader.report().iter().collect();
+    assert_eq!(counted, [("members beside the events that cannot be read", 3)]);
+}
+
+#[test]
 fn a_move_of_all_times_is_reported() {
     for (time, moved) in [(0, 0), ((1 << 51) - 1, 0), (1 << 51, 1), (1_700_000_000_000_000_001, 1)] {
         let mut writer = JsonWriter::new(Vec::new());

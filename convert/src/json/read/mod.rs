@@ -124,7 +124,7 @@ const NOT_QUITE_JSON: &str = "events that are not quite JSON, repaired";
 /// trace.
 fn passed_over(kind: &DecodeErrorKind) -> Option<&'static str> {
     match kind {
-        DecodeErrorKind::Json(_) => Some("events that are not JSON"),
+        DecodeErrorKind::Json(_) => Some("members beside the events that cannot be read"),
         DecodeErrorKind::Time { .. } => Some("events whose time is no number of microseconds"),
         DecodeErrorKind::TooLarge { .. } => Some("events that are too large"),
         _ => None,
