@@ -170,6 +170,73 @@ fn a_compressed_packet_with_a_hole_is_lost_as_a_whole() {
     }
 }
 
+/// A trace in which the packets from one to another are compressed, after a change of their bytes and of the
+/// compressed ones.
+fn compressed(
+    (trace, begins): &(Vec<u8>, Vec<usize>),
+    (from, to): (usize, usize),
+    change: impl FnOnce(&mut Vec<u8>),
+    change_compressed: impl FnOnce(&mut Vec<u8>),
+) -> Vec<u8> {
+    let mut content = trace[begins[from]..begins[to]].to_vec();
+    change(&mut content);
+    let mut encoder = ZlibEncoder::new(Vec::new(), Compression::best());
+    encoder.write_all(&content).unwrap();
+    let mut compressed = encoder.finish().unwrap();
+    change_compressed(&mut compressed);
+    let (mut packet, mut all) = (Vec::new(), trace[..begins[from]].to_vec());
+    put_bytes(&mut packet, fields::trace_packet::COMPRESSED_PACKETS, &compressed);
+    put_bytes(&mut all, fields::trace::PACKET, &packet);
+    all.extend_from_slice(&trace[begins[to]..]);
+    all
+}
+
+#[test]
+fn zeros_in_a_compressed_packet_are_counted_as_in_other_packets() {
+    let plain = packets();
+    let (first, begins) = (plain.1[2], &plain.1);
+    let hole = |content: &mut Vec<u8>| content[begins[4] - first..begins[6] - first + 5].fill(0);
+    let at_end = |content: &mut Vec<u8>| content.resize(content.len() + 100, 0);
+    let unknown = |content: &mut Vec<u8>| put_bytes(content, 99, b"a field of the trace");
+    let counted = |change: &dyn Fn(&mut Vec<u8>)| {
+        let found = read(TrackEventReader::new(&compressed(&plain, (2, 10), change, |_| ())[..]));
+        let what = ["holes of zeros, in", "at the end", "unknown fields"].map(|what| found.count(what));
+        (what, found.times.len(), found.error)
+    };
+    assert_eq!(counted(&hole), ([1, 0, 0], EVENTS as usize - 3, None));
+    assert_eq!(counted(&at_end), ([0, 1, 0], EVENTS as usize, None));
+    assert_eq!(counted(&unknown), ([0, 0, 1], EVENTS as usize, None));
+}
+
+#[test]
+fn a_packet_with_a_hole_in_a_compressed_one_is_lost_alone() {
+    let plain = packets();
+    for len in [16, 20] {
+        let begin = plain.1[6] - plain.1[2];
+        let hole = |content: &mut Vec<u8>| content[begin - len..begin].fill(0);
+        let found = read(TrackEventReader::new(&compressed(&plain, (2, 10), hole, |_| ())[..]));
+        assert_eq!(found.count("hole of zeros left out"), 1, "{:?}", found.report);
+        assert_eq!((found.times.len(), found.error), (EVENTS as usize - 1, None), "{len}");
+    }
+}
+
+/// What follows the compressed packet is whole. It was lost with the rest of the trace.
+#[test]
+fn the_cut_end_of_a_compressed_packet_is_counted_and_the_trace_goes_on() {
+    let plain = packets();
+    let content = |content: &mut Vec<u8>| content.truncate(content.len() - 3);
+    let stream = |compressed: &mut Vec<u8>| {
+        compressed.truncate(compressed.len() - 6);
+        compressed.extend([1]); // no zero, which would be a hole
+    };
+    for trace in [compressed(&plain, (2, 10), content, |_| ()), compressed(&plain, (2, 10), |_| (), stream)] {
+        let found = read(TrackEventReader::new(&trace[..]));
+        assert_eq!(found.count("whose content is cut"), 1, "{:?}", found.report);
+        assert!(found.times.len() >= EVENTS as usize - 1);
+        assert_eq!((found.error, found.times.last()), (None, Some(&time(EVENTS - 1))));
+    }
+}
+
 #[test]
 fn records_that_end_in_a_hole_are_no_events_at_time_zero_and_no_threads_of_process_zero() {
     for size in [16, 24, 64, 160, 240] {

@@ -7,7 +7,6 @@ use std::io::{self, ErrorKind, Read};
 
 use flate2::read::ZlibDecoder;
 use hairline_formats::track_event::{Compression, MAX_PACKET};
-use hairline_formats::{DecodeError, DecodeErrorKind};
 
 #[cfg(feature = "unpack")]
 use crate::packed::Frames;
@@ -81,11 +80,6 @@ impl<R: Read> Read for Inflated<R> {
         self.left -= read;
         Ok(read)
     }
-}
-
-/// Whether an error of the packets in a compressed one means that there are too many.
-pub(crate) fn is_too_large(e: &DecodeError) -> bool {
-    matches!(&e.kind, DecodeErrorKind::Io(e) if e.kind() == ErrorKind::FileTooLarge)
 }
 
 #[cfg(test)]

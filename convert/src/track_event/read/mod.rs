@@ -27,14 +27,14 @@ mod state;
 mod table;
 mod tracks;
 
-use std::io::{self, Cursor, Read};
+use std::io::{self, Cursor, ErrorKind, Read};
 
 use hairline_formats::proto::Fields;
 use hairline_formats::track_event::{self, Compression, InternedEvent, Packet, PacketData, PlainEvent};
 use hairline_formats::{DecodeError, DecodeErrorKind, Zeros};
 
 use crate::report::{CUT_BY_HOLE, NOT_UTF8};
-use crate::track_event::inflated::{Inflated, NOT_UNPACKED, is_too_large};
+use crate::track_event::inflated::{Inflated, NOT_UNPACKED};
 pub(crate) use crate::track_event::read::ahead::Again;
 use crate::track_event::read::ahead::LookAhead;
 use crate::track_event::read::current::Current;
@@ -45,6 +45,10 @@ use crate::{
     BriefEvent, BriefUse, Context, Copied, Error, Event, EventKind, Item, Report, Scheduling, Trace,
     TraceFormat,
 };
+
+const UNKNOWN_FIELDS: &str = "unknown fields";
+const TOO_LARGE: &str = "compressed packets with more than 64 MiB, cut there";
+const CUT: &str = "compressed packets whose content is cut";
 
 /// The reader of compressed packets.
 type Inner = track_event::PacketReader<Inflated<Cursor<Vec<u8>>>>;
@@ -182,74 +186,64 @@ impl<R: Read> TrackEventReader<R> {
         if PlainEvent::decode(&message).and_then(|event| self.state.plain(&event, context)).is_some() {
             return Ok(Step::Event);
         }
-        let whole = message.clone();
-        match Self::long_packet(&mut self.state, message, offset, context) {
-            Ok(inner) => self.inner = inner.map(|inner| (inner, offset)),
-            // The zeros after the packet are counted with those in it.
-            Err(e) if is_in_hole(&e, whole.rest()) => self.state.report.add_defects(CUT_BY_HOLE, 1),
-            Err(e) => return Err(e),
-        }
+        self.inner = self.state.long_packet(message, offset, context)?.map(|inner| (inner, offset));
         Ok(Step::Noted)
     }
 
-    /// Adds what the reader of packets has counted, after the last one or the error that ends the trace.
+    /// Adds what the readers of packets have counted, after the last one or the error that ends the trace.
     #[cold]
     fn end(&mut self) {
+        self.end_inner();
         let skipped = self.packets.skipped();
-        self.state.report.add_many("unknown fields", skipped - self.skipped);
+        self.state.report.add_many(UNKNOWN_FIELDS, skipped - self.skipped);
         self.skipped = skipped;
         self.state.report.add_zeros(&mut self.zeros, self.packets.zeros());
     }
 
-    /// Reads any packet. Returns the reader of a compressed one.
-    fn long_packet(
-        state: &mut State,
-        message: Fields<'_>,
-        offset: u64,
-        context: &mut Context,
-    ) -> Result<Option<Inner>, DecodeError> {
-        let valid = state.valid_texts(&message);
-        let packet = Packet::decode(valid.as_ref().map_or(message, |valid| Fields::new(valid, offset)))?;
-        if let Some(PacketData::Compressed { by, bytes, .. }) = packet.data {
-            if has_hole(bytes) && !is_intact(by, bytes) {
-                state.report.add_defects(CUT_BY_HOLE, 1);
-                return Ok(None);
-            }
-            let inflated = Inflated::new(by, Cursor::new(bytes.to_vec()));
-            state.report.add_defects(NOT_UNPACKED, u64::from(!inflated.is_read()));
-            return Ok(Some(track_event::PacketReader::new(inflated)));
+    /// As `end`, for the packets in a compressed one.
+    fn end_inner(&mut self) {
+        if let Some((inner, _)) = self.inner.take() {
+            self.state.report.add_many(UNKNOWN_FIELDS, inner.skipped());
+            self.state.report.add_zeros(&mut Zeros::default(), inner.zeros());
         }
-        state.packet(&packet, context)?;
-        Ok(None)
     }
 
     /// Reads the next of the packets in a compressed one.
     fn inner_packet(&mut self, context: &mut Context) -> Result<Step, DecodeError> {
-        if let Some((inner, offset)) = &mut self.inner {
-            let at = |e: DecodeError| DecodeError { offset: *offset, kind: e.kind };
-            let next = match inner.next_message() {
-                Err(e) if is_too_large(&e) => {
-                    self.state.report.add_defects("compressed packets with more than 64 MiB, cut there", 1);
-                    None
-                }
-                next => next.map_err(at)?,
-            };
-            match next {
-                Some((_, message)) => {
-                    let valid = self.state.valid_texts(&message);
-                    let message = valid.as_ref().map_or(message, |valid| Fields::new(valid, *offset));
-                    let packet = Packet::decode(message).map_err(at)?;
-                    match packet.data {
-                        Some(PacketData::Compressed { .. }) => {
-                            self.state.report.add("compressed packets inside compressed packets");
-                        }
-                        _ => self.state.packet(&packet, context).map_err(at)?,
-                    }
-                }
-                None => self.inner = None,
+        let Some((inner, offset)) = &mut self.inner else { return Ok(Step::Noted) };
+        let (state, offset) = (&mut self.state, *offset);
+        let nested = match inner.next_message() {
+            Ok(Some((_, message))) => state.long_packet(message, offset, context),
+            Ok(None) => {
+                self.end_inner();
+                Ok(None)
             }
-        }
+            Err(e) => match cut(&e) {
+                Some(what) => {
+                    self.state.report.add_defects(what, 1);
+                    self.end_inner();
+                    Ok(None)
+                }
+                None => Err(e),
+            },
+        };
+        let nested = nested.map_err(|e| DecodeError { offset, kind: e.kind })?;
+        self.state
+            .report
+            .add_many("compressed packets inside compressed packets", nested.iter().len() as u64);
         Ok(Step::Noted)
+    }
+}
+
+/// What reports say of a compressed packet whose content is not read to its end. Returns `None` for an error
+/// that ends the trace.
+#[cold]
+fn cut(error: &DecodeError) -> Option<&'static str> {
+    match &error.kind {
+        DecodeErrorKind::Truncated { .. } => Some(CUT),
+        DecodeErrorKind::Io(e) if e.kind() == ErrorKind::UnexpectedEof => Some(CUT),
+        DecodeErrorKind::Io(e) if e.kind() == ErrorKind::FileTooLarge => Some(TOO_LARGE),
+        _ => None,
     }
 }
 
@@ -273,11 +267,49 @@ fn is_in_hole(error: &DecodeError, packet: &[u8]) -> bool {
 fn is_intact(by: Compression, compressed: &[u8]) -> bool {
     match io::copy(&mut Inflated::new(by, compressed), &mut io::sink()) {
         Ok(_) => true,
-        Err(e) => e.kind() == io::ErrorKind::FileTooLarge,
+        Err(e) => e.kind() == ErrorKind::FileTooLarge,
     }
 }
 
 impl State {
+    /// Reads any packet. Returns the reader of a compressed one.
+    fn long_packet(
+        &mut self,
+        message: Fields<'_>,
+        offset: u64,
+        context: &mut Context,
+    ) -> Result<Option<Inner>, DecodeError> {
+        match self.whole_packet(message.clone(), offset, context) {
+            // The zeros after the packet are counted with those in it.
+            Err(e) if is_in_hole(&e, message.rest()) => {
+                self.report.add_defects(CUT_BY_HOLE, 1);
+                Ok(None)
+            }
+            read => read,
+        }
+    }
+
+    fn whole_packet(
+        &mut self,
+        message: Fields<'_>,
+        offset: u64,
+        context: &mut Context,
+    ) -> Result<Option<Inner>, DecodeError> {
+        let valid = self.valid_texts(&message);
+        let packet = Packet::decode(valid.as_ref().map_or(message, |valid| Fields::new(valid, offset)))?;
+        if let Some(PacketData::Compressed { by, bytes, .. }) = packet.data {
+            if has_hole(bytes) && !is_intact(by, bytes) {
+                self.report.add_defects(CUT_BY_HOLE, 1);
+                return Ok(None);
+            }
+            let inflated = Inflated::new(by, Cursor::new(bytes.to_vec()));
+            self.report.add_defects(NOT_UNPACKED, u64::from(!inflated.is_read()));
+            return Ok(Some(track_event::PacketReader::new(inflated)));
+        }
+        self.packet(&packet, context)?;
+        Ok(None)
+    }
+
     /// Returns the fields of a packet with texts that are not UTF-8, as importers show them. Counts them.
     fn valid_texts(&mut self, message: &Fields<'_>) -> Option<Vec<u8>> {
         let (valid, wrong) = track_event::valid_texts(message)?;
