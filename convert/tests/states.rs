@@ -292,6 +292,25 @@ fn call_stacks_of_events_stay_in_packets_and_in_json() {
 }
 
 #[test]
+fn what_frames_have_beside_their_function_and_address_is_counted() {
+    use hairline_formats::track_event::fields::{frame, interned_data};
+    const SOURCE_PATH_IID: u32 = 5;
+    const LINE_NUMBER: u32 = 6;
+    let mut trace = Vec::new();
+    put_message(&mut trace, trace::PACKET, |p| {
+        put_uint(p, packet::TRUSTED_PACKET_SEQUENCE_ID, 1);
+        put_message(p, packet::INTERNED_DATA, |data| {
+            put_message(data, interned_data::FRAMES, |entry| {
+                for field in [frame::IID, frame::FUNCTION_NAME_ID, SOURCE_PATH_IID, LINE_NUMBER] {
+                    put_uint(entry, field, 1);
+                }
+            });
+        });
+    });
+    assert_eq!(read(&trace).1, [("unknown fields", 2)]);
+}
+
+#[test]
 fn undefined_call_stacks_of_events_are_counted() {
     let mut trace = Vec::new();
     event(&mut trace, 1, EventType::Instant, 5, |e| put_uint(e, track_event::CALLSTACK_IID, 3));

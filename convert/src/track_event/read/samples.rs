@@ -20,11 +20,13 @@ impl Sequence {
         packet: &Packet<'_>,
         report: &mut Report,
     ) -> Result<(), DecodeError> {
-        for part in packet.interned_stacks() {
+        let mut parts = packet.interned_stacks();
+        for part in &mut parts {
             if !self.stacks.get_or_insert_default().add(part?)? {
                 report.add("parts of call stacks left out: there are too many");
             }
         }
+        report.add_many("unknown fields", parts.skipped().into());
         if packet.defaults.is_some() {
             for field in packet.fields().map_while(Result::ok) {
                 if let (trace_packet::TRACE_PACKET_DEFAULTS, FieldValue::Bytes { bytes, offset }) =

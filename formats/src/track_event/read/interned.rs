@@ -23,7 +23,7 @@ impl<'a> Entries<'a> {
     #[inline]
     pub(super) fn next<T>(
         &mut self,
-        read: impl Fn(u32, Fields<'a>) -> Result<Option<T>, DecodeError>,
+        mut read: impl FnMut(u32, Fields<'a>) -> Result<Option<T>, DecodeError>,
     ) -> Option<Result<T, DecodeError>> {
         loop {
             match self.data.next() {

@@ -272,7 +272,7 @@ impl<'a> Packet<'a> {
     /// Returns the interned parts of call stacks of the packet.
     #[must_use]
     pub fn interned_stacks(&self) -> InternedStacks<'a> {
-        InternedStacks(self.entries())
+        InternedStacks::new(self.entries())
     }
 }
 

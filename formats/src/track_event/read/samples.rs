@@ -98,17 +98,36 @@ fn line(message: Fields<'_>) -> Result<Line<'_>, DecodeError> {
 
 /// Iterates over the interned parts of call stacks of a packet. Other interned data is ignored.
 #[derive(Clone, Debug)]
-pub struct InternedStacks<'a>(pub(super) Entries<'a>);
+pub struct InternedStacks<'a> {
+    entries: Entries<'a>,
+    skipped: u32,
+}
+
+impl<'a> InternedStacks<'a> {
+    pub(super) fn new(entries: Entries<'a>) -> Self {
+        Self { entries, skipped: 0 }
+    }
+
+    /// Returns the number of unknown fields of the frames so far.
+    #[must_use]
+    pub fn skipped(&self) -> u32 {
+        self.skipped
+    }
+}
 
 impl<'a> Iterator for InternedStacks<'a> {
     type Item = Result<InternedStack<'a, Numbers<'a>>, DecodeError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        self.0.next(entry)
+        self.entries.next(|field, message| entry(field, message, &mut self.skipped))
     }
 }
 
-fn entry<'a>(field: u32, message: Fields<'a>) -> Result<Option<InternedStack<'a, Numbers<'a>>>, DecodeError> {
+fn entry<'a>(
+    field: u32,
+    message: Fields<'a>,
+    skipped: &mut u32,
+) -> Result<Option<InternedStack<'a, Numbers<'a>>>, DecodeError> {
     Ok(Some(match field {
         interned_data::BUILD_IDS => {
             let (iid, value) = string(message)?;
@@ -140,6 +159,8 @@ fn entry<'a>(field: u32, message: Fields<'a>) -> Result<Option<InternedStack<'a,
         }
         interned_data::FRAMES => {
             let fields = [frame::IID, frame::FUNCTION_NAME_ID, frame::MAPPING_ID, frame::REL_PC];
+            let of_frame = message.clone().map_while(Result::ok);
+            *skipped += of_frame.filter(|field| !fields.contains(&field.number)).count() as u32;
             let [iid, function, mapping, rel_pc] = numbers(message, fields)?;
             InternedStack::Frame { iid, frame: Frame { function, mapping, rel_pc } }
         }
