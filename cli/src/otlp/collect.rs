@@ -358,6 +358,15 @@ mod tests {
         assert!(report.iter().any(|count| count == (open, 2)), "{report:?}");
     }
 
+    /// As in importers.
+    #[test]
+    fn an_end_with_a_name_ends_a_slice_without_one() {
+        let events = r#"[{"ph":"B","ts":1,"pid":1,"tid":1},{"name":"a","ph":"E","ts":3,"pid":1,"tid":1},
+            {"name":"b","ph":"i","ts":9,"pid":1,"tid":1}]"#;
+        let (spans, _) = collected(Collector::new(None), events).expect("spans");
+        assert_eq!(spans.all.iter().map(|span| (span.start, span.end)).collect::<Vec<_>>(), [(1_000, 3_000)]);
+    }
+
     #[test]
     fn traces_without_an_id_have_spans_with_other_ids() {
         let salt = |events: &str| collected(Collector::new(None), events).expect("spans").0.salt;

@@ -88,7 +88,10 @@ fn intervals(all: Vec<Entry>, last: i64, report: &mut Report) -> (Vec<Interval>,
                 intervals.push(Interval { start: entry.time, end, entry });
             }
             Change::End => {
-                let is_it = |interval: &Interval| entry.name.is_empty() || interval.entry.name == entry.name;
+                let is_it = |interval: &Interval| {
+                    let begun = &interval.entry.name;
+                    entry.name.is_empty() || begun.is_empty() || *begun == entry.name
+                };
                 let deepest = open.len().saturating_sub(MOST_CLOSED);
                 let Some(at) = open[deepest..].iter().rposition(is_it).map(|at| deepest + at) else {
                     report.add("ends without a begin left out");
