@@ -62,7 +62,8 @@ impl Start {
     }
 }
 
-fn zero(trace: &Trace<'_>) -> Option<i64> {
+/// The time since 1970 at which a trace's clock was 0, if it has readings of both clocks.
+pub(crate) fn zero(trace: &Trace<'_>) -> Option<i64> {
     let own = trace.clocks.first()?;
     let day = trace.clocks.iter().find(|reading| reading.id == clock::REALTIME)?;
     i64::try_from(i128::from(day.time) - i128::from(own.time)).ok()

@@ -6,8 +6,8 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use hairline::Filter;
 use hairline_convert::{Event, EventKind, FlowStep, Item, Report, Scheduling, Track, TrackId, TrackKind};
 use hairline_formats::track_event::Priority;
-use hairline_formats::track_event::fields::clock;
 
+use crate::aligned::zero;
 use crate::otlp::attribute::{Attribute, Attributes, Room};
 use crate::otlp::entry::{Change, Entry, Events};
 use crate::otlp::nest::{DOUBLES, nest};
@@ -266,10 +266,7 @@ impl ItemVisitor for Collector {
                     let halves = mix((uuid >> 64) as u64) ^ uuid as u64;
                     self.salt = Some(mix(self.salt.unwrap_or(0) ^ halves));
                 }
-                let real = trace.clocks.iter().find(|reading| reading.id == clock::REALTIME);
-                if let (Some(own), Some(real), None) = (trace.clocks.first(), real, self.clocks) {
-                    self.clocks = Some((real.time as i64).wrapping_sub(own.time as i64));
-                }
+                self.clocks = self.clocks.or_else(|| zero(trace));
             }
             Item::Loss(_) => self.report.add("places where events are missing"),
             Item::Scheduling(scheduling) => {

@@ -4,27 +4,31 @@
 //! timestamp ─ x multiplier, + the last if incremental ─> clock time ─ nearest snapshot ─> trace time
 //! ```
 //!
-//! Clocks 64 to 127 belong to a packet sequence, the others to the trace.
+//! Clocks 64 to 127 belong to a packet sequence, the others to the trace. A timestamp is a signed number, as
+//! in importers: the event of one above 2^63 is before time 0. A sum beyond 63 bits is no time.
 
 use std::collections::HashMap;
 
 use hairline_formats::DecodeError;
 use hairline_formats::track_event::{ClockReading, ClockReadings, SequenceId, fields::clock};
 
-use crate::Clock;
 use crate::track_event::read::sequence::Sequence;
+use crate::{Clock, Report};
 
 /// The limit for snapshots of a clock. Without a dropped snapshot, the nearest other one is used.
 const MOST_SNAPSHOTS: usize = 64;
 
+/// What reports say of readings that are negative, or beyond 63 bits in nanoseconds.
+const NO_TIME: &str = "readings of clocks left out: they are beyond 292 years";
+
 #[derive(Debug, Default)]
 struct ClockState {
-    multiplier: u64,
+    multiplier: i64,
     is_incremental: bool,
     /// The clock's time at the last packet or snapshot.
-    last: u64,
+    last: i64,
     /// Pairs of the clock's time and the trace time, sorted by the clock's time.
-    snapshots: Vec<(u64, i64)>,
+    snapshots: Vec<(i64, i64)>,
 }
 
 /// The clocks of a trace.
@@ -51,9 +55,9 @@ pub(super) fn key(sequence: SequenceId, id: u32) -> ClockKey {
     if (64..128).contains(&id) { (sequence, id) } else { (SequenceId(0), id) }
 }
 
-/// A reading in nanoseconds of its clock.
-fn at(reading: &ClockReading) -> u64 {
-    reading.timestamp.wrapping_mul(reading.unit_multiplier_ns)
+/// A reading in nanoseconds of its clock. Returns `None` if it has more than 63 bits.
+fn at(reading: &ClockReading) -> Option<i64> {
+    i64::try_from(reading.timestamp.checked_mul(reading.unit_multiplier_ns)?).ok()
 }
 
 impl Clocks {
@@ -67,25 +71,32 @@ impl Clocks {
         &mut self,
         sequence: SequenceId,
         readings: ClockReadings<'_>,
+        report: &mut Report,
     ) -> Result<bool, DecodeError> {
-        let Some(now) = self.moment(sequence, readings.clone())? else {
-            return Ok(false);
-        };
+        let moment = self.moment(sequence, readings.clone())?;
         let mut others = Vec::new();
         for reading in readings {
             let reading = reading?;
+            let Some(time) = at(&reading) else {
+                report.add_defects(NO_TIME, 1);
+                continue;
+            };
+            let Some(now) = moment else { continue };
             if reading.clock_id < 64 && reading.clock_id != self.primary {
-                others.push(Clock { id: reading.clock_id, time: at(&reading) });
+                others.push(Clock { id: reading.clock_id, time: time.unsigned_abs() });
             }
-            self.set(key(sequence, reading.clock_id), &reading, now);
+            self.set(key(sequence, reading.clock_id), &reading, (time, now));
         }
-        let tells = !others.is_empty();
-        if tells {
-            self.readings.clear();
-            self.readings.push(Clock { id: self.primary, time: now.cast_unsigned() });
-            self.readings.append(&mut others);
+        // The trace's clock may be before 0 where another one says the moment.
+        match moment.map(u64::try_from) {
+            Some(Ok(time)) if !others.is_empty() => {
+                self.readings.clear();
+                self.readings.push(Clock { id: self.primary, time });
+                self.readings.append(&mut others);
+                Ok(true)
+            }
+            _ => Ok(false),
         }
-        Ok(tells)
     }
 
     /// Stores the reading of one clock in a snapshot that is still to come. The other clocks are not that far
@@ -99,8 +110,10 @@ impl Clocks {
         if let Some(now) = self.moment(sequence, readings.clone())? {
             for reading in readings {
                 let reading = reading?;
-                if key(sequence, reading.clock_id) == wanted {
-                    self.set(wanted, &reading, now);
+                if key(sequence, reading.clock_id) == wanted
+                    && let Some(time) = at(&reading)
+                {
+                    self.set(wanted, &reading, (time, now));
                 }
             }
         }
@@ -119,23 +132,24 @@ impl Clocks {
         let mut now = None;
         for reading in readings {
             let reading = reading?;
+            let Some(time) = at(&reading) else { continue };
             if reading.clock_id == self.primary {
-                now = Some(at(&reading).cast_signed());
+                now = Some(time);
             } else if now.is_none() && !reading.is_incremental {
-                now = self.trace_time(sequence, reading.clock_id, at(&reading));
+                now = self.trace_time(sequence, reading.clock_id, time);
             }
         }
         Ok(now)
     }
 
-    fn set(&mut self, clock: ClockKey, reading: &ClockReading, now: i64) {
+    fn set(&mut self, clock: ClockKey, reading: &ClockReading, (time, now): (i64, i64)) {
         let index = *self.known.entry(clock).or_insert(self.states.len());
         if index == self.states.len() {
             self.states.push(ClockState::default());
         }
-        let (state, time) = (&mut self.states[index], at(reading));
-        (state.multiplier, state.is_incremental, state.last) =
-            (reading.unit_multiplier_ns, reading.is_incremental, time);
+        let state = &mut self.states[index];
+        state.multiplier = i64::try_from(reading.unit_multiplier_ns).unwrap_or(i64::MAX);
+        (state.is_incremental, state.last) = (reading.is_incremental, time);
         if state.snapshots.len() == MOST_SNAPSHOTS {
             state.snapshots.drain(..MOST_SNAPSHOTS / 2);
         }
@@ -147,7 +161,7 @@ impl Clocks {
     }
 
     /// The trace time of a packet, on clock `id` or on the sequence's default clock. Returns `None` for an
-    /// unknown clock.
+    /// unknown clock, and for a time of more than 63 bits.
     #[inline]
     pub(super) fn time(&mut self, of: &mut Sequence, id: Option<u32>, timestamp: u64) -> Option<i64> {
         self.of(of, id)?.time(timestamp)
@@ -177,7 +191,7 @@ impl Clocks {
         (!self.known.contains_key(&key)).then_some(key)
     }
 
-    fn trace_time(&self, sequence: SequenceId, id: u32, own: u64) -> Option<i64> {
+    fn trace_time(&self, sequence: SequenceId, id: u32, own: i64) -> Option<i64> {
         self.states[*self.known.get(&key(sequence, id))?].trace_time(own)
     }
 }
@@ -186,22 +200,26 @@ impl Clocks {
 pub(super) struct ClockInUse<'a>(Option<&'a mut ClockState>);
 
 impl ClockInUse<'_> {
-    /// The trace time of a packet.
+    /// The trace time of a packet. Returns `None` if it has more than 63 bits.
     #[inline(always)] // for every event
     pub(super) fn time(&mut self, timestamp: u64) -> Option<i64> {
-        let Some(state) = &mut self.0 else { return Some(timestamp.cast_signed()) };
-        let mut own = timestamp.wrapping_mul(state.multiplier);
+        let timestamp = timestamp.cast_signed();
+        let Some(state) = &mut self.0 else { return Some(timestamp) };
+        let mut own = timestamp.checked_mul(state.multiplier)?;
         if state.is_incremental {
-            own = own.wrapping_add(state.last);
-            state.last = own;
+            own = own.checked_add(state.last)?;
         }
-        state.trace_time(own)
+        let time = state.trace_time(own)?;
+        if state.is_incremental {
+            state.last = own; // only of a time: without one, the caller asks again
+        }
+        Some(time)
     }
 }
 
 impl ClockState {
     #[inline]
-    fn trace_time(&self, own: u64) -> Option<i64> {
+    fn trace_time(&self, own: i64) -> Option<i64> {
         let (clock, trace) = match self.snapshots.last()? {
             last if last.0 <= own => *last,
             _ => {
@@ -209,6 +227,6 @@ impl ClockState {
                 self.snapshots[index.saturating_sub(1)]
             }
         };
-        Some(trace.wrapping_add(own.wrapping_sub(clock).cast_signed()))
+        trace.checked_add(own.checked_sub(clock)?)
     }
 }

@@ -53,7 +53,7 @@ impl State {
             sequence.intern_stacks(packet, &mut self.report)?;
         }
         if let Some(PacketData::Clocks(readings)) = &packet.data
-            && self.clocks.snapshot(packet.sequence, readings.clone())?
+            && self.clocks.snapshot(packet.sequence, readings.clone(), &mut self.report)?
         {
             self.pending.push_back(Pending::Clocks);
         }
@@ -98,11 +98,14 @@ impl State {
         match data {
             PacketData::Event(event) => {
                 let Some(time) = time else {
-                    if packet.timestamp.is_some() {
-                        let clock = packet.clock_id.or(self.sequences[index].clock).unwrap_or_default();
+                    if packet.timestamp.is_none() {
+                        self.report.add_defects("events left out: they have no time", 1);
+                    } else if let Some((_, clock)) =
+                        self.clocks.missing(&self.sequences[index], packet.clock_id)
+                    {
                         self.report.add_undefined(NO_CLOCK, u64::from(clock));
                     } else {
-                        self.report.add_defects("events left out: they have no time", 1);
+                        self.report.add_defects("events left out: their time is beyond 292 years", 1);
                     }
                     return Ok(());
                 };

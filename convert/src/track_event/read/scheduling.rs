@@ -283,33 +283,34 @@ impl Scheduler {
             }
         }
         let name = |index: Option<u64>| names.get(usize::try_from(index?).ok()?).map(|name| &**name);
-        let mut time = 0_u64;
+        let mut time = 0_i64;
         while let Some(delta) = columns[compact::SWITCH_TIMESTAMP as usize].next() {
-            time = time.wrapping_add(delta);
             let mut next = |column: u32| columns[column as usize].next();
             let (state, tid) = (next(compact::SWITCH_PREV_STATE), next(compact::SWITCH_NEXT_PID));
             let (priority, comm) = (next(compact::SWITCH_NEXT_PRIO), next(compact::SWITCH_NEXT_COMM_INDEX));
-            let (Some(state), Some(tid)) = (state, tid.map(id)) else {
+            let sum = time.checked_add_unsigned(delta);
+            let (Some(state), Some(tid), Some(now)) = (state, tid.map(id), sum) else {
                 self.malformed += 1;
                 break;
             };
+            time = now;
             // The thread that ran is the one of the switch before.
             if let Some(out) = self.running.insert(cpu, tid) {
-                let change = StateChange::new(time.cast_signed(), out, state_of_bits(state));
+                let change = StateChange::new(time, out, state_of_bits(state));
                 self.push(StateChange { cpu: Some(cpu), ..change }, None);
             }
-            self.runs(cpu, time.cast_signed(), tid, priority.map(|value| value as i32), name(comm));
+            self.runs(cpu, time, tid, priority.map(|value| value as i32), name(comm));
         }
         time = 0;
         while let Some(delta) = columns[compact::WAKING_TIMESTAMP as usize].next() {
-            time = time.wrapping_add(delta);
             let mut next = |column: u32| columns[column as usize].next();
             let (tid, comm) = (next(compact::WAKING_PID), next(compact::WAKING_COMM_INDEX));
-            let Some(tid) = tid.map(id) else {
+            let (Some(tid), Some(now)) = (tid.map(id), time.checked_add_unsigned(delta)) else {
                 self.malformed += 1;
                 break;
             };
-            self.wakes(time.cast_signed(), tid, None, name(comm));
+            time = now;
+            self.wakes(time, tid, None, name(comm));
         }
         Ok(())
     }
