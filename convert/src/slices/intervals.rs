@@ -132,7 +132,7 @@ impl Intervals {
         loop {
             let row = outer.map_or(&self.roots, |outer| &nodes[outer].below);
             // The last interval that starts at or before this one may enclose it.
-            let after = row.partition_point(|id| nodes[*id].start <= node.start);
+            let after = place(row, |id| nodes[id].start <= node.start);
             let inner = after.checked_sub(1).map(|place| row[place]);
             let Some(inner) = inner.filter(|inner| nodes[*inner].is_around_new(node)) else {
                 return Ok(outer);
@@ -157,11 +157,11 @@ impl Intervals {
     ) -> Result<(), Misplaced> {
         if node.is_point {
             // Not around others of its time.
-            let place = row.partition_point(|id| nodes[*id].start <= node.start);
+            let place = place(row, |id| nodes[id].start <= node.start);
             row.insert(place, nodes.add(node));
             return Ok(());
         }
-        let from = row.partition_point(|id| nodes[*id].start < node.start);
+        let from = place(row, |id| nodes[id].start < node.start);
         let is_inside = |n: &Node| {
             let is_before_end = n.start < node.end.max(node.start.saturating_add(1));
             n.end <= node.end && (is_before_end || ends_now && n.start == node.end && n.tag > node.tag)
@@ -335,6 +335,20 @@ impl Later {
     }
 }
 
+/// The first place of a row for which `is_before` is false, found from the end: most intervals come last.
+#[inline]
+fn place(row: &Row, is_before: impl Fn(NodeId) -> bool) -> usize {
+    let (mut end, mut step) = (row.len(), 1);
+    let start = loop {
+        let Some(place) = end.checked_sub(step) else { break 0 };
+        if is_before(row[place]) {
+            break place + 1;
+        }
+        (end, step) = (place, 2 * step);
+    };
+    start + partition_point(end - start, |at| is_before(row[start + at]))
+}
+
 /// The first of `count` places for which `is_before` is false.
 fn partition_point(count: usize, is_before: impl Fn(usize) -> bool) -> usize {
     let (mut start, mut end) = (0, count);
@@ -359,6 +373,13 @@ impl Emitting {
         above.push(Frame::new(node.name, node.category, node.start, node.tag));
         Self { inner: node.emitted, busy: node.emitted_busy, node }
     }
+
+    /// Removes the next interval inside it.
+    fn next_inner(&mut self, nodes: &Nodes) -> Option<NodeId> {
+        let inner = self.node.below.pop_front()?;
+        self.inner = self.inner.saturating_add(nodes[inner].total());
+        Some(inner)
+    }
 }
 
 /// Emits an interval and all inside it. Returns the part of its time that is counted as busy time.
@@ -377,37 +398,29 @@ fn emit_tree(
                 0
             }
             Some(node) => {
-                open.push(Emitting::begin(node, above));
-                next = inner_of(&mut open, sink.nodes);
+                let mut outer = Emitting::begin(node, above);
+                next = outer.next_inner(sink.nodes);
                 if next.is_some() {
+                    open.push(outer); // nearly all have no other inside, and need no list
                     continue;
                 }
-                emit(&mut open, above, covered, sink)
+                emit(outer, above, covered, sink)
             }
-            None => emit(&mut open, above, covered, sink),
+            None => open.pop().map_or(0, |outer| emit(outer, above, covered, sink)),
         };
         let Some(outer) = open.last_mut() else { return busy };
         outer.busy = outer.busy.saturating_add(busy);
-        next = inner_of(&mut open, sink.nodes);
+        next = outer.next_inner(sink.nodes);
     }
-}
-
-/// Removes the next interval inside the innermost of those that are being emitted.
-fn inner_of(open: &mut [Emitting], nodes: &Nodes) -> Option<NodeId> {
-    let outer = open.last_mut()?;
-    let inner = outer.node.below.pop_front()?;
-    outer.inner = outer.inner.saturating_add(nodes[inner].total());
-    Some(inner)
 }
 
 /// Emits the innermost interval. Returns the part of its time that is counted as busy time.
 fn emit(
-    open: &mut Vec<Emitting>,
+    Emitting { node, inner, busy: busy_inside }: Emitting,
     above: &mut Vec<Frame>,
     covered: &mut Covered,
     sink: &mut TrackSink<'_, impl SliceSink>,
 ) -> i64 {
-    let Some(Emitting { node, inner, busy: busy_inside }) = open.pop() else { return 0 };
     above.pop();
     let duration = node.end.saturating_sub(node.start);
     // Slices inside it may have been emitted before, as if nothing were around them.
