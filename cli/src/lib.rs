@@ -6,6 +6,7 @@ mod aligned;
 mod completions;
 mod convert;
 mod diff;
+mod doctor;
 mod explain;
 mod export;
 mod filter;
@@ -70,6 +71,7 @@ enum Command {
     Validate(validate::Arguments),
     Recover(recover::Arguments),
     Ls(list::Arguments),
+    Doctor(doctor::Arguments),
     Completions(completions::Arguments),
     Man(completions::ManArguments),
 }
@@ -105,6 +107,7 @@ pub fn main() -> ExitCode {
         Command::Validate(arguments) => validate::run(&arguments).into(),
         Command::Recover(arguments) => recover::run(&arguments).into(),
         Command::Ls(arguments) => list::run(&arguments).into(),
+        Command::Doctor(arguments) => doctor::run(&arguments).into(),
         Command::Completions(arguments) => completions::run(&arguments, Arguments::command()).into(),
         Command::Man(arguments) => completions::run_man(&arguments, Arguments::command()).into(),
     }

@@ -79,6 +79,8 @@ mod logger;
 mod map_key;
 #[cfg(feature = "metrics")]
 mod metrics;
+#[cfg(all(unix, not(target_vendor = "apple")))] // the systems whose programs are ELF files
+mod note;
 #[cfg(not(feature = "enable"))]
 mod off;
 #[cfg(feature = "enable")]
@@ -159,6 +161,10 @@ pub use on::{
 #[cfg(feature = "subscriber")]
 #[cfg_attr(docsrs, doc(cfg(feature = "subscriber")))]
 pub use spans::{Category, Mode};
+
+#[cfg(feature = "enable")]
+#[doc(hidden)] // for the command
+pub use on::base::clock::has_steady_counter;
 
 /// For the macros.
 #[cfg(feature = "enable")]

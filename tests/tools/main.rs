@@ -2,6 +2,7 @@
 //! recorded.
 
 mod diff;
+mod doctor;
 mod explain;
 mod export;
 mod export_places;

@@ -2,7 +2,7 @@
 
 #![allow(unsafe_code)] // calls the system
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::windows::fs::OpenOptionsExt;
@@ -74,6 +74,16 @@ pub(crate) fn stdin() -> io::Result<File> {
 /// Returns another handle of stdout.
 pub(crate) fn stdout() -> io::Result<File> {
     io::stdout().as_handle().try_clone_to_owned().map(File::from)
+}
+
+/// Not known.
+pub(crate) fn free_bytes(_path: &Path) -> Option<u64> {
+    None
+}
+
+/// Returns false: a file gives no rights here.
+pub(crate) fn gives_rights(_program: &File) -> bool {
+    false
 }
 
 /// Opens a file for reading.
@@ -282,16 +292,13 @@ impl Command {
     /// Starts the command. `before_exec` is called with its pid: at once, since it opens events that only
     /// Linux has.
     pub(crate) fn start(
-        command: &[OsString],
-        variables: &[(&'static str, OsString)],
+        mut command: process::Command,
         before_exec: Option<&mut dyn FnMut(u32)>,
     ) -> Result<Self, NotStarted> {
-        let (program, arguments) = command.split_first().map_or((OsStr::new(""), command), |(p, a)| (p, a));
-        let failed = |e: io::Error| NotStarted::new(program, &e);
+        let program = command.get_program().to_owned();
+        let failed = |e: io::Error| NotStarted::new(&program, &e);
         RECORDS.store(true, Ordering::Relaxed);
         heed_console().map_err(failed)?;
-        let mut command = process::Command::new(program);
-        command.args(arguments).envs(variables.iter().cloned());
         let child = command.spawn().map_err(failed)?;
         if let Some(before_exec) = before_exec {
             before_exec(child.id());

@@ -16,7 +16,7 @@ use crate::record::parts;
 /// the command, and the trace is kept. Two Ctrl-C within a second kill the command. SIGINT, SIGQUIT,
 /// SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2 that a process sends to this one are passed on to the command. The
 /// exit code is the command's.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 #[command(after_help = "Examples:
   hairline record -- ./server --port 80
   hairline record -o build.pftrace --categories 'net,db.*' -- make test

@@ -75,18 +75,18 @@ enum Before {
 
 /// The result of recording.
 #[derive(Debug, Default)]
-pub(super) struct RecordResult {
-    pub(super) totals: Totals,
+pub(crate) struct RecordResult {
+    pub(crate) totals: Totals,
     /// The path of the trace.
     pub(super) path: PathBuf,
     /// The number of parts.
-    pub(super) parts: u64,
+    pub(crate) parts: u64,
     /// The number of killed processes.
-    pub(super) recovered: u64,
+    pub(crate) recovered: u64,
     /// Running processes: pid, name, part.
-    pub(super) alive: Vec<(u32, String, PathBuf)>,
+    pub(crate) alive: Vec<(u32, String, PathBuf)>,
     /// Running processes that have recorded nothing: pid, name.
-    pub(super) quiet: Vec<(u32, String)>,
+    pub(crate) quiet: Vec<(u32, String)>,
     pub(super) notes: Vec<String>,
     /// The number of context switches that the kernel's rings had no room for.
     pub(super) switches_lost: u64,

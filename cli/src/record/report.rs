@@ -16,6 +16,14 @@ pub(super) struct Failed {
     pub(super) code: u8,
 }
 
+/// What a recording has made.
+pub(super) struct Made {
+    pub(super) whole: RecordResult,
+    pub(super) parts: Parts,
+    /// The exit code of the command, or of this one.
+    pub(super) code: u8,
+}
+
 /// Prints the result.
 pub(super) fn report(whole: &RecordResult, parts: &Parts) {
     let RecordResult { path: output, totals, recovered, alive, quiet, notes, samples, .. } = whole;

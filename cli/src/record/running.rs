@@ -12,7 +12,7 @@ use crate::listener::{Answer, Listener, processes_of};
 use crate::platform;
 use crate::record::arguments::{Arguments, check, output};
 use crate::record::parts::{Parts, extension};
-use crate::record::report::{FAILED, Failed, report};
+use crate::record::report::{FAILED, Failed, Made};
 use crate::text::{complain, who};
 
 /// The time between two looks at the processes.
@@ -25,7 +25,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const LONGEST_END: Duration = Duration::from_secs(10);
 
 /// Records the processes until the user or the time ends it, or they end.
-pub(super) fn record(arguments: &Arguments) -> Result<u8, Failed> {
+pub(super) fn record(arguments: &Arguments) -> Result<Made, Failed> {
     let failed = |why: String| Failed { why, code: FAILED };
     check(arguments).map_err(failed)?;
     let over = platform::ending().map_err(|e| failed(e.to_string()))?;
@@ -61,14 +61,8 @@ pub(super) fn record(arguments: &Arguments) -> Result<u8, Failed> {
     end(recordings, &mut said);
     let made = parts.make_whole(None, first, LONGEST_END, &|| false);
     said.notes.iter().for_each(complain);
-    match made {
-        Ok((whole, parts)) => {
-            report(&whole, &parts);
-            parts.end();
-            Ok(if said.has_failed { FAILED } else { 0 })
-        }
-        Err(why) => Err(failed(why)),
-    }
+    let (whole, parts) = made.map_err(failed)?;
+    Ok(Made { whole, parts, code: if said.has_failed { FAILED } else { 0 } })
 }
 
 /// What the processes say at their ends.

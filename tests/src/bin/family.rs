@@ -11,6 +11,8 @@
 //! family delayed MS                records after so many milliseconds
 //! family interrupted IGNORED      records, says "ready", and ends with 3 at the Ctrl-C after so many
 //! family exit CODE                records and ends so
+//! family abort                    aborts, and has recorded nothing
+//! family ready                    stays until it is killed, and records nothing
 //! ```
 
 #![allow(unsafe_code)] // signals
@@ -53,6 +55,8 @@ fn main() {
             work(0);
             std::process::exit(i32::try_from(number(1)).unwrap_or(0));
         }
+        Some("abort") => std::process::abort(),
+        Some("ready") => stay(),
         _ => {}
     }
 }

@@ -4,10 +4,9 @@
 //! process sent are passed on, because they may have reached this process alone. Signals are handled, not
 //! ignored: the command would inherit an ignored signal. A signal that is already ignored stays ignored.
 
-use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::process::ExitStatusExt;
-use std::process::{Child, ExitStatus};
+use std::process::{self, Child, ExitStatus};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -70,12 +69,11 @@ pub(crate) struct Ended {
 impl Command {
     /// Starts the command. `before_exec` is called with its pid before it executes its program.
     pub(crate) fn start(
-        command: &[OsString],
-        variables: &[(&'static str, OsString)],
+        mut command: process::Command,
         before_exec: Option<&mut dyn FnMut(u32)>,
     ) -> Result<Self, NotStarted> {
-        let (program, arguments) = command.split_first().map_or((OsStr::new(""), command), |(p, a)| (p, a));
-        let failed = |e: io::Error| NotStarted::new(program, &e);
+        let program = command.get_program().to_owned();
+        let failed = |e: io::Error| NotStarted::new(&program, &e);
         let target = Arc::new(Target::default());
         let all = heeded(&[SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2]);
         // Before the iterator: the sender must be known when the iterator returns the signal.
@@ -83,8 +81,6 @@ impl Command {
         let mut signals = Signals::new(all).map_err(failed)?;
         let handle = signals.handle();
         let heeding = Arc::clone(&target);
-        let mut command = std::process::Command::new(program);
-        command.args(arguments).envs(variables.iter().cloned());
         let child = match before_exec {
             Some(before_exec) => start::spawn(command, before_exec),
             None => command.spawn(),

@@ -13,7 +13,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{self, ExitCode};
 
-use rustix::fs::{FlockOperation, Mode, OFlags, fcntl_getfl, fcntl_setfl, flock};
+use rustix::fs::{FlockOperation, Mode, OFlags, fcntl_getfl, fcntl_setfl, flock, statvfs};
 use rustix::io::Errno;
 use rustix::process::umask;
 
@@ -67,6 +67,19 @@ pub(crate) fn stdin() -> io::Result<File> {
 /// Returns another handle of stdout.
 pub(crate) fn stdout() -> io::Result<File> {
     io::stdout().as_fd().try_clone_to_owned().map(File::from)
+}
+
+/// Returns the free bytes of the file system at a path, if the system says it.
+pub(crate) fn free_bytes(path: &Path) -> Option<u64> {
+    let about = statvfs(path).ok()?;
+    Some(about.f_bavail.saturating_mul(about.f_frsize))
+}
+
+/// Whether a process of this program would have more rights than this one: it then reads no variable.
+pub(crate) fn gives_rights(program: &File) -> bool {
+    let Ok(about) = program.metadata() else { return false };
+    let (user, group) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
+    about.mode() & 0o4000 != 0 && about.uid() != user || about.mode() & 0o2000 != 0 && about.gid() != group
 }
 
 /// Opens a file for reading. Does not wait for the writer of a FIFO.

@@ -331,10 +331,16 @@ pub(crate) enum Clock {
     Counter(Discipline),
 }
 
+/// Whether events can read the processor's counter. If not, each event asks the system for the time.
+#[must_use]
+pub fn has_steady_counter() -> bool {
+    HAS_COUNTER && is_steady() && platform::trusts_counter()
+}
+
 impl Clock {
     /// Starts a clock. With the counter, this takes the first sample.
     pub(crate) fn start(source: ClockSource) -> Self {
-        if HAS_COUNTER && source == ClockSource::Counter && is_steady() && platform::trusts_counter() {
+        if source == ClockSource::Counter && has_steady_counter() {
             return Self::Calibrating { first: Sample::take(), since: Instant::now() };
         }
         Self::Fallback

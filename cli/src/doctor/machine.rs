@@ -1,0 +1,125 @@
+//! This machine and this environment: what each session needs.
+
+use std::ffi::OsString;
+use std::io;
+use std::path::Path;
+
+use hairline::Format;
+use hairline_perf::{Attributes, Event};
+
+use crate::doctor::finding::Finding;
+use crate::platform;
+use crate::record::{Trial, of_command};
+use crate::text::{shown, size};
+
+/// Less free memory for regions than this is little: a region has 16 MiB without `--buffer`.
+const LITTLE: u64 = 64 << 20;
+
+pub(super) fn findings() -> Vec<Finding> {
+    let mut findings = vec![clock(), regions(), events_of_the_kernel()];
+    findings
+        .extend(std::env::var_os("HAIRLINE").filter(|value| !value.is_empty()).map(|value| output(&value)));
+    findings.extend(test_event());
+    findings
+}
+
+fn clock() -> Finding {
+    if hairline::has_steady_counter() {
+        return Finding::good("clock", "the processor's counter, which is steady");
+    }
+    Finding::remark(
+        "clock",
+        "the processor's counter is not steady, or the system does not use it",
+        "each event asks the system for the time, which costs more",
+    )
+}
+
+/// The folder of the regions.
+fn regions() -> Finding {
+    const WHAT: &str = "shared memory";
+    let folder = hairline_shm::folder();
+    let at = folder.display();
+    let without = "sessions use memory that a kill loses: mount a tmpfs there that this user may write";
+    if let Err(e) = tempfile::Builder::new().prefix(".doctor-").tempfile_in(&folder) {
+        return Finding::remark(WHAT, format!("{at}: {e}"), without);
+    }
+    match platform::free_bytes(&folder) {
+        Some(free) if free < LITTLE => {
+            let found = format!("{at}: {} are free", size(free));
+            Finding::remark(WHAT, found, "a session needs 16 MiB, or its --buffer: make more room there")
+        }
+        Some(free) => Finding::good(WHAT, format!("{at}: {} are free", size(free))),
+        None => Finding::good(WHAT, format!("{at} can be written")),
+    }
+}
+
+fn events_of_the_kernel() -> Finding {
+    const WHAT: &str = "events of the kernel";
+    let paranoid = std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").unwrap_or_default();
+    let paranoid = match paranoid.trim() {
+        "" => String::new(),
+        level => format!(" (kernel.perf_event_paranoid is {level})"),
+    };
+    let opened: io::Result<Vec<Event>> = [Attributes::switches(), Attributes::cpu_clock(1)]
+        .iter()
+        .map(|attributes| Event::open(attributes, 0, None))
+        .collect();
+    match opened {
+        Ok(_) => Finding::good(WHAT, format!("--sched and --sample have them{paranoid}")),
+        Err(e) => {
+            let found = format!("{e}: no --sched and no --sample{paranoid}");
+            Finding::remark(WHAT, found, hairline_perf::advice(&e))
+        }
+    }
+}
+
+/// The output that the variable `HAIRLINE` asks for.
+pub(super) fn output(value: &OsString) -> Finding {
+    const WHAT: &str = "HAIRLINE";
+    let path = Path::new(value);
+    let named = shown(path);
+    if value == "listen" {
+        return Finding::good(WHAT, "a program listens for `hairline record -p`, from its first event on");
+    }
+    if Format::from_path(path).is_none() {
+        let advice = "use a file with the extension .pftrace or .fxt, or the word listen";
+        return Finding::wrong(WHAT, format!("{named}: no extension of a trace"), advice);
+    }
+    // Folders with placeholders in their names are made by nobody.
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    match tempfile::Builder::new().prefix(".hairline-").tempfile_in(folder) {
+        Ok(_) => Finding::good(WHAT, format!("{named}: its folder can be written")),
+        Err(e) => {
+            let found = format!("{named}: a file cannot be made there: {e}");
+            Finding::wrong(WHAT, found, "name a folder that exists and that this user may write")
+        }
+    }
+}
+
+/// Records an event in a process of this program, and reads it.
+fn test_event() -> Vec<Finding> {
+    const WHAT: &str = "test event";
+    let program = match std::env::current_exe() {
+        Ok(program) => program,
+        Err(e) => return vec![Finding::remark(WHAT, format!("this program has no path: {e}"), "")],
+    };
+    let command = [program.into_os_string(), "doctor".into(), "--test-event".into()];
+    // The filter of the environment is for the program.
+    match of_command(&command, Some("")) {
+        Ok(Trial { whole, messages, .. }) => {
+            let event = match whole.totals.events {
+                1 => Finding::good(WHAT, "recorded, and read back"),
+                n => {
+                    Finding::wrong(WHAT, format!("{n} events came back instead of 1"), "see the other lines")
+                }
+            };
+            said(messages).chain([event]).collect()
+        }
+        Err(why) => vec![Finding::wrong(WHAT, why, "")],
+    }
+}
+
+/// Messages of the recorder as findings.
+pub(super) fn said(messages: Vec<String>) -> impl Iterator<Item = Finding> {
+    messages.into_iter().map(|message| Finding::wrong("recorder", message, ""))
+}
