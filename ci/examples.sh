@@ -11,7 +11,8 @@ time_limit=60s
 fail() { echo "ci/examples.sh: $*" >&2; exit 1; }
 
 programs() {
-  cargo build -p hairline-examples --all-features --release --locked --bins --examples --message-format=json-render-diagnostics |
+  # shellcheck disable=SC2086 # words
+  cargo build ${RELEASE_PACKAGES:--p hairline-examples --all-features} --release --locked --examples --message-format=json-render-diagnostics |
     python3 -c '
 import json, sys
 for line in sys.stdin:

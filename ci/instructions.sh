@@ -16,7 +16,8 @@ if ! command -v valgrind >/dev/null; then
   exit
 fi
 
-cargo build --quiet --release --locked -p hairline-benches --bin instructions
+# shellcheck disable=SC2086 # words
+cargo build --quiet --release --locked ${RELEASE_PACKAGES:--p hairline-benches} --bin instructions
 program=${CARGO_TARGET_DIR:-target}/release/instructions
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -16,6 +16,9 @@ export CARGO_PROFILE_TEST_OPT_LEVEL=${CARGO_PROFILE_TEST_OPT_LEVEL:-1}
 # A machine may have little disk: without the compiler's own caches and the types of variables, a third is needed.
 export CARGO_INCREMENTAL=0
 export CARGO_PROFILE_DEV_DEBUG=${CARGO_PROFILE_DEV_DEBUG:-line-tables-only}
+# Cargo chooses the features of a library by the packages that it is to build: three steps name the same, so that
+# each library is compiled once for them.
+export RELEASE_PACKAGES="-p hairline-tests -p hairline-examples -p hairline-benches --all-features"
 
 step_judge() {      # Perfetto's trace_processor, which the tests ask about every trace
   tests/oracle/setup.sh
@@ -66,8 +69,11 @@ step_test() {       # all tests, debug assertions on
   cargo test --quiet --doc --workspace --exclude hairline-shm-models --all-features --locked
 }
 
-step_release() {    # the tests before the judge once more, with the code as it ships
-  ci/side_by_side.py -p hairline-tests --release --locked
+step_release() {    # what records is tested once more, with the code as it ships; readers and the command are not
+  # shellcheck disable=SC2086 # words
+  ci/side_by_side.py $RELEASE_PACKAGES --release --locked $(printf -- '--test %s ' \
+    asynchronous heap heap_always locks many_strings metrics metrics_limit recorder recording reliability samples \
+    scheduling stress tracing_allocator vocabulary)
 }
 
 step_off() {        # the feature `enable` off: everything still builds, and costs nothing
