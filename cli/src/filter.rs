@@ -2,10 +2,10 @@
 
 use hairline::wire::Packet;
 
-use crate::listener::{Listener, processes_of};
+use crate::listener::ask_each;
 use crate::outcome::Outcome;
 use crate::record::LEVELS;
-use crate::text::{complain, failed};
+use crate::text::complain;
 
 /// Changes what a running process records.
 ///
@@ -37,24 +37,5 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         Some(value) => packet.with(name, value),
         None => packet,
     });
-    let processes = match processes_of(&arguments.process) {
-        Ok(processes) => processes,
-        Err(why) => {
-            complain(why);
-            return Outcome::NotFound;
-        }
-    };
-    for pid in processes {
-        let listener = match Listener::connect(pid) {
-            Ok(listener) => listener,
-            Err(why) => {
-                complain(why);
-                return Outcome::NotFound;
-            }
-        };
-        if let Err(why) = listener.ask(&request, None) {
-            return failed(why);
-        }
-    }
-    Outcome::Done
+    ask_each(&arguments.process, &request, |_, _| Outcome::Done)
 }

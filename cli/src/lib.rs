@@ -31,6 +31,7 @@ mod recover;
 mod region;
 mod session_file;
 mod snapshot;
+mod start;
 mod stats;
 mod table;
 mod text;
@@ -38,6 +39,7 @@ mod top;
 mod trace;
 mod track_names;
 mod transfer;
+mod trigger;
 mod validate;
 mod view;
 
@@ -57,6 +59,9 @@ struct Arguments {
 enum Command {
     Record(record::Arguments),
     Filter(filter::Arguments),
+    Start(start::Arguments),
+    Stop(start::StopArguments),
+    Trigger(trigger::Arguments),
     Snapshot(snapshot::Arguments),
     View(view::Arguments),
     Convert(convert::Arguments),
@@ -93,6 +98,9 @@ pub fn main() -> ExitCode {
     match Arguments::parse().command {
         Command::Record(arguments) => record::run(&arguments),
         Command::Filter(arguments) => filter::run(&arguments).into(),
+        Command::Start(arguments) => start::run(&arguments).into(),
+        Command::Stop(arguments) => start::stop(&arguments).into(),
+        Command::Trigger(arguments) => trigger::run(&arguments).into(),
         Command::Snapshot(arguments) => snapshot::run(&arguments).into(),
         Command::View(arguments) => view::run(&arguments).into(),
         Command::Convert(arguments) => convert::run(&arguments).into(),

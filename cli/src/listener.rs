@@ -1,13 +1,21 @@
 //! A process that listens, as a command talks to it.
 
+use std::fmt;
 use std::fs::File;
 use std::io;
 use std::time::{Duration, Instant};
 
-use hairline::wire::{PATIENCE_MS, Packet};
+use hairline::wire::Packet;
 
+use crate::outcome::Outcome;
 use crate::platform::{self, Socket};
-use crate::text::who;
+use crate::text::{complain, failed, who};
+
+/// The longest wait for an answer. The process may be writing the end of another recording.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The longest wait for the end of a session: its disk may be slow.
+const PATIENCE_AT_END: Duration = Duration::from_secs(60);
 
 /// A connection to a process that listens. The process answers one packet.
 #[derive(Debug)]
@@ -46,6 +54,35 @@ pub(crate) fn processes_of(wanted: &str) -> Result<Vec<u32>, String> {
         (true, None) => Err(format!(
             "there is no process of this user with the name {wanted}; name another one by its pid"
         )),
+    }
+}
+
+/// Asks the processes that a name or a pid stands for, and passes on their answers.
+pub(crate) fn ask_each(
+    wanted: &str,
+    request: &Packet,
+    mut take: impl FnMut(&Listener, &Packet) -> Outcome,
+) -> Outcome {
+    let not_found = |why: String| {
+        complain(why);
+        Outcome::NotFound
+    };
+    let mut ask = |pid: u32| match Listener::connect(pid) {
+        Ok(listener) => match listener.ask(request, None) {
+            Ok(answer) => take(&listener, &answer),
+            Err(why) => failed(why),
+        },
+        Err(why) => not_found(why),
+    };
+    match processes_of(wanted) {
+        Ok(processes) => processes.into_iter().map(&mut ask).max().unwrap_or_default(),
+        Err(why) => not_found(why),
+    }
+}
+
+impl fmt::Display for Listener {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "process {}", who(self.pid, &self.name))
     }
 }
 
@@ -99,10 +136,9 @@ impl Listener {
     /// # Errors
     /// If the process refuses it, or does not answer.
     pub(crate) fn ask(&self, packet: &Packet, file: Option<&File>) -> Result<Packet, String> {
-        let at = |why: &str| format!("process {}: {why}", who(self.pid, &self.name));
+        let at = |why: &str| format!("{self}: {why}");
         self.send(packet, file).map_err(|e| at(&e.to_string()))?;
-        // It may be writing the end of another recording to a slow disk.
-        let until = Instant::now() + 5 * Duration::from_millis(PATIENCE_MS);
+        let until = Instant::now() + if packet.word == "stop" { PATIENCE_AT_END } else { PATIENCE };
         while Instant::now() < until {
             match self.receive(Duration::from_millis(100)) {
                 Answer::Packet(answer) if answer.word == "error" => {

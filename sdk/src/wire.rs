@@ -6,13 +6,15 @@
 //! | from | word | lines | meaning |
 //! |---|---|---|---|
 //! | command | `record` | variables of the environment; `HAIRLINE` is the trace's path, for messages | record into the open file that comes with the packet, until `stop` or the end of the connection |
-//! | command | `stop` | | end that recording |
+//! | command | `start` | variables of the environment; `HAIRLINE` is the absolute path of the trace, as the process sees it | record into a file that the process opens, until `stop` or the process's end |
+//! | command | `stop` | | end that recording, or, as the packet of another connection, that of a `start` |
 //! | command | `filter` | `HAIRLINE_CATEGORIES`, `HAIRLINE_LEVEL` | change what is recorded |
+//! | command | `trigger` | | write a snapshot of the flight recorder that runs |
 //! | command | `status` | | ask what is recorded |
 //! | process | `recording` | `output`, `by`, `for_ms` | records now, by this command for so long |
-//! | process | `ended` | `records`, `bytes`, `lost`, `note` | the recording has ended, and the file is complete |
+//! | process | `ended` | `output`, `records`, `bytes`, `lost`, `note` | the recording has ended, and the file is complete |
 //! | process | `idle` | | nothing is recorded |
-//! | process | `done` | | the filter is changed |
+//! | process | `done` | `output` | the filter is changed, or the snapshot is requested |
 //! | process | `error` | `why` | nothing has changed |
 //!
 //! A process answers each packet but `stop` of a recording that has ended. It reads one packet of a
@@ -21,7 +23,7 @@
 /// The longest packet, in bytes.
 pub const LONGEST: usize = 16 << 10;
 
-/// The longest wait of a process for the packet of a new connection, and of a command for its answer, in ms.
+/// The longest wait of a process for the packet of a new connection, in ms.
 pub const PATIENCE_MS: u64 = 2_000;
 
 const HEAD: &str = "hairline 1 ";

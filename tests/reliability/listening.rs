@@ -33,7 +33,7 @@ for n in range(times):
     client.settimeout(10)
     try:
         client.connect(door)
-        kind = n % 16
+        kind = n % 20
         numbers = []
         def give(name, flags):
             numbers.append(opened(name, flags))
@@ -54,6 +54,10 @@ for n in range(times):
         elif kind == 13: send(client, b"hairline 1 filter\nHAIRLINE_CATEGORIES=,,\n")
         elif kind == 14: send(client, b"hairline 1 status\n"); client.recv(20000)
         elif kind == 15: send(client, record, *[give(path, os.O_WRONLY) for _ in range(20)])
+        elif kind == 16: send(client, b"hairline 1 start\nHAIRLINE=%s.fxt\n" % [b"", b"x", b"../x", b"/no/x", b"/dev/null/x"][n % 5])
+        elif kind == 17: send(client, b"hairline 1 start\nHAIRLINE=/x.fxt\nHAIRLINE_TRIGGER=12\n", give(path, os.O_WRONLY))
+        elif kind == 18: send(client, b"hairline 1 stop\n")
+        elif kind == 19: send(client, b"hairline 1 trigger\nNAME=x\n")
         for number in numbers: os.close(number)
     except (BrokenPipeError, ConnectionResetError): pass
     # Some stay, and say no more.

@@ -41,7 +41,7 @@ fn regions() -> Finding {
     let at = folder.display();
     let without = "sessions use memory that a kill loses: mount a tmpfs there that this user may write";
     if let Err(e) = tempfile::Builder::new().prefix(".doctor-").tempfile_in(&folder) {
-        return Finding::remark(WHAT, format!("{at}: {e}"), without);
+        return Finding::remark(WHAT, format!("{at}: {}", without_path(&e)), without);
     }
     match platform::free_bytes(&folder) {
         Some(free) if free < LITTLE => {
@@ -90,10 +90,16 @@ pub(super) fn output(value: &OsString) -> Finding {
     match tempfile::Builder::new().prefix(".hairline-").tempfile_in(folder) {
         Ok(_) => Finding::good(WHAT, format!("{named}: its folder can be written")),
         Err(e) => {
-            let found = format!("{named}: a file cannot be made there: {e}");
+            let found = format!("{named}: a file cannot be made there: {}", without_path(&e));
             Finding::wrong(WHAT, found, "name a folder that exists and that this user may write")
         }
     }
+}
+
+/// The error of the system, without the random name of a temporary file.
+fn without_path(e: &io::Error) -> String {
+    let of_system = e.get_ref().and_then(|e| e.source());
+    of_system.map_or_else(|| e.to_string(), ToString::to_string)
 }
 
 /// Records an event in a process of this program, and reads it.

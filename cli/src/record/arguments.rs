@@ -4,6 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use hairline::Format;
+use hairline::wire::Packet;
 
 use crate::input::is_standard;
 use crate::otlp::nanoseconds;
@@ -39,6 +40,35 @@ pub(crate) struct Arguments {
     /// The trace's format. Default: by the name of the output.
     #[arg(long, value_enum)]
     pub(super) format: Option<RecordFormat>,
+    #[command(flatten)]
+    pub(super) options: Options,
+    /// Also keep the trace of each process.
+    #[arg(long)]
+    pub(super) keep_parts: bool,
+    /// The time in seconds to wait for processes that outlive the command, whether they have recorded
+    /// something or not.
+    #[arg(long, value_name = "SECONDS", default_value_t = 1)]
+    pub(super) wait: u32,
+    /// Record running processes, by pid or by name, instead of a command: until Ctrl-C, or for the time of
+    /// --for. They must listen: start them with HAIRLINE=listen, or call `hairline::listen()` in them.
+    #[arg(short, long, value_name = "PID|NAME", value_delimiter = ',', conflicts_with = "command")]
+    pub(super) process: Vec<String>,
+    /// The time to record running processes: "500ms", "10s", "2m".
+    #[arg(long = "for", value_name = "TIME", value_parser = nanoseconds, requires = "process")]
+    pub(super) time: Option<i64>,
+    /// The command and its arguments.
+    #[arg(
+        required_unless_present = "process",
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "COMMAND"
+    )]
+    pub(super) command: Vec<OsString>,
+}
+
+/// What a session records. Sessions in running processes have the same options.
+#[derive(Debug, Default, clap::Args)]
+pub(crate) struct Options {
     /// The categories to record: "net,db.*,-db.verbose". Default: all.
     #[arg(long, value_name = "FILTER")]
     pub(super) categories: Option<String>,
@@ -66,28 +96,6 @@ pub(crate) struct Arguments {
     /// Also record what each process uses, ten times in a second: "rss,cpu", "all", "faults,io@100".
     #[arg(long, value_name = "LIST")]
     pub(super) counters: Option<String>,
-    /// Also keep the trace of each process.
-    #[arg(long)]
-    pub(super) keep_parts: bool,
-    /// The time in seconds to wait for processes that outlive the command, whether they have recorded
-    /// something or not.
-    #[arg(long, value_name = "SECONDS", default_value_t = 1)]
-    pub(super) wait: u32,
-    /// Record running processes, by pid or by name, instead of a command: until Ctrl-C, or for the time of
-    /// --for. They must listen: start them with HAIRLINE=listen, or call `hairline::listen()` in them.
-    #[arg(short, long, value_name = "PID|NAME", value_delimiter = ',', conflicts_with = "command")]
-    pub(super) process: Vec<String>,
-    /// The time to record running processes: "500ms", "10s", "2m".
-    #[arg(long = "for", value_name = "TIME", value_parser = nanoseconds, requires = "process")]
-    pub(super) time: Option<i64>,
-    /// The command and its arguments.
-    #[arg(
-        required_unless_present = "process",
-        trailing_var_arg = true,
-        allow_hyphen_values = true,
-        value_name = "COMMAND"
-    )]
-    pub(super) command: Vec<OsString>,
 }
 
 /// The names of levels.
@@ -102,7 +110,7 @@ fn frequency(text: &str) -> Result<u32, String> {
     }
 }
 
-impl Arguments {
+impl Options {
     /// The variables of the options that each process takes as they are.
     pub(super) fn variables(&self) -> [(&'static str, Option<String>); 5] {
         [
@@ -113,6 +121,18 @@ impl Arguments {
             ("HAIRLINE_COUNTERS", &self.counters),
         ]
         .map(|(name, value)| (name, value.clone()))
+    }
+
+    /// The packet that asks a process that listens for a session with these options.
+    pub(crate) fn request(&self, word: &str, output: &Path) -> Packet {
+        let own = [
+            ("HAIRLINE", Some(output.display().to_string())),
+            ("HAIRLINE_SCHED", self.sched.then(|| "on".to_owned())),
+            ("HAIRLINE_SAMPLE", self.sample.map(|frequency| frequency.to_string())),
+        ];
+        let variables = own.into_iter().chain(self.variables());
+        let variables = variables.filter_map(|(name, value)| Some((name, value?)));
+        variables.fold(Packet::new(word), |packet, (name, value)| packet.with(name, value))
     }
 }
 
@@ -136,8 +156,8 @@ impl From<RecordFormat> for Format {
 }
 
 /// Checks the arguments that the processes receive. A process with wrong settings would run without a trace.
-pub(super) fn check(arguments: &Arguments) -> Result<(), String> {
-    let Arguments { categories, buffer, overflow, counters, .. } = arguments;
+pub(crate) fn check(options: &Options) -> Result<(), String> {
+    let Options { categories, buffer, overflow, counters, .. } = options;
     let option = |name: &str, value: &Option<String>, check: &dyn Fn(&str) -> Result<(), hairline::Error>| {
         value.as_deref().map_or(Ok(()), check).map_err(|e| match e {
             hairline::Error::Buffer(e) => format!("--{name}: {e}"), // its own text begins with `buffer:`

@@ -17,20 +17,21 @@ use crate::record::switches::{self, Recording, States};
 /// Runs the command, and records it.
 pub(super) fn record(arguments: &Arguments, mut command: process::Command) -> Result<Made, Failed> {
     let failed = |why: String| Failed { why, code: FAILED };
-    check(arguments).map_err(failed)?;
+    check(&arguments.options).map_err(failed)?;
     let (output, format) = output(arguments).map_err(failed)?;
     let mut parts = Parts::begin(&output, format, arguments.keep_parts).map_err(failed)?;
     let (mut events, mut opened) = (None, None);
     let mut open = |pid| {
-        let sched = arguments.sched;
+        let sched = arguments.options.sched;
         let with_switches = |opened: Opened| if sched { opened.with_switches(pid) } else { opened };
-        opened = arguments.sample.map(|frequency| samples::open(pid, frequency, sched).map(with_switches));
+        opened =
+            arguments.options.sample.map(|frequency| samples::open(pid, frequency, sched).map(with_switches));
         events = sched.then(|| match &opened {
             Some(Ok(_)) => Ok(Switches::of_records(pid)),
             _ => Switches::of_command(pid, switches::BYTES),
         });
     };
-    let has_events = arguments.sched || arguments.sample.is_some();
+    let has_events = arguments.options.sched || arguments.options.sample.is_some();
     let before_exec: Option<&mut dyn FnMut(u32)> = if has_events { Some(&mut open) } else { None };
     command.envs(variables(arguments, &parts));
     let command = Command::start(command, before_exec).map_err(|e| {
@@ -69,10 +70,10 @@ fn variables(arguments: &Arguments, parts: &Parts) -> Vec<(&'static str, OsStrin
     let own = [
         ("HAIRLINE", Some(parts.template())),
         // This process does both for them: they need not do it again.
-        ("HAIRLINE_SCHED", arguments.sched.then(|| "off".into())),
-        ("HAIRLINE_SAMPLE", arguments.sample.map(|_| "0".into())),
+        ("HAIRLINE_SCHED", arguments.options.sched.then(|| "off".into())),
+        ("HAIRLINE_SAMPLE", arguments.options.sample.map(|_| "0".into())),
     ];
-    let options = arguments.variables().map(|(name, value)| (name, value.map(OsString::from)));
+    let options = arguments.options.variables().map(|(name, value)| (name, value.map(OsString::from)));
     let options = own.into_iter().chain(options);
     options.filter_map(|(name, value)| Some((name, value?))).collect()
 }

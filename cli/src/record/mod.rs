@@ -12,7 +12,7 @@ mod trial;
 
 use std::process::{self, ExitCode};
 
-pub(crate) use crate::record::arguments::{Arguments, LEVELS};
+pub(crate) use crate::record::arguments::{Arguments, LEVELS, Options, check};
 use crate::record::report::{Failed, Made, report};
 pub(crate) use crate::record::trial::{Trial, of_command, of_process};
 use crate::text::complain;

@@ -27,7 +27,7 @@ const LONGEST_END: Duration = Duration::from_secs(10);
 /// Records the processes until the user or the time ends it, or they end.
 pub(super) fn record(arguments: &Arguments) -> Result<Made, Failed> {
     let failed = |why: String| Failed { why, code: FAILED };
-    check(arguments).map_err(failed)?;
+    check(&arguments.options).map_err(failed)?;
     let over = platform::ending().map_err(|e| failed(e.to_string()))?;
     let found = arguments.process.iter().map(|wanted| processes_of(wanted));
     let mut pids = found.collect::<Result<Vec<_>, _>>().map_err(failed)?.concat();
@@ -79,15 +79,7 @@ fn begin(pid: u32, arguments: &Arguments, parts: &Parts, extension: &str) -> Res
     let name = format!("{}-{}.{extension}", listener.pid, plain(&listener.name));
     let file = parts.folder().create_file(&name).map_err(|e| format!("{name}: {e}"))?;
     let path = parts.folder().path().join(&name);
-    let own = [
-        ("HAIRLINE_SCHED", arguments.sched.then(|| "on".to_owned())),
-        ("HAIRLINE_SAMPLE", arguments.sample.map(|frequency| frequency.to_string())),
-    ];
-    let head = Packet::new("record").with("HAIRLINE", path.display());
-    let variables = arguments.variables().into_iter().chain(own);
-    let request = variables
-        .filter_map(|(name, value)| Some((name, value?)))
-        .fold(head, |packet, (name, value)| packet.with(name, value));
+    let request = arguments.options.request("record", &path);
     listener.ask(&request, Some(&file))?;
     Ok(listener)
 }

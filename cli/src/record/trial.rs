@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use tempfile::NamedTempFile;
 
-use crate::record::arguments::Arguments;
+use crate::record::arguments::{Arguments, Options};
 use crate::record::parts::RecordResult;
 use crate::record::report::{Failed, Made};
 use crate::record::{command, running};
@@ -75,7 +75,7 @@ fn in_folder(
     let folder = tempfile::tempdir().map_err(|e| format!("no temporary folder: {e}"))?;
     let arguments = Arguments {
         output: Some(folder.path().join("trial.pftrace")),
-        categories: categories.map(str::to_owned),
+        options: Options { categories: categories.map(str::to_owned), ..Options::default() },
         wait: 1,
         ..Arguments::default()
     };

@@ -7,6 +7,7 @@
 //! listens full         the same, without a pause
 //! listens quiet        no slice
 //! listens own FILE     a session of its own starts and ends as often as a line comes
+//! listens later        the same as without a word, and at a line a forked child records on one thread
 //! listens ended        its session ends, and then a forked child records
 //! listens connect DOOR connects to the socket of another process, and says how that went
 //! listens squat DOOR   makes such a socket, says so, and waits until its input ends
@@ -39,7 +40,8 @@ fn main() {
     }
     // SAFETY: the child records, sleeps and ends, and this process has one thread of its own so far.
     let child = if mode == "forks" { unsafe { children::fork() } } else { -1 };
-    let threads: Vec<_> = (0..if mode == "quiet" { 0 } else { 4 }).map(|n| work(n, mode == "full")).collect();
+    let mut threads: Vec<_> =
+        (0..if mode == "quiet" { 0 } else { 4 }).map(|n| work(n, mode == "full")).collect();
     if child != 0 {
         println!("ready {grown} {child}");
         std::io::stdout().flush().expect("said");
@@ -50,6 +52,15 @@ fn main() {
             println!("{}", session.as_ref().map_or_else(ToString::to_string, |_| "started".to_owned()));
             let stopped = session.map(|session| session.stop().is_ok());
             println!("{stopped:?}");
+        }
+    }
+    if mode == "later" {
+        let _ = std::io::stdin().read_exact(&mut [0]);
+        // SAFETY: the child records and ends, and the C library lets it allocate.
+        if unsafe { children::fork() } == 0 {
+            std::mem::take(&mut threads).into_iter().for_each(std::mem::forget); // the parent's
+            threads.push(work(0, false));
+            println!("{}", std::process::id());
         }
     }
     let _ = std::io::stdin().read_to_end(&mut Vec::new());

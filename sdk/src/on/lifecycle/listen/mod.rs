@@ -42,9 +42,11 @@ pub struct Listening {
 /// trace of the running process, and `hairline filter PID` changes what is recorded. Linux 5.9 or later.
 ///
 /// Until a command comes, a thread sleeps, and an event costs what it costs without a session. Only one
-/// command records at a time, into an open file that it brings along: the process opens none and writes to
-/// nothing else. The recording ends with the command. A forked child listens for itself, from its first
-/// event on. The variable `HAIRLINE=listen` does the same from outside.
+/// command records at a time, into an open file that it brings along: the process opens none and writes
+/// to nothing else. The recording ends with the command. `hairline start` instead names a file that the
+/// process opens, and the session ends with `hairline stop`, or with the returned value. A forked child
+/// listens for itself, from its first event on. The variable `HAIRLINE=listen` does the same from
+/// outside.
 ///
 /// If the program starts a [`Session`](crate::Session) while a command records, the session is that of the
 /// command: the program's settings have no effect, as with `HAIRLINE`. While a session of the program runs, a

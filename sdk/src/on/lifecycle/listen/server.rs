@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::builder::{OutputConfig, Requester};
+use crate::builder::{Config, OutputConfig, Requester};
 use crate::error::Error;
 use crate::filter::Filter;
 use crate::on::base::platform::door::{self, Door, Visitor};
@@ -19,6 +19,7 @@ use crate::on::callsite::registry;
 use crate::on::lifecycle::{env, socket, start};
 use crate::on::session::current;
 use crate::on::session::shared::Shared;
+use crate::on::session::trigger;
 use crate::options::Overflow;
 use crate::summary::Summary;
 use crate::wire::{LONGEST, PATIENCE_MS, Packet};
@@ -42,7 +43,7 @@ struct Visit {
     until: Instant,
 }
 
-/// The session of a command.
+/// The session of a command that is connected. A session of `start` has none: it is the running session.
 struct Recording {
     visitor: Visitor,
     shared: Arc<Shared>,
@@ -71,8 +72,9 @@ pub(super) fn serve(door: &Door) {
             std::thread::sleep(PAUSE);
         }
     }
-    if let Some(of) = recording {
-        of.end();
+    match recording {
+        Some(of) => of.end(),
+        None => drop(started().map(|shared| shared.stop())),
     }
 }
 
@@ -120,9 +122,8 @@ fn answer(
     file: Option<std::fs::File>,
     recording: &mut Option<Recording>,
 ) {
-    let error = |why: String| Packet::new("error").with("why", why);
     let reply = match request.map(|request| (&*request.word, request)) {
-        Some(("record", request)) => match record(request, file) {
+        Some(("record", request)) => match lent(request, file).and_then(start) {
             Ok(shared) => {
                 let of = Recording { visitor, shared };
                 // A command that does not take the answer is not there.
@@ -136,8 +137,25 @@ fn answer(
                 }
                 return;
             }
-            Err(Error::AlreadyRunning) => error(busy(recording.as_ref())),
-            Err(e) => error(env::with_variable(e).to_string()),
+            Err(e) => refusal(e, recording.as_ref()),
+        },
+        Some(("start", request)) => match at_path(request).and_then(start) {
+            Ok(shared) => {
+                // A command that does not take the answer cannot tell its user of the session.
+                if !visitor.send(&status(&shared).to_bytes()) {
+                    drop(shared.stop());
+                }
+                return;
+            }
+            Err(e) => refusal(e, recording.as_ref()),
+        },
+        Some(("stop", _)) => match (&recording, started()) {
+            (Some(of), _) => error(format!("the process {} records it: end that command", of.visitor.pid())),
+            (None, Some(shared)) => ended(&shared),
+            (None, None) if current::running().is_some() => {
+                error("its session is that of the program or of its environment, and not of a `start`")
+            }
+            (None, None) => error("nothing is recorded"),
         },
         Some(("status", _)) => match (&recording, current::running()) {
             (Some(of), _) => of.status(),
@@ -148,6 +166,7 @@ fn answer(
             Ok(()) => Packet::new("done"),
             Err(e) => error(e.to_string()),
         },
+        Some(("trigger", _)) => triggered(),
         Some((word, _)) => {
             error(format!("the request {word:?} is not known: the process has another version"))
         }
@@ -156,21 +175,25 @@ fn answer(
     visitor.send(&reply.to_bytes());
 }
 
-/// Starts a session that writes to the file.
-fn record(request: &Packet, file: Option<std::fs::File>) -> Result<Arc<Shared>, Error> {
-    let refused = |what: &'static str, value: &str, expected| {
-        Err(Error::Value { what, value: value.to_owned(), expected })
-    };
-    for (name, _) in &request.lines {
-        if !is_known(name) || REFUSED.contains(&&**name) {
-            return refused("setting", name, "a command cannot set it in a running process");
-        }
+fn error(why: impl ToString) -> Packet {
+    Packet::new("error").with("why", why)
+}
+
+/// Says why no session has started.
+fn refusal(e: Error, recording: Option<&Recording>) -> Packet {
+    match e {
+        Error::AlreadyRunning => error(busy(recording)),
+        e => error(env::with_variable(e)),
     }
+}
+
+/// The settings of a session that writes to the file.
+fn lent(request: &Packet, file: Option<std::fs::File>) -> Result<Config, Error> {
     let path = request.get("HAIRLINE").unwrap_or_default();
     let Some(file) = file.filter(door::is_empty_output) else {
         return refused("output", path, "an empty regular file must come with the request");
     };
-    let mut config = env::settings_of(Source::Request(request), OsString::from(path))?.into_config()?;
+    let mut config = config(request, path)?;
     if config.overflow == Overflow::Overwrite {
         return refused(
             "HAIRLINE_OVERFLOW",
@@ -179,8 +202,38 @@ fn record(request: &Packet, file: Option<std::fs::File>) -> Result<Arc<Shared>, 
         );
     }
     config.output = OutputConfig::Lent(file, Path::new(path).to_owned());
-    config.requester = Requester::Command;
-    start::start(config)
+    Ok(config)
+}
+
+/// The settings of a session that opens its output itself, and outlives the command.
+fn at_path(request: &Packet) -> Result<Config, Error> {
+    let path = request.get("HAIRLINE").unwrap_or_default();
+    if !Path::new(path).is_absolute() {
+        return refused("output", path, "use an absolute path, as this process sees it");
+    }
+    config(request, path)
+}
+
+fn config(request: &Packet, path: &str) -> Result<Config, Error> {
+    for (name, _) in &request.lines {
+        if !is_known(name) || REFUSED.contains(&&**name) {
+            return refused("setting", name, "a command cannot set it in a running process");
+        }
+    }
+    env::settings_of(Source::Request(request), OsString::from(path))?.into_config()
+}
+
+fn refused<T>(what: &'static str, value: &str, expected: &'static str) -> Result<T, Error> {
+    Err(Error::Value { what, value: value.to_owned(), expected })
+}
+
+fn start(config: Config) -> Result<Arc<Shared>, Error> {
+    start::start(Config { requester: Requester::Command, ..config })
+}
+
+/// The running session, if a command has started it, in this process or in that of which it is a fork.
+fn started() -> Option<Arc<Shared>> {
+    current::running().filter(|shared| shared.settings.requester == Requester::Command)
 }
 
 fn filter(request: &Packet) -> Result<(), Error> {
@@ -191,9 +244,28 @@ fn filter(request: &Packet) -> Result<(), Error> {
     Ok(())
 }
 
+/// Requests a snapshot, as `trigger!` does.
+fn triggered() -> Packet {
+    match current::running() {
+        Some(shared) if shared.recorder().is_some() => {
+            trigger::trigger();
+            match &shared.settings.path {
+                Some(path) => Packet::new("done").with("output", path.display()),
+                None => Packet::new("done"),
+            }
+        }
+        Some(_) => error("no flight recorder runs: `hairline snapshot` writes the trace until now"),
+        None => error(Error::NoSession),
+    }
+}
+
 /// Says who records.
 fn busy(recording: Option<&Recording>) -> String {
-    let by = recording.map(|of| format!(" for the process {}", of.visitor.pid()));
+    let by = match (recording, started()) {
+        (Some(of), _) => Some(format!(" for the process {}", of.visitor.pid())),
+        (None, Some(_)) => Some(", until `hairline stop`".to_owned()),
+        (None, None) => None,
+    };
     let to = current::running().and_then(|shared| shared.settings.path.clone());
     let to = to.map(|path| format!(", to {}", path.display()));
     format!("it is recorded already{}{}", by.unwrap_or_default(), to.unwrap_or_default())
@@ -226,18 +298,26 @@ impl Recording {
     }
 
     fn end(self) {
-        let ended = |summary: &Summary| {
-            let packet = Packet::new("ended")
-                .with("records", summary.records)
-                .with("bytes", summary.bytes)
-                .with("lost", summary.lost.total());
-            summary.notes.iter().fold(packet, |packet, note| packet.with("note", note))
+        self.visitor.send(&ended(&self.shared).to_bytes());
+    }
+}
+
+/// Ends the session. Returns what a command hears of it.
+fn ended(shared: &Shared) -> Packet {
+    let ended = |summary: &Summary| {
+        let packet = Packet::new("ended")
+            .with("records", summary.records)
+            .with("bytes", summary.bytes)
+            .with("lost", summary.lost.total());
+        let packet = match &summary.path {
+            Some(path) => packet.with("output", path.display()),
+            None => packet,
         };
-        let packet = match self.shared.stop() {
-            Ok(summary) => ended(&summary),
-            Err(Error::Write { source, summary }) => ended(&summary).with("why", source),
-            Err(e) => Packet::new("error").with("why", e),
-        };
-        self.visitor.send(&packet.to_bytes());
+        summary.notes.iter().fold(packet, |packet, note| packet.with("note", note))
+    };
+    match shared.stop() {
+        Ok(summary) => ended(&summary),
+        Err(Error::Write { source, summary }) => ended(&summary).with("why", source),
+        Err(e) => error(e),
     }
 }
