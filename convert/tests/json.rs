@@ -273,6 +273,28 @@ fn an_object_that_is_wrong_is_counted_and_those_after_it_are_read() {
     assert_eq!((events, counted), (1, reasons.map(|reason| (reason, 1)).to_vec()));
 }
 
+/// The importer of JSON reads events of one time in the order of the file. So the end is that of no slice,
+/// and it depends on the other intervals of the trace when the slice ends.
+#[test]
+fn an_interval_whose_end_stands_before_its_begin_is_counted() {
+    let counted = |events: &str| {
+        let event = |(phase, time): (char, &str)| {
+            format!(r#"{{"ph":"{phase}","cat":"c","name":"a","id":7,"pid":1,"tid":1,"ts":{time}}}"#)
+        };
+        let all: Vec<_> = events.split(' ').map(|of| event((of.chars().next().unwrap(), &of[1..]))).collect();
+        let trace = format!("[{}]", all.join(","));
+        let (mut reader, mut context) = (JsonReader::new(trace.as_bytes()), Context::new());
+        while reader.next(&mut context).unwrap().is_some() {}
+        let said = reader.report().iter();
+        said.filter(|(what, _)| what.contains("end stands before")).map(|(_, count)| count).sum::<u64>()
+    };
+    assert_eq!(counted("e40 b40 e40 b30"), 1);
+    assert_eq!(counted("e40 b40 e50 b50"), 2);
+    for no_doubt in ["b40 e40", "b1 e2 b2 e3", "e1 b5 e9 b9 e10", "e9 b5", "b1 b2 e2 b2 e3 e3"] {
+        assert_eq!(counted(no_doubt), 0, "{no_doubt}");
+    }
+}
+
 #[test]
 fn a_member_that_is_wrong_is_not_counted_as_an_event() {
     let trace = br#"{"traceEvents":[{"ph":"i","ts":3}],"mine":[1,x],"stackFrames":{"1":5},"yours":{"a"}}"#;

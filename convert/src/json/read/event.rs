@@ -14,6 +14,10 @@ use crate::report::TOO_DEEP;
 use crate::ties::{Rank, TIES};
 use crate::{Context, EventKind, FlowStep, TrackId};
 
+/// When importers end them depends on later intervals, with other ids too.
+const END_FIRST: &str =
+    "intervals whose end stands before their begin, at the same time, so that importers show them without it";
+
 /// Why an event is skipped.
 type Reason = &'static str;
 
@@ -225,7 +229,8 @@ impl State {
             EventKind::End => -1,
             _ => 0,
         };
-        let track = self.tracks.interval(&interval, (&event.name, time, opens), to);
+        let (track, is_after_end) = self.tracks.interval(&interval, (&event.name, time, opens), to);
+        self.report.add_many(END_FIRST, is_after_end.into());
         self.put(event, (time, track), kind, context);
         Ok(())
     }

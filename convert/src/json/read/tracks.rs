@@ -49,8 +49,11 @@ struct LiveInterval {
     key: TrackKey,
     /// The hash of name and category. An interval with the same hash may reuse the track.
     kin: u64,
-    /// The number of open slices.
+    /// The number of open slices, less that of ends without a begin.
     open: i32,
+    /// The least of it, and the time of the end that made it so.
+    least: i32,
+    least_at: Option<i64>,
     until: i64,
 }
 
@@ -213,17 +216,18 @@ impl Tracks {
         })
     }
 
-    /// The track of an interval. Its name is that of its first event.
+    /// The track of an interval. Its name is that of its first event. Also returns whether the event begins a
+    /// slice whose end stands before it in the file.
     pub(super) fn interval(
         &mut self,
         interval: &Interval<'_>,
         (name, time, opens): (&str, i64, i32),
         to: &mut NewTracks<'_>,
-    ) -> TrackId {
+    ) -> (TrackId, bool) {
         let key = TrackKey::Other(hash(interval));
         let index = self.indices.get(&key).copied().unwrap_or_else(|| {
             let kin = hash((interval.process, interval.category, interval.scope, name));
-            let now = LiveInterval { key, kin, open: 0, until: time };
+            let now = LiveInterval { key, kin, open: 0, least: 0, least_at: None, until: time };
             self.reused(now).unwrap_or_else(|| {
                 let scope = if interval.scope.is_empty() { interval.category } else { interval.scope };
                 let kind = TrackKind::Async { id: interval.id, scope: scope.into() };
@@ -232,8 +236,8 @@ impl Tracks {
                 index
             })
         });
-        self.passed(index, time, opens);
-        self.id(index)
+        let is_after_end = self.passed(index, time, opens);
+        (self.id(index), is_after_end)
     }
 
     /// Reuses the track of an interval that ended before this one begins. Returns its index.
@@ -249,16 +253,25 @@ impl Tracks {
         Some(index)
     }
 
-    /// Records an event on an interval's track. `opens` is the change in the number of open slices.
-    fn passed(&mut self, index: usize, time: i64, opens: i32) {
+    /// Records an event on an interval's track. `opens` is the change in the number of open slices. Returns
+    /// whether it begins a slice right after an end of its time that had no begin.
+    fn passed(&mut self, index: usize, time: i64, opens: i32) -> bool {
         let are_many = self.all.len() > MANY;
-        let Some(now) = &mut self.all[index].now else { return };
+        let Some(now) = &mut self.all[index].now else { return false };
+        let is_least = now.open <= now.least;
+        let is_after_end = opens > 0 && is_least && now.least_at == Some(time);
+        if opens < 0 && is_least {
+            (now.least, now.least_at) = (now.open.saturating_sub(1), Some(time));
+        } else if is_after_end {
+            now.least = now.least.saturating_add(1);
+        }
         now.open = now.open.saturating_add(opens);
         now.until = now.until.max(time);
         if are_many && opens < 0 && now.open == 0 {
             self.indices.remove(&now.key);
             self.over.entry(now.kin).or_default().push_back(index);
         }
+        is_after_end
     }
 
     /// Sets a property of a track. Queues the description again if the property changed.
