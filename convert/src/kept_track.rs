@@ -14,15 +14,19 @@ pub(crate) enum KeptTrack {
         parent: Option<TrackId>,
         source_id: u64,
         name: Arc<str>,
-        /// The ids of the process and the thread, if it is a thread. Otherwise it has slices.
-        ids: Option<(u64, u64)>,
+        /// The ids of the process and the thread, if it is a thread. Otherwise it has slices. Larger ones
+        /// are rare.
+        ids: Option<(u32, u32)>,
     },
     Full(Box<Track>),
 }
 
 impl From<Track> for KeptTrack {
     fn from(track: Track) -> Self {
-        let ids = if let TrackKind::Thread { pid, tid } = track.kind { Some((pid, tid)) } else { None };
+        let ids = match track.kind {
+            TrackKind::Thread { pid, tid } => u32::try_from(pid).ok().zip(u32::try_from(tid).ok()),
+            _ => None,
+        };
         let Track { id, parent, source_id, .. } = track;
         let plain = Self::Plain { id, parent, source_id, name: Arc::clone(&track.name), ids };
         if plain.track() == track { plain } else { Self::Full(Box::new(track)) }
@@ -58,7 +62,7 @@ impl KeptTrack {
     /// The process and the thread id, if it is the track of a thread.
     pub(crate) fn thread(&self) -> Option<(u64, u64)> {
         match self {
-            Self::Plain { ids, .. } => *ids,
+            Self::Plain { ids, .. } => ids.map(|(pid, tid)| (pid.into(), tid.into())),
             Self::Full(track) => match track.kind {
                 TrackKind::Thread { pid, tid } => Some((pid, tid)),
                 _ => None,
@@ -74,7 +78,8 @@ impl KeptTrack {
     pub(crate) fn track(&self) -> Track {
         match self {
             Self::Plain { id, parent, source_id, name, ids } => {
-                let kind = ids.map_or(TrackKind::Slices, |(pid, tid)| TrackKind::Thread { pid, tid });
+                let thread = |(pid, tid): (u32, u32)| TrackKind::Thread { pid: pid.into(), tid: tid.into() };
+                let kind = ids.map_or(TrackKind::Slices, thread);
                 let (parent, name) = (*parent, Arc::clone(name));
                 Track { parent, name, source_id: *source_id, ..Track::new(*id, kind) }
             }
@@ -100,10 +105,12 @@ mod tests {
         let named = Track { name: "main".into(), parent: Some(TrackId(0)), source_id: 7, ..thread.clone() };
         let ranked = Track { rank: Some(3), ..named.clone() };
         let process = Track::new(TrackId(0), TrackKind::process(1));
-        for (track, is_plain) in [(thread, true), (named, true), (ranked, false), (process, false)] {
+        let large = Track::new(TrackId(1), TrackKind::Thread { pid: 1, tid: 1 << 32 });
+        let all = [(thread, true), (named, true), (ranked, false), (process, false), (large, false)];
+        for (track, is_plain) in all {
             let kept = KeptTrack::from(track.clone());
             assert_eq!((kept.track(), matches!(kept, KeptTrack::Plain { .. })), (track, is_plain));
         }
-        assert!(size_of::<KeptTrack>() <= 64, "there may be millions of tracks");
+        assert!(size_of::<KeptTrack>() <= 48, "there may be millions of tracks");
     }
 }

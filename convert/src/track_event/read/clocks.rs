@@ -175,10 +175,10 @@ impl Clocks {
             return Some(ClockInUse(None));
         }
         let index = match of.last_clock {
-            Some((last, index)) if last == id => index,
+            Some((last, index)) if last == id => index as usize,
             _ => {
                 let index = *self.known.get(&key(of.number, id))?;
-                of.last_clock = Some((id, index));
+                of.last_clock = Some((id, index as u32)); // as many as clocks
                 index
             }
         };

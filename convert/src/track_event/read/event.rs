@@ -6,7 +6,7 @@ use hairline_formats::track_event::{Annotation, AnnotationValue, Annotations};
 use hairline_formats::{Entries, Value};
 
 use crate::track_event::read::current::TextRef;
-use crate::track_event::read::sequence::{OwnedLocation, Sequence};
+use crate::track_event::read::sequence::{OwnedLocation, Rest, Sequence, UndefinedArguments};
 use crate::track_event::read::state::State;
 use crate::track_event::read::table::InternedText;
 use crate::{Arguments, Categories, Detailed, Event, EventDetails, Log, NoArguments, Stack, Text, Texts};
@@ -49,11 +49,11 @@ impl Detailed for State {
             bound: current.bound,
             correlation: match &current.correlation {
                 TextRef::None => None,
-                text_ref => Some(current.text(text_ref, &sequence.correlations).text),
+                text_ref => Some(current.text(text_ref, &sequence.rest().correlations).text),
             },
             location: current.location.as_ref().map(OwnedLocation::location),
             log: current.log.map(|(body, priority)| Log {
-                body: sequence.log_bodies.get(body).map_or("", |body| &body.text),
+                body: sequence.rest().log_bodies.get(body).map_or("", |body| &body.text),
                 priority,
                 tag: current.tag.as_ref().map(OwnedLocation::location),
             }),
@@ -72,13 +72,13 @@ impl Texts for State {
 
 impl Arguments for State {
     fn each(&self, show: &mut dyn FnMut(Text<'_>, Value<'_>)) {
-        let sequence = self.current_sequence();
+        let texts = Interning { rest: self.current_sequence().rest(), undefined: &self.undefined };
         // Errors on the top level were found when the packet was read. An error in nested arguments ends
         // them.
         for annotation in Annotations::of_event(&self.current.bytes).map_while(Result::ok) {
-            let lossy = lossy_name(&annotation, sequence);
-            with_value(&annotation, sequence, &mut |value| {
-                show(lossy.as_deref().map_or_else(|| name(&annotation, sequence), Text::from), value);
+            let lossy = texts.lossy_name(&annotation);
+            texts.with_value(&annotation, &mut |value| {
+                show(lossy.as_deref().map_or_else(|| texts.name(&annotation), Text::from), value);
             });
         }
     }
@@ -88,63 +88,76 @@ impl Arguments for State {
     }
 }
 
-/// The name of an argument, if it is not UTF-8.
-#[inline]
-fn lossy_name(annotation: &Annotation<'_>, sequence: &Sequence) -> Option<String> {
-    let bytes = annotation.wrong_name?;
-    sequence.undefined.add_wrong_text();
-    Some(String::from_utf8_lossy(bytes).into_owned())
+/// The texts that arguments refer to.
+#[derive(Clone, Copy)]
+struct Interning<'a> {
+    rest: &'a Rest,
+    undefined: &'a UndefinedArguments,
 }
 
-fn name<'a>(annotation: &Annotation<'a>, sequence: &'a Sequence) -> Text<'a> {
-    let known = annotation.name_iid.and_then(|iid| {
-        let known = sequence.annotation_names.get(iid);
-        if known.is_none() && iid != 0 {
-            sequence.undefined.add_name(iid);
-        }
-        known
-    });
-    known.map_or_else(|| Text::from(annotation.name.unwrap_or_default()), InternedText::text)
-}
+impl<'a> Interning<'a> {
+    /// The name of an argument, if it is not UTF-8.
+    #[inline]
+    fn lossy_name(self, annotation: &Annotation<'_>) -> Option<String> {
+        let bytes = annotation.wrong_name?;
+        self.undefined.add_wrong_text();
+        Some(String::from_utf8_lossy(bytes).into_owned())
+    }
 
-fn with_value(annotation: &Annotation<'_>, sequence: &Sequence, show: &mut dyn FnMut(Value<'_>)) {
-    match &annotation.value {
-        // A text that is not UTF-8: of events that take the short way, arguments are not looked at before.
-        AnnotationValue::Value(Value::Blob(bytes)) => {
-            sequence.undefined.add_wrong_text();
-            show(Value::Str(&String::from_utf8_lossy(bytes)));
-        }
-        AnnotationValue::Value(value) => show(*value),
-        AnnotationValue::StringIid(iid) => show(match sequence.annotation_texts.get(*iid) {
-            Some(InternedText { text, id: Some(id) }) => Value::Interned { iid: id.iid(), text },
-            Some(InternedText { text, id: None }) => Value::Str(text),
-            None => {
-                sequence.undefined.add_text(*iid);
-                Value::Null
+    fn name(self, annotation: &Annotation<'a>) -> Text<'a> {
+        let known = annotation.name_iid.and_then(|iid| {
+            let known = self.rest.annotation_names.get(iid);
+            if known.is_none() && iid != 0 {
+                self.undefined.add_name(iid);
             }
-        }),
-        AnnotationValue::Json(text) => match Json::new(text) {
-            Some(json) => json.with(show),
-            None => show(Value::Str(text)),
-        },
-        AnnotationValue::Dict(entries) => show(Value::Dict(&Nested { entries: entries.clone(), sequence })),
-        AnnotationValue::Array(entries) => show(Value::Array(&Nested { entries: entries.clone(), sequence })),
-        _ => show(Value::Null),
+            known
+        });
+        known.map_or_else(|| Text::from(annotation.name.unwrap_or_default()), InternedText::text)
+    }
+
+    fn with_value(self, annotation: &Annotation<'_>, show: &mut dyn FnMut(Value<'_>)) {
+        match &annotation.value {
+            // A text that is not UTF-8: of events that take the short way, arguments are not looked at before.
+            AnnotationValue::Value(Value::Blob(bytes)) => {
+                self.undefined.add_wrong_text();
+                show(Value::Str(&String::from_utf8_lossy(bytes)));
+            }
+            AnnotationValue::Value(value) => show(*value),
+            AnnotationValue::StringIid(iid) => show(match self.rest.annotation_texts.get(*iid) {
+                Some(InternedText { text, id: Some(id) }) => Value::Interned { iid: id.iid(), text },
+                Some(InternedText { text, id: None }) => Value::Str(text),
+                None => {
+                    self.undefined.add_text(*iid);
+                    Value::Null
+                }
+            }),
+            AnnotationValue::Json(text) => match Json::new(text) {
+                Some(json) => json.with(show),
+                None => show(Value::Str(text)),
+            },
+            AnnotationValue::Dict(entries) => {
+                show(Value::Dict(&Nested { entries: entries.clone(), texts: self }));
+            }
+            AnnotationValue::Array(entries) => {
+                show(Value::Array(&Nested { entries: entries.clone(), texts: self }));
+            }
+            _ => show(Value::Null),
+        }
     }
 }
 
 /// The entries of a dict or an array.
 struct Nested<'a> {
     entries: Annotations<'a>,
-    sequence: &'a Sequence,
+    texts: Interning<'a>,
 }
 
 impl Entries for Nested<'_> {
     fn each(&self, show: &mut dyn FnMut(&str, Value<'_>)) {
         for entry in self.entries.clone().map_while(Result::ok) {
-            let lossy = lossy_name(&entry, self.sequence);
-            with_value(&entry, self.sequence, &mut |value| {
-                show(lossy.as_deref().unwrap_or_else(|| name(&entry, self.sequence).text), value);
+            let lossy = self.texts.lossy_name(&entry);
+            self.texts.with_value(&entry, &mut |value| {
+                show(lossy.as_deref().unwrap_or_else(|| self.texts.name(&entry).text), value);
             });
         }
     }

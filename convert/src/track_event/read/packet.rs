@@ -341,7 +341,7 @@ impl State {
     fn take_details(&mut self, index: usize, event: &TrackEvent<'_>) {
         let Self { sequences, report, .. } = self;
         let location = |iid, report: &mut Report| {
-            let known = sequences[index].locations.get(iid).cloned();
+            let known = sequences[index].rest().locations.get(iid).cloned();
             if known.is_none() && iid != 0 {
                 report.add_undefined("events whose source location has an undefined id", iid);
             }
@@ -378,10 +378,10 @@ impl State {
             check(category, &sequence.categories, "events whose category has an undefined id");
         }
         let correlation = "events whose correlation has an undefined id";
-        check(&current.correlation, &sequence.correlations, correlation);
+        check(&current.correlation, &sequence.rest().correlations, correlation);
         if let Some((body, _)) = current.log {
             let what = "log messages whose text has an undefined id";
-            check(&TextRef::Iid(body), &sequence.log_bodies, what);
+            check(&TextRef::Iid(body), &sequence.rest().log_bodies, what);
         }
     }
 
@@ -391,9 +391,9 @@ impl State {
         for value in event.extra_counters() {
             let uuid = match &mut defaults {
                 None => uuids.next().transpose()?,
-                Some(places) => {
-                    places.next().and_then(|n: usize| self.sequences[index].extra_counters.get(n).copied())
-                }
+                Some(places) => places
+                    .next()
+                    .and_then(|n: usize| self.sequences[index].rest().extra_counters.get(n).copied()),
             };
             self.extra_counter(index, uuid, CounterValue::Int(value?));
         }

@@ -22,7 +22,7 @@ impl Sequence {
     ) -> Result<(), DecodeError> {
         let mut parts = packet.interned_stacks();
         for part in &mut parts {
-            if !self.stacks.get_or_insert_default().add(part?)? {
+            if !self.rest_mut().stacks.get_or_insert_default().add(part?)? {
                 report.add("parts of call stacks left out: there are too many");
             }
         }
@@ -31,9 +31,9 @@ impl Sequence {
             for field in packet.fields().map_while(Result::ok) {
                 if let (trace_packet::TRACE_PACKET_DEFAULTS, FieldValue::Bytes { bytes, offset }) =
                     (field.number, field.value)
-                    && (self.stacks.is_some() || inner(Fields::new(bytes, offset), 12).is_some())
+                    && (self.rest().stacks.is_some() || inner(Fields::new(bytes, offset), 12).is_some())
                 {
-                    self.stacks.get_or_insert_default().set_kind(Fields::new(bytes, offset));
+                    self.rest_mut().stacks.get_or_insert_default().set_kind(Fields::new(bytes, offset));
                 }
             }
         }
@@ -63,7 +63,7 @@ impl State {
 
     /// Counts undefined ids, of a call stack as `what` and of its frames as `frames`.
     fn check_stack(&mut self, index: usize, callstack: u64, what: &'static str, frames: &'static str) {
-        let stacks = self.sequences[index].stacks.as_deref();
+        let stacks = self.sequences[index].rest().stacks.as_deref();
         let Some(ids) = stacks.and_then(|stacks| stacks.callstacks.get(callstack)) else {
             return self.report.add_undefined(what, callstack);
         };
@@ -95,6 +95,10 @@ impl State {
         Ok(())
     }
 
+    fn stacks(&self, index: usize) -> Option<&Stacks> {
+        self.sequences[index].rest().stacks.as_deref()
+    }
+
     pub(super) fn current_sample(&self) -> Sample<'_> {
         let CurrentSample { time, sample, sequence, .. } = &self.sample;
         Sample {
@@ -102,7 +106,7 @@ impl State {
             pid: u64::from(sample.pid),
             tid: u64::from(sample.tid),
             cpu: sample.cpu,
-            kind: self.sequences[*sequence].stacks.as_deref().map_or(SampleKind::OnCpu, |stacks| stacks.kind),
+            kind: self.stacks(*sequence).map_or(SampleKind::OnCpu, |stacks| stacks.kind),
             mode: sample.mode,
             unwind_error: sample.unwind_error,
             stack: self,
@@ -142,7 +146,7 @@ impl Stack for State {
         match &self.stack {
             CurrentStack::None => {}
             CurrentStack::Interned(sequence, callstack) => {
-                if let Some(stacks) = self.sequences[*sequence].stacks.as_deref() {
+                if let Some(stacks) = self.stacks(*sequence) {
                     stacks.each_frame(*callstack, show);
                 }
             }

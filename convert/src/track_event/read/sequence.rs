@@ -46,13 +46,20 @@ pub(super) struct Sequence {
     /// The default clock.
     pub(super) clock: Option<u32>,
     /// The clock of the last timestamp, and its index.
-    pub(super) last_clock: Option<(u32, usize)>,
+    pub(super) last_clock: Option<(u32, u32)>,
+    pub(super) categories: Table<InternedText>,
+    pub(super) names: Table<InternedText>,
+    pub(super) rest: Option<Box<Rest>>,
+}
+
+/// What the events of a thread with one slice need not have. There may be millions of such threads, each with
+/// a sequence of its own.
+#[derive(Debug)]
+pub(super) struct Rest {
     /// The default tracks of extra counter values.
     pub(super) extra_counters: Vec<TrackUuid>,
     /// The sums of incremental counters, by track.
     pub(super) counters: BTreeMap<TrackUuid, CounterValue>,
-    pub(super) categories: Table<InternedText>,
-    pub(super) names: Table<InternedText>,
     pub(super) annotation_names: Table<InternedText>,
     pub(super) annotation_texts: Table<InternedText>,
     pub(super) log_bodies: Table<InternedText>,
@@ -60,8 +67,23 @@ pub(super) struct Sequence {
     pub(super) locations: Table<OwnedLocation>,
     /// The parts of call stacks, on a sequence of samples.
     pub(super) stacks: Option<Box<Stacks>>,
-    pub(super) undefined: UndefinedArguments,
 }
+
+impl Rest {
+    const NONE: Self = Self {
+        extra_counters: Vec::new(),
+        counters: BTreeMap::new(),
+        annotation_names: Table::None,
+        annotation_texts: Table::None,
+        log_bodies: Table::None,
+        correlations: Table::None,
+        locations: Table::None,
+        stacks: None,
+    };
+}
+
+/// That of sequences without one.
+static NO_REST: Rest = Rest::NONE;
 
 /// References of the current event's arguments to strings that are not defined. Arguments are decoded on
 /// demand, when the report cannot be changed.
@@ -153,6 +175,15 @@ impl SharedTexts {
 }
 
 impl Sequence {
+    #[inline]
+    pub(super) fn rest(&self) -> &Rest {
+        self.rest.as_deref().unwrap_or(&NO_REST)
+    }
+
+    pub(super) fn rest_mut(&mut self) -> &mut Rest {
+        self.rest.get_or_insert_with(|| Box::new(Rest::NONE))
+    }
+
     /// Clears the state.
     pub(super) fn clear(&mut self) {
         let Self { number, last_clock, .. } = *self;
@@ -162,9 +193,9 @@ impl Sequence {
     pub(super) fn set_defaults(&mut self, defaults: &PacketDefaults<'_>) -> Result<(), DecodeError> {
         self.track = defaults.track_uuid;
         self.clock = defaults.timestamp_clock_id;
-        self.extra_counters.clear();
-        for uuid in defaults.extra_counter_track_uuids() {
-            self.extra_counters.push(uuid?);
+        let extra_counters = defaults.extra_counter_track_uuids().collect::<Result<Vec<_>, _>>()?;
+        if extra_counters != self.rest().extra_counters {
+            self.rest_mut().extra_counters = extra_counters;
         }
         Ok(())
     }
@@ -181,17 +212,17 @@ impl Sequence {
             let (kind, iid, text) = match string? {
                 Interned::Text { kind, iid, name } => (kind, iid, name),
                 Interned::Location { iid, at } => {
-                    self.locations.set(iid, OwnedLocation::of(&at, report));
+                    self.rest_mut().locations.set(iid, OwnedLocation::of(&at, report));
                     continue;
                 }
             };
             let table = match kind {
                 InternedKind::Category => &mut self.categories,
                 InternedKind::EventName => &mut self.names,
-                InternedKind::AnnotationName => &mut self.annotation_names,
-                InternedKind::AnnotationText => &mut self.annotation_texts,
-                InternedKind::LogBody => &mut self.log_bodies,
-                InternedKind::CorrelationId => &mut self.correlations,
+                InternedKind::AnnotationName => &mut self.rest_mut().annotation_names,
+                InternedKind::AnnotationText => &mut self.rest_mut().annotation_texts,
+                InternedKind::LogBody => &mut self.rest_mut().log_bodies,
+                InternedKind::CorrelationId => &mut self.rest_mut().correlations,
                 _ => continue,
             };
             match texts.name(text, context) {

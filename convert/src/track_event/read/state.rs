@@ -13,13 +13,13 @@ use crate::track_event::read::clocks::Clocks;
 use crate::track_event::read::current::Current;
 use crate::track_event::read::pending::Pending;
 use crate::track_event::read::scheduling::Scheduler;
-use crate::track_event::read::sequence::{Sequence, SharedTexts};
+use crate::track_event::read::sequence::{Sequence, SharedTexts, UndefinedArguments};
 use crate::track_event::read::stacks::{CurrentSample, CurrentStack};
 use crate::track_event::read::table::Table;
 use crate::track_event::read::tracks::{MOST_ANCESTORS, Tracks};
 use crate::{Context, Report};
 
-/// The limit for packet sequences, some 200 bytes each. A sequence is a thread, but a packet of 6 bytes can
+/// The limit for packet sequences, some 130 bytes each. A sequence is a thread, but a packet of 6 bytes can
 /// create one. No Linux has more threads at once.
 const MOST_SEQUENCES: usize = 1 << 22;
 
@@ -28,12 +28,13 @@ const MOST_SEQUENCES: usize = 1 << 22;
 pub(super) struct State {
     pub(super) sequences: Vec<Sequence>,
     /// The indices of sequences, by id.
-    places: Table<usize>,
+    places: Table<u32>,
     pub(super) tracks: Tracks,
     pub(super) ahead: LookAhead,
     pub(super) clocks: Clocks,
     pub(super) texts: SharedTexts,
     pub(super) current: Current,
+    pub(super) undefined: UndefinedArguments,
     pub(super) flows: FlowIds,
     pub(super) pending: VecDeque<Pending>,
     pub(super) starts: Starts,
@@ -58,10 +59,10 @@ impl State {
         }
         let new = self.sequences.len();
         let index = match self.places.get(u64::from(number.0)) {
-            Some(index) => *index,
+            Some(index) => *index as usize,
             None if new == MOST_SEQUENCES => return None,
             None => {
-                self.places.set(u64::from(number.0), new);
+                self.places.set(u64::from(number.0), new as u32); // at most MOST_SEQUENCES
                 self.sequences.push(Sequence { number, ..Sequence::default() });
                 new
             }
@@ -139,9 +140,7 @@ impl State {
     /// Counts the undefined references of the last event's arguments.
     #[inline]
     pub(super) fn settle_undefined(&mut self) {
-        if let Some(sequence) = self.sequences.get_mut(self.current.sequence) {
-            sequence.undefined.settle(&mut self.report);
-        }
+        self.undefined.settle(&mut self.report);
     }
 
     /// The absolute value of a counter. Returns `None` if the track is no counter.
@@ -155,7 +154,7 @@ impl State {
         if !self.tracks.get(track).counter()?.is_incremental {
             return Some(value);
         }
-        let sum = self.sequences[index].counters.entry(uuid).or_insert(CounterValue::Int(0));
+        let sum = self.sequences[index].rest_mut().counters.entry(uuid).or_insert(CounterValue::Int(0));
         *sum = match (*sum, value) {
             (CounterValue::Int(a), CounterValue::Int(b)) => CounterValue::Int(a.wrapping_add(b)),
             (a, b) => CounterValue::Double(double(a) + double(b)),

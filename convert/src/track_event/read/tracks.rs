@@ -29,11 +29,18 @@ const DEFAULT_TRACK: &str = "Default Track";
 pub(super) struct InputTrack {
     /// The description. Its source id is the UUID.
     track: KeptTrack,
-    /// The index of the parent.
-    parent: Option<u32>,
-    /// The UUID of the parent, until it is described.
-    missing_parent: Option<TrackUuid>,
+    parent: Parent,
     counter: Option<Box<Counter>>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+enum Parent {
+    #[default]
+    None,
+    /// Its index.
+    Known(u32),
+    /// Its UUID, until it is described.
+    Missing(TrackUuid),
 }
 
 /// A change of the state of a track. A state that is set again neither ends nor begins.
@@ -81,11 +88,16 @@ pub(super) struct Tracks {
 impl InputTrack {
     fn new(id: TrackId, uuid: TrackUuid, kind: TrackKind) -> Self {
         let track = Track { source_id: uuid.0, ..Track::new(id, kind) };
-        Self { track: track.into(), parent: None, missing_parent: None, counter: None }
+        Self { track: track.into(), parent: Parent::None, counter: None }
     }
 
     pub(super) fn id(&self) -> TrackId {
         self.track.id()
+    }
+
+    /// The index of the parent, if that is described.
+    fn parent(&self) -> Option<u32> {
+        if let Parent::Known(index) = self.parent { Some(index) } else { None }
     }
 
     fn uuid(&self) -> TrackUuid {
@@ -155,7 +167,7 @@ impl Tracks {
         let is_owner = known.track.process().is_some() || known.track.thread().is_some();
         let is_part = is_owner || known.track.source_id() == 0;
         if is_part {
-            (new.parent, new.missing_parent) = (Some(index), None);
+            new.parent = Parent::Known(index);
         }
         new.track.change(|track| {
             (track.id, track.kind, track.source_id) = (context.new_track(), kind, 0);
@@ -192,7 +204,7 @@ impl Tracks {
     /// The track as an item.
     pub(super) fn item(&self, index: u32) -> Track {
         let known = self.get(index);
-        Track { parent: known.parent.map(|parent| self.get(parent).id()), ..known.track.track() }
+        Track { parent: known.parent().map(|parent| self.get(parent).id()), ..known.track.track() }
     }
 
     /// The index of the track of an event. Adds the track if it is not described.
@@ -224,7 +236,7 @@ impl Tracks {
     /// Queues the description of a track that is new or changed, and connects tracks that waited for it.
     fn changed(&mut self, index: u32, pending: &mut VecDeque<Pending>) {
         let known = self.get(index);
-        let (uuid, is_orphan) = (known.uuid(), known.missing_parent.is_some());
+        let (uuid, is_orphan) = (known.uuid(), matches!(known.parent, Parent::Missing(_)));
         if let Some(pid) = known.track.process() {
             self.by_pid.insert(pid, index);
         }
@@ -236,13 +248,12 @@ impl Tracks {
             self.by_uuid.insert(index, |index| self.all[index as usize].uuid());
             self.recent[slot(uuid)] = None;
         }
-        let missed = |tracks: &Self, orphan: u32| tracks.get(orphan).missing_parent == Some(uuid);
+        let missed = |tracks: &Self, orphan: u32| tracks.get(orphan).parent == Parent::Missing(uuid);
         let mut orphans = std::mem::take(&mut self.orphans);
         orphans.retain(|orphan| {
             let is_found = missed(self, *orphan) && !self.is_above(*orphan, index);
             if is_found {
-                let known = &mut self.all[*orphan as usize];
-                (known.parent, known.missing_parent) = (Some(index), None);
+                self.all[*orphan as usize].parent = Parent::Known(index);
                 pending.push_back(Pending::Track(*orphan));
             }
             !is_found
@@ -257,7 +268,7 @@ impl Tracks {
             if at == track {
                 return true;
             }
-            match self.get(at).parent {
+            match self.get(at).parent() {
                 Some(parent) => at = parent,
                 None => return false,
             }
@@ -280,8 +291,9 @@ impl Tracks {
             return *index;
         }
         let kind = TrackKind::Async { id, scope: Arc::clone(&key.2) };
-        let index = self
-            .add(InputTrack { parent, ..InputTrack::new(context.new_track(), TrackUuid(0), kind) }, pending);
+        let parent = parent.map_or(Parent::None, Parent::Known);
+        let new = InputTrack { parent, ..InputTrack::new(context.new_track(), TrackUuid(0), kind) };
+        let index = self.add(new, pending);
         self.asyncs.insert(key, index);
         index
     }
@@ -293,7 +305,7 @@ impl Tracks {
             if known.track.process().is_some() {
                 return at;
             }
-            at = known.parent;
+            at = known.parent();
         }
         None
     }
@@ -358,8 +370,11 @@ impl Tracks {
         new.set_kind(&mut about, if is_late { TrackKind::Slices } else { kind }, counter);
         let fits = above.filter(|above| place.is_none_or(|place| !self.is_above(place, *above)));
         if fits.is_some() || parent.is_some() {
-            new.parent = fits;
-            new.missing_parent = if above.is_some() { None } else { parent };
+            new.parent = match (fits, above, parent) {
+                (Some(fits), ..) => Parent::Known(fits),
+                (None, None, Some(parent)) => Parent::Missing(parent),
+                _ => Parent::None,
+            };
         }
         if above != fits {
             report.add("tracks that are their own ancestors");
