@@ -220,6 +220,19 @@ fn a_packet_with_a_hole_in_a_compressed_one_is_lost_alone() {
     }
 }
 
+/// To unpack it takes the time of its content, however often it is repeated.
+#[test]
+fn a_compressed_packet_inside_of_another_is_counted_and_not_unpacked() {
+    let plain = packets();
+    let nested = |content: &mut Vec<u8>| {
+        let inner = compressed(&packets(), (2, 10), |_| (), |compressed| compressed.extend([0; 20]));
+        content.extend_from_slice(&inner[plain.1[2]..]);
+    };
+    let found = read(TrackEventReader::new(&compressed(&plain, (2, 10), nested, |_| ())[..]));
+    let counted = ["inside compressed packets", "hole"].map(|what| found.count(what));
+    assert_eq!((counted, found.error), ([1, 0], None), "{:?}", found.report);
+}
+
 /// What follows the compressed packet is whole. It was lost with the rest of the trace.
 #[test]
 fn the_cut_end_of_a_compressed_packet_is_counted_and_the_trace_goes_on() {

@@ -51,6 +51,32 @@ fn a_program_that_records_is_found_healthy() {
 }
 
 #[test]
+fn a_program_with_a_session_of_its_own_is_healthy() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let ending = env!("CARGO_BIN_EXE_ending");
+    let (code, said) = doctor(folder.path(), &["--", ending, "return", "own.fxt"], &[]);
+    assert!(code == Some(0) && said.contains("40 events of 1 process, read back"), "{said}");
+}
+
+#[test]
+fn the_program_is_no_reason_where_a_session_ran() {
+    let script = format!("{FAMILY} child 1; true");
+    let reasons =
+        ["a session ran, and the categories \"net\" matched no event", "have the categories family"];
+    finds(&["--categories", "net", "--", "sh", "-c", &script], &[], &reasons);
+}
+
+#[test]
+fn a_script_that_opens_its_stderr_anew_loses_no_message() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let script = format!("echo first >&2; echo second >/dev/stderr; {FAMILY} child 1; exit 200");
+    let output = run(hairline(folder.path()).args(["doctor", "--", "sh", "-c", &script]));
+    let passed_on = stderr(&output);
+    assert_eq!(output.status.code(), Some(0), "{passed_on}");
+    assert!(passed_on.contains("second\n") && !passed_on.contains('\0'), "{passed_on}");
+}
+
+#[test]
 fn its_json_is_for_programs_whatever_the_command_prints() {
     let folder = tempfile::tempdir().expect("a folder");
     for (command, is_healthy) in [([FAMILY, "child", "1"], true), (["echo", "not", "json"], false)] {
@@ -120,14 +146,14 @@ fn reason_5_the_filter_matches_nothing() {
 
 #[test]
 fn reason_6_it_is_killed_before_its_first_event() {
-    finds(&["--", FAMILY, "abort"], &[], &["killed by the signal 6 before its first event"]);
+    finds(&["--", FAMILY, "abort"], &[], &["as by the signal 6, before its first event"]);
 }
 
 #[test]
 fn reason_7_a_variable_has_a_wrong_value() {
     let reasons = [
         "recorder: buffer: HAIRLINE_BUFFER: 1 bytes",
-        "test event: 0 events came back",
+        "test event: it did not come back",
         "no process began to record",
     ];
     finds(&["--", FAMILY, "child", "1"], &[("HAIRLINE_BUFFER", "1")], &reasons);
@@ -199,7 +225,10 @@ fn reason_11_the_process_does_not_listen() {
 fn reason_12_a_process_has_reached_no_event() {
     for (value, reason) in [
         ("listen", "has HAIRLINE=listen, and does not listen; it listens from its first event on"),
-        ("t.pftrace", "has HAIRLINE=t.pftrace, and no session runs; the first event starts it"),
+        (
+            "t.pftrace",
+            "has HAIRLINE=t.pftrace, and no region of a session is here; the first event starts one",
+        ),
     ] {
         let program = Running::start(FAMILY, &["ready"], &[("HAIRLINE", value)]);
         finds(&["-p", &program.pid()], &[], &[reason]);

@@ -419,6 +419,30 @@ fn a_session_outlives_the_command_that_starts_it_until_a_stop() {
 }
 
 #[test]
+fn a_stop_gives_up_an_output_that_is_stuck() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let pipe = folder.path().join("t.fxt");
+    assert!(Command::new("mkfifo").arg(&pipe).status().expect("mkfifo").success());
+    let reader = Command::new("sh").args(["-c", "exec sleep 600 <\"$0\""]).arg(&pipe).spawn();
+    let mut reader = reader.expect("it starts");
+    let mut program = Listening::start(&["full"]);
+    let pid = program.pid();
+    let started = run(hairline(folder.path()).args(["start", &pid, "-o"]).arg(&pipe));
+    assert_eq!(started.status.code(), Some(0), "{}", stderr(&started));
+    std::thread::sleep(Duration::from_millis(300)); // until the pipe is full
+    for expected in ["the output takes no bytes", "nothing is recorded"] {
+        let stopped = run(hairline(folder.path()).args(["stop", &pid]));
+        assert!(
+            stopped.status.code() == Some(1) && stderr(&stopped).contains(expected),
+            "{}",
+            stderr(&stopped)
+        );
+    }
+    assert!(program.ends());
+    let _ = reader.kill().and_then(|()| reader.wait());
+}
+
+#[test]
 fn a_stop_ends_no_other_session() {
     let folder = tempfile::tempdir().expect("a folder");
     let program = Listening::start(&[]);

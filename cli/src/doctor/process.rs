@@ -17,9 +17,12 @@ use crate::input::open_file;
 use crate::listener::{Listener, processes_of};
 use crate::platform::{self, Socket};
 use crate::record::of_process;
-use crate::text::{grouped_count, one_line, shown, who};
+use crate::text::{grouped_count, one_line, shown, size, who};
 
 const WHAT: &str = "session";
+
+/// The longest trace, in bytes, that is copied to count its events.
+const MOST_COPIED: u64 = 256 << 20;
 
 /// The processes that a name or a pid means.
 pub(super) fn wanted(name: &str) -> Result<Vec<u32>, String> {
@@ -33,12 +36,14 @@ pub(super) fn wanted(name: &str) -> Result<Vec<u32>, String> {
 
 pub(super) fn findings(pid: u32, categories: Option<&str>, time: i64) -> Vec<Finding> {
     let variable = variable(pid);
-    let mut session = match regions(pid) {
+    let regions = regions(pid);
+    let has_session = regions.as_ref().is_ok_and(|regions| !regions.is_empty());
+    let mut session = match regions {
         Ok(regions) if regions.is_empty() => of_listener(pid, variable.as_ref(), categories, time),
         Ok(regions) => regions.iter().map(of_region).collect(),
         Err(why) => vec![Finding::wrong(WHAT, why, "")],
     };
-    let has_recorded = session.iter().any(Finding::is_good);
+    let has_recorded = has_session || session.iter().any(Finding::is_good);
     let mut findings = match Program::of_process(pid) {
         Ok(program) => program.findings(has_recorded),
         Err(e) => vec![Finding::remark("program", format!("the program of {pid} cannot be read: {e}"), "")],
@@ -76,11 +81,15 @@ fn of_region(region: &FoundRegion) -> Finding {
             let n = grouped_count(n, "event");
             Finding::good(WHAT, format!("process {who} records{to}: {n} until now, read back"))
         }
-        Err(why) => Finding::wrong(WHAT, format!("process {who} records{to}: {why}"), ""),
+        Err(why) => Finding::remark(WHAT, format!("process {who} records{to}: {why}"), ""),
     }
 }
 
 fn events(region: &FoundRegion) -> Result<u64, String> {
+    let len = region.output.as_deref().and_then(|path| path.metadata().ok()).map_or(0, |about| about.len());
+    if len > MOST_COPIED {
+        return Err(format!("{}, which are too many to be read for this", size(len)));
+    }
     let folder = tempfile::tempdir().map_err(|e| format!("no temporary folder: {e}"))?;
     let path = folder.path().join("snapshot");
     recovery::snapshot(&region.path, &path).map_err(|e| e.to_string())?;
@@ -128,8 +137,12 @@ fn silent(name: &str, variable: Option<&OsString>, why: String) -> Finding {
         ),
         Some(value) => Finding::wrong(
             WHAT,
-            format!("process {name} has HAIRLINE={}, and no session runs", shown(Path::new(value))),
-            "the first event starts it: the process has reached none, or its stderr says why not",
+            format!(
+                "process {name} has HAIRLINE={}, and no region of a session is here",
+                shown(Path::new(value))
+            ),
+            "the first event starts one: the process has reached none, or its stderr says why not; that of a \
+             container, or one without a file in /dev/shm, is not seen from here",
         ),
         None => Finding::wrong("listener", why, ""),
     }

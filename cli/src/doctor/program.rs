@@ -85,7 +85,8 @@ impl Program {
             Content::Nothing if !has_recorded => Finding::wrong(
                 WHAT,
                 format!("{at} has no Hairline"),
-                "build it with the crate `hairline` and its macros, or run the program that has them",
+                "build it with the crate `hairline` and its macros, or run the program that has them (libraries that \
+                 it loads are not looked at)",
             ),
             Content::Disabled(_) | Content::Nothing => Finding::good(
                 WHAT,

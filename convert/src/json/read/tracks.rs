@@ -51,9 +51,10 @@ struct LiveInterval {
     kin: u64,
     /// The number of open slices, less that of ends without a begin.
     open: i32,
-    /// The least of it, and the time of the end that made it so.
+    /// The least of it, the time of the end that made it so, and the ends of that time whose begin may follow.
     least: i32,
     least_at: Option<i64>,
+    early: u32,
     until: i64,
 }
 
@@ -227,7 +228,7 @@ impl Tracks {
         let key = TrackKey::Other(hash(interval));
         let index = self.indices.get(&key).copied().unwrap_or_else(|| {
             let kin = hash((interval.process, interval.category, interval.scope, name));
-            let now = LiveInterval { key, kin, open: 0, least: 0, least_at: None, until: time };
+            let now = LiveInterval { key, kin, open: 0, least: 0, least_at: None, early: 0, until: time };
             self.reused(now).unwrap_or_else(|| {
                 let scope = if interval.scope.is_empty() { interval.category } else { interval.scope };
                 let kind = TrackKind::Async { id: interval.id, scope: scope.into() };
@@ -259,10 +260,13 @@ impl Tracks {
         let are_many = self.all.len() > MANY;
         let Some(now) = &mut self.all[index].now else { return false };
         let is_least = now.open <= now.least;
-        let is_after_end = opens > 0 && is_least && now.least_at == Some(time);
+        let is_at = now.least_at == Some(time);
+        let is_after_end = opens > 0 && is_least && is_at && now.early > 0;
         if opens < 0 && is_least {
+            now.early = if is_at { now.early.saturating_add(1) } else { 1 };
             (now.least, now.least_at) = (now.open.saturating_sub(1), Some(time));
         } else if is_after_end {
+            now.early -= 1;
             now.least = now.least.saturating_add(1);
         }
         now.open = now.open.saturating_add(opens);

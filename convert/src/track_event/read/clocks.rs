@@ -57,6 +57,7 @@ pub(super) fn key(sequence: SequenceId, id: u32) -> ClockKey {
 
 /// A reading in nanoseconds of its clock. Returns `None` if it has more than 63 bits.
 fn at(reading: &ClockReading) -> Option<i64> {
+    i64::try_from(reading.unit_multiplier_ns).ok()?;
     i64::try_from(reading.timestamp.checked_mul(reading.unit_multiplier_ns)?).ok()
 }
 
@@ -94,6 +95,10 @@ impl Clocks {
                 self.readings.push(Clock { id: self.primary, time });
                 self.readings.append(&mut others);
                 Ok(true)
+            }
+            Some(Err(_)) => {
+                report.add_defects(NO_TIME, others.len() as u64);
+                Ok(false)
             }
             _ => Ok(false),
         }

@@ -186,7 +186,7 @@ impl<R: Read> TrackEventReader<R> {
         if PlainEvent::decode(&message).and_then(|event| self.state.plain(&event, context)).is_some() {
             return Ok(Step::Event);
         }
-        self.inner = self.state.long_packet(message, offset, context)?.map(|inner| (inner, offset));
+        self.inner = self.state.long_packet(message, offset, false, context)?.map(|inner| (inner, offset));
         Ok(Step::Noted)
     }
 
@@ -212,25 +212,22 @@ impl<R: Read> TrackEventReader<R> {
     fn inner_packet(&mut self, context: &mut Context) -> Result<Step, DecodeError> {
         let Some((inner, offset)) = &mut self.inner else { return Ok(Step::Noted) };
         let (state, offset) = (&mut self.state, *offset);
-        let nested = match inner.next_message() {
-            Ok(Some((_, message))) => state.long_packet(message, offset, context),
+        let read = match inner.next_message() {
+            Ok(Some((_, message))) => state.long_packet(message, offset, true, context).map(drop),
             Ok(None) => {
                 self.end_inner();
-                Ok(None)
+                Ok(())
             }
             Err(e) => match cut(&e) {
                 Some(what) => {
                     self.state.report.add_defects(what, 1);
                     self.end_inner();
-                    Ok(None)
+                    Ok(())
                 }
                 None => Err(e),
             },
         };
-        let nested = nested.map_err(|e| DecodeError { offset, kind: e.kind })?;
-        self.state
-            .report
-            .add_many("compressed packets inside compressed packets", nested.iter().len() as u64);
+        read.map_err(|e| DecodeError { offset, kind: e.kind })?;
         Ok(Step::Noted)
     }
 }
@@ -272,14 +269,16 @@ fn is_intact(by: Compression, compressed: &[u8]) -> bool {
 }
 
 impl State {
-    /// Reads any packet. Returns the reader of a compressed one.
+    /// Reads any packet. Returns the reader of a compressed one. One inside of another is counted: reading
+    /// both could take time without end.
     fn long_packet(
         &mut self,
         message: Fields<'_>,
         offset: u64,
+        is_inner: bool,
         context: &mut Context,
     ) -> Result<Option<Inner>, DecodeError> {
-        match self.whole_packet(message.clone(), offset, context) {
+        match self.whole_packet(message.clone(), offset, is_inner, context) {
             // The zeros after the packet are counted with those in it.
             Err(e) if is_in_hole(&e, message.rest()) => {
                 self.report.add_defects(CUT_BY_HOLE, 1);
@@ -293,11 +292,16 @@ impl State {
         &mut self,
         message: Fields<'_>,
         offset: u64,
+        is_inner: bool,
         context: &mut Context,
     ) -> Result<Option<Inner>, DecodeError> {
         let valid = self.valid_texts(&message);
         let packet = Packet::decode(valid.as_ref().map_or(message, |valid| Fields::new(valid, offset)))?;
         if let Some(PacketData::Compressed { by, bytes, .. }) = packet.data {
+            if is_inner {
+                self.report.add("compressed packets inside compressed packets");
+                return Ok(None);
+            }
             if has_hole(bytes) && !is_intact(by, bytes) {
                 self.report.add_defects(CUT_BY_HOLE, 1);
                 return Ok(None);

@@ -288,7 +288,7 @@ impl Scheduler {
             let mut next = |column: u32| columns[column as usize].next();
             let (state, tid) = (next(compact::SWITCH_PREV_STATE), next(compact::SWITCH_NEXT_PID));
             let (priority, comm) = (next(compact::SWITCH_NEXT_PRIO), next(compact::SWITCH_NEXT_COMM_INDEX));
-            let sum = time.checked_add_unsigned(delta);
+            let sum = time.checked_add(delta.cast_signed());
             let (Some(state), Some(tid), Some(now)) = (state, tid.map(id), sum) else {
                 self.malformed += 1;
                 break;
@@ -305,7 +305,7 @@ impl Scheduler {
         while let Some(delta) = columns[compact::WAKING_TIMESTAMP as usize].next() {
             let mut next = |column: u32| columns[column as usize].next();
             let (tid, comm) = (next(compact::WAKING_PID), next(compact::WAKING_COMM_INDEX));
-            let (Some(tid), Some(now)) = (tid.map(id), time.checked_add_unsigned(delta)) else {
+            let (Some(tid), Some(now)) = (tid.map(id), time.checked_add(delta.cast_signed())) else {
                 self.malformed += 1;
                 break;
             };

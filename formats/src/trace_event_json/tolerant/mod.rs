@@ -217,7 +217,12 @@ impl Reader<'_> {
                     self.json.extend_from_slice(b"\\\"");
                 }
                 b'"' => self.json.extend_from_slice(b"\\\""),
-                b'\\' if quote == b'\'' && self.byte(self.at + 1)? == quote => {
+                // As in a path, a backslash may stand before the last quote.
+                b'\\'
+                    if quote == b'\''
+                        && self.byte(self.at + 1)? == quote
+                        && !self.ends_string(self.at + 2, is_name)? =>
+                {
                     self.json.push(quote);
                     self.at += 1;
                 }

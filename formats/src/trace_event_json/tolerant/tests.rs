@@ -33,6 +33,7 @@ fn characters_that_are_not_escaped_stay() {
     reads(r#"{"a":"C:\Users\new","b":"D:\u12"}"#, r#"{"a":"C:\\Users\new","b":"D:\\u12"}"#);
     reads(r#"{"a":"C:\work\","b":1}"#, r#"{"a":"C:\\work\\","b":1}"#);
     reads(r#"{'a':'it\'s "it"','b':'\\','c':1}"#, r#"{"a":"it's \"it\"","b":"\\","c":1}"#);
+    reads(r#"{'a':'C:\work\','c':1}"#, r#"{"a":"C:\\work\\","c":1}"#);
     reads("{\"a\":\"1\n2\t\u{1}\"}", r#"{"a":"1\u000a2\u0009\u0001"}"#);
 }
 

@@ -100,6 +100,25 @@ impl Shared {
         result
     }
 
+    /// Ends the session like [`stop`](Self::stop), and gives it up if its output is stuck: `None`.
+    pub(crate) fn stop_unless_stuck(&self) -> Option<Result<Summary, Error>> {
+        if !self.may_wait() {
+            return Some(Ok(Summary::default()));
+        }
+        let has_ended = {
+            let _guards = (this_thread::busy(), Uncancelled::new());
+            self.request_stop();
+            self.ends_unless_stuck()
+        };
+        match has_ended {
+            Some(false) => {
+                current::forget(self.epoch());
+                None
+            }
+            _ => Some(self.stop()),
+        }
+    }
+
     /// Ends the session, and reports the results to stderr: nobody else receives them.
     pub(crate) fn stop_or_report(&self) {
         if !self.may_wait() {

@@ -74,7 +74,7 @@ pub(super) fn serve(door: &Door) {
     }
     match recording {
         Some(of) => of.end(),
-        None => drop(started().map(|shared| shared.stop())),
+        None => drop(started().map(|shared| shared.stop_or_report())),
     }
 }
 
@@ -315,9 +315,10 @@ fn ended(shared: &Shared) -> Packet {
         };
         summary.notes.iter().fold(packet, |packet, note| packet.with("note", note))
     };
-    match shared.stop() {
-        Ok(summary) => ended(&summary),
-        Err(Error::Write { source, summary }) => ended(&summary).with("why", source),
-        Err(e) => error(e),
+    match shared.stop_unless_stuck() {
+        Some(Ok(summary)) => ended(&summary),
+        Some(Err(Error::Write { source, summary })) => ended(&summary).with("why", source),
+        Some(Err(e)) => error(e),
+        None => error("the output takes no bytes: the trace has no end"),
     }
 }
