@@ -24,17 +24,20 @@ trap 'rm -rf "$work"' EXIT
 
 # Counted is what the function `measured` executes, with all that it calls, on the thread that calls it: not the writer thread. Each call ends
 # with a file of its own, counts.1, counts.2, ...
-valgrind --tool=callgrind --callgrind-out-file="$work/counts" \
-  --toggle-collect=instructions::measured --dump-after=instructions::measured \
-  "$program" >"$work/calls" 2>"$work/messages" || { cat "$work/messages" >&2; exit 1; }
-
-calls=$(wc -l <"$work/calls")
-for ((call = 1; call <= calls; call++)); do
-  sed -n 's/^totals: //p' "$work/counts.$call"
-done | paste -d' ' - "$work/calls" >"$work/table" # count, events, name
+count() {
+  valgrind --tool=callgrind --callgrind-out-file="$work/counts" \
+    --toggle-collect=instructions::measured --dump-after=instructions::measured \
+    "$program" >"$work/calls" 2>"$work/messages" || { cat "$work/messages" >&2; exit 1; }
+  local call calls
+  calls=$(wc -l <"$work/calls")
+  for ((call = 1; call <= calls; call++)); do
+    sed -n 's/^totals: //p' "$work/counts.$call"
+  done | paste -d' ' - "$work/calls" >>"$work/table" # count, events, name
+}
 
 # Calls of N and of 2 N events: what is between them is N events and nothing else. Of equal calls the least counts.
-awk '
+judge() {
+  awk '
   FNR == NR { if (/^[0-9]/) { limit[name_after(1)] = $1 } next }
   { name = name_after(2) }
   !(name in few) { few[name] = $2; names[++count] = name }
@@ -63,3 +66,12 @@ awk '
     exit failed
   }
 ' ci/instructions.limits "$work/table"
+}
+
+# On a busy machine the drain thread may be so late that threads ask the system for the time. Such calls are counted again.
+for attempt in 1 2 3; do
+  count
+  judge >"$work/verdict" && break
+  [ "$attempt" -lt 3 ] || { cat "$work/verdict"; exit 1; }
+done
+cat "$work/verdict"
