@@ -269,8 +269,7 @@ fn is_intact(by: Compression, compressed: &[u8]) -> bool {
 }
 
 impl State {
-    /// Reads any packet. Returns the reader of a compressed one. One inside of another is counted: reading
-    /// both could take time without end.
+    /// Reads any packet. Returns the reader of a compressed one.
     fn long_packet(
         &mut self,
         message: Fields<'_>,
@@ -278,7 +277,13 @@ impl State {
         is_inner: bool,
         context: &mut Context,
     ) -> Result<Option<Inner>, DecodeError> {
-        match self.whole_packet(message.clone(), offset, is_inner, context) {
+        let valid = self.valid_texts(&message);
+        let fields = valid.as_ref().map_or(message.clone(), |valid| Fields::new(valid, offset));
+        let read = Packet::decode(fields).and_then(|packet| match packet.data {
+            Some(PacketData::Compressed { by, bytes, .. }) => Ok(self.unpacked(by, bytes, is_inner)),
+            _ => self.packet(&packet, context).map(|_| None),
+        });
+        match read {
             // The zeros after the packet are counted with those in it.
             Err(e) if is_in_hole(&e, message.rest()) => {
                 self.report.add_defects(CUT_BY_HOLE, 1);
@@ -288,30 +293,20 @@ impl State {
         }
     }
 
-    fn whole_packet(
-        &mut self,
-        message: Fields<'_>,
-        offset: u64,
-        is_inner: bool,
-        context: &mut Context,
-    ) -> Result<Option<Inner>, DecodeError> {
-        let valid = self.valid_texts(&message);
-        let packet = Packet::decode(valid.as_ref().map_or(message, |valid| Fields::new(valid, offset)))?;
-        if let Some(PacketData::Compressed { by, bytes, .. }) = packet.data {
-            if is_inner {
-                self.report.add("compressed packets inside compressed packets");
-                return Ok(None);
-            }
-            if has_hole(bytes) && !is_intact(by, bytes) {
-                self.report.add_defects(CUT_BY_HOLE, 1);
-                return Ok(None);
-            }
-            let inflated = Inflated::new(by, Cursor::new(bytes.to_vec()));
-            self.report.add_defects(NOT_UNPACKED, u64::from(!inflated.is_read()));
-            return Ok(Some(track_event::PacketReader::new(inflated)));
+    /// The reader of a compressed packet. One inside of another is counted: to read both could take time
+    /// without end.
+    fn unpacked(&mut self, by: Compression, bytes: &[u8], is_inner: bool) -> Option<Inner> {
+        if is_inner {
+            self.report.add("compressed packets inside compressed packets");
+            return None;
         }
-        self.packet(&packet, context)?;
-        Ok(None)
+        if has_hole(bytes) && !is_intact(by, bytes) {
+            self.report.add_defects(CUT_BY_HOLE, 1);
+            return None;
+        }
+        let inflated = Inflated::new(by, Cursor::new(bytes.to_vec()));
+        self.report.add_defects(NOT_UNPACKED, u64::from(!inflated.is_read()));
+        Some(track_event::PacketReader::new(inflated))
     }
 
     /// Returns the fields of a packet with texts that are not UTF-8, as importers show them. Counts them.
