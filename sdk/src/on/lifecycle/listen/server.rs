@@ -143,7 +143,7 @@ fn answer(
             Ok(shared) => {
                 // A command that does not take the answer cannot tell its user of the session.
                 if !visitor.send(&status(&shared).to_bytes()) {
-                    drop(shared.stop());
+                    drop(shared.stop_unless_stuck());
                 }
                 return;
             }
