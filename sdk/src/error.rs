@@ -84,6 +84,9 @@ pub enum Error {
     Forked,
     /// The process cannot listen for commands: see [`listen`](crate::listen).
     Listen(io::Error),
+    /// The process cannot register with Perfetto's tracing service: see
+    /// [`SessionBuilder::output_traced`](crate::SessionBuilder::output_traced).
+    Traced(io::Error),
     /// No session runs.
     NoSession,
     /// Nothing can record on this platform: it has no threads. The macros do nothing there. The guide lists
@@ -124,6 +127,7 @@ impl fmt::Display for Error {
             Self::Value { what, value, expected } => write!(f, "{what} {value:?}: {expected}"),
             Self::Thread(e) => write!(f, "cannot start the drain thread: {e}"),
             Self::Listen(e) => write!(f, "cannot listen for commands: {e}"),
+            Self::Traced(e) => write!(f, "cannot register with the tracing service: {e}"),
             Self::NoSession => f.write_str("no session runs"),
             Self::Forked => f.write_str("a process forked from a traced one does not trace"),
             Self::Unsupported => f.write_str("hairline cannot record on this platform, which has no threads"),
@@ -136,7 +140,7 @@ impl std::error::Error for Error {
         match self {
             Self::Create { source, .. } | Self::Write { source, .. } => Some(source),
             Self::Buffer(e) => Some(&**e),
-            Self::Thread(e) | Self::Listen(e) => Some(e),
+            Self::Thread(e) | Self::Listen(e) | Self::Traced(e) => Some(e),
             _ => None,
         }
     }

@@ -40,11 +40,13 @@ use crate::error::Error;
 pub struct Filter {
     /// In the order of the text.
     patterns: Vec<(String, Effect)>,
+    /// Filters of which one suffices.
+    others: Vec<Self>,
 }
 
 /// The effect of a pattern on the categories that it matches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Effect {
+pub(crate) enum Effect {
     Include,
     Exclude,
 }
@@ -58,7 +60,7 @@ impl Filter {
         let wrong = |what| Error::Filter { filter: text.to_owned(), what };
         let mut patterns = Vec::new();
         if text.trim().is_empty() {
-            return Ok(Self { patterns });
+            return Ok(Self::of(patterns));
         }
         for pattern in text.split(',').map(str::trim) {
             let (pattern, effect) = match pattern.strip_prefix('-') {
@@ -79,12 +81,30 @@ impl Filter {
             }
             patterns.push((pattern.to_owned(), effect));
         }
-        Ok(Self { patterns })
+        Ok(Self::of(patterns))
+    }
+
+    /// The filter with these patterns, of which the last one that matches decides.
+    pub(crate) fn of(patterns: Vec<(String, Effect)>) -> Self {
+        Self { patterns, others: Vec::new() }
+    }
+
+    /// Returns the filter that matches what one of these does. `None`: there are none.
+    #[cfg(feature = "enable")]
+    pub(crate) fn any(filters: impl IntoIterator<Item = Self>) -> Option<Self> {
+        let mut filters = filters.into_iter();
+        let mut first = filters.next()?;
+        first.others.extend(filters);
+        Some(first)
     }
 
     /// Whether events of `category` are recorded.
     #[must_use]
     pub fn matches(&self, category: &str) -> bool {
+        self.decides(category) || self.others.iter().any(|other| other.matches(category))
+    }
+
+    fn decides(&self, category: &str) -> bool {
         let decisive =
             self.patterns.iter().rev().find(|(pattern, _)| glob(pattern.as_bytes(), category.as_bytes()));
         match decisive {
@@ -96,7 +116,7 @@ impl Filter {
     /// Whether the filter has no pattern.
     #[cfg(feature = "enable")]
     pub(crate) fn is_empty(&self) -> bool {
-        self.patterns.is_empty()
+        self.patterns.is_empty() || self.others.iter().any(Self::is_empty)
     }
 
     /// Returns the patterns like `db.*` that may be meant to include `db`, each with that category: it is one

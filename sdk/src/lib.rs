@@ -113,7 +113,7 @@ pub use builder::SessionBuilder;
 pub use error::Error;
 pub use filter::Filter;
 pub use heap::Heap;
-pub use imp::{Listening, Session, expand_path, listen};
+pub use imp::{Listening, Registered, Session, expand_path, listen};
 #[cfg(feature = "log")]
 #[cfg_attr(docsrs, doc(cfg(feature = "log")))]
 pub use logger::Logger;

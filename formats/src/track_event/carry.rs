@@ -309,6 +309,15 @@ impl Carry {
         });
     }
 
+    /// Passes the packets with the state alone to `put`, one packet a call, for a reader that knows the open
+    /// slices.
+    pub fn put_state(&mut self, mut put: impl FnMut(&[u8])) {
+        self.put_sequences(&mut |packet| {
+            put(packet);
+            None
+        });
+    }
+
     /// Like [`put`](Self::put), with a `put` that returns the position of the packet in the part's file.
     pub fn put_at(&mut self, mut put: impl FnMut(&[u8]) -> u64) {
         self.put_by(&mut |packet| Some(put(packet)));
@@ -328,6 +337,19 @@ impl Carry {
 
     /// As [`put`](Self::put), compiled in this crate alone.
     fn put_by(&mut self, put: &mut dyn FnMut(&[u8]) -> Option<u64>) {
+        self.put_sequences(put);
+        let mut out = Vec::new();
+        let mut carried: Vec<_> = self.slices.carried().collect();
+        carried.sort_unstable_by_key(|event| event.of.order);
+        for event in carried {
+            let header = with_time(&mut out, &event.of.packet, event.of.time);
+            // Positions are those of a packet's fields.
+            let at = put(&out).map(|at| at + header);
+            event.next_at = event.next_at.and(at);
+        }
+    }
+
+    fn put_sequences(&mut self, put: &mut dyn FnMut(&[u8]) -> Option<u64>) {
         let in_use: HashSet<SequenceId> = self.slices.carried().map(|event| event.of.sequence).collect();
         self.sequences.retain(|number, sequence| !sequence.has_ended || in_use.contains(number));
         let mut numbers: Vec<SequenceId> = self.sequences.keys().copied().collect();
@@ -340,14 +362,6 @@ impl Carry {
             sequence.put(number, &mut described, &mut out);
             packets(&out).for_each(|packet| _ = put(packet));
             out.clear();
-        }
-        let mut carried: Vec<_> = self.slices.carried().collect();
-        carried.sort_unstable_by_key(|event| event.of.order);
-        for event in carried {
-            let header = with_time(&mut out, &event.of.packet, event.of.time);
-            // Positions are those of a packet's fields.
-            let at = put(&out).map(|at| at + header);
-            event.next_at = event.next_at.and(at);
         }
     }
 }

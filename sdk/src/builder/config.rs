@@ -74,6 +74,8 @@ pub(crate) enum OutputConfig {
     Lent(File, PathBuf),
     Memory(MemoryOutput),
     Writer(Box<dyn Write + Send>),
+    /// Perfetto's tracing service, to which the start has the connection.
+    Service,
 }
 
 impl fmt::Debug for OutputConfig {
@@ -84,6 +86,7 @@ impl fmt::Debug for OutputConfig {
             Self::Lent(_, path) => f.debug_tuple("Lent").field(path).finish(),
             Self::Memory(_) => f.write_str("Memory"),
             Self::Writer(_) => f.write_str("Writer"),
+            Self::Service => f.write_str("Service"),
         }
     }
 }

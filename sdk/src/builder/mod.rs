@@ -332,6 +332,7 @@ impl SessionBuilder {
             OutputConfig::Path(_) | OutputConfig::Lent(..) => "output",
             OutputConfig::Memory(_) => "output_memory",
             OutputConfig::Writer(_) => "output_writer",
+            OutputConfig::Service => "output_traced",
         };
         let (detail, plain) = (config.detail, default.detail);
         let all = [

@@ -11,6 +11,8 @@ pub(crate) enum Requester {
     Environment,
     /// A command that has connected to the process.
     Command,
+    /// Perfetto's tracing service.
+    Service,
 }
 
 #[cfg_attr(not(feature = "enable"), allow(dead_code))]
@@ -22,6 +24,6 @@ impl Requester {
 
     /// Whether nobody reads the summary: then the process says on stderr what the summary's notes say.
     pub(crate) fn reads_stderr(self) -> bool {
-        self == Self::Environment
+        matches!(self, Self::Environment | Self::Service)
     }
 }

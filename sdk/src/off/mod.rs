@@ -23,5 +23,5 @@ pub use event::{Argument, Extras, argument, number};
 pub use futures::TraceStream;
 pub use futures::{Life, TraceFuture, Traced, future_arg};
 pub use guards::{AsyncScope, Scope, TrackScope};
-pub use session::{Listening, Session, expand_path, listen};
+pub use session::{Listening, Registered, Session, expand_path, listen};
 pub use track::{Flow, OnTrack, Track};

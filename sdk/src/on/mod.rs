@@ -12,6 +12,7 @@ pub(crate) mod prune;
 pub(crate) mod recover;
 pub(crate) mod session;
 pub(crate) mod thread;
+pub(crate) mod traced;
 
 pub(crate) use bridges::heap;
 #[cfg(feature = "log")]
@@ -22,4 +23,5 @@ pub(crate) use bridges::metrics as measures;
 pub(crate) use bridges::tracing;
 pub use lifecycle::listen::{Listening, listen};
 pub use lifecycle::session::Session;
+pub use lifecycle::traced::Registered;
 pub use session::placeholders::expand_path;

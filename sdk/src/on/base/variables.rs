@@ -44,6 +44,14 @@ pub(crate) fn read(name: &'static str) -> Option<OsString> {
     std::env::var_os(name).filter(|value| !value.is_empty())
 }
 
+/// Returns the variable with which Perfetto's own SDKs find the tracing service. As [`read`].
+pub(crate) fn of_perfetto() -> Option<OsString> {
+    if process::is_privileged() {
+        return None;
+    }
+    std::env::var_os("PERFETTO_PRODUCER_SOCK_NAME").filter(|value| !value.is_empty())
+}
+
 /// Returns the value of a variable of the environment that must be UTF-8.
 pub(crate) fn variable(name: &'static str) -> Result<Option<String>, Error> {
     Source::Environment.variable(name)

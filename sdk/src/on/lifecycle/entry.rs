@@ -14,7 +14,7 @@ use crate::on::callsite::{Callsite, Epoch, Key, registry};
 use crate::on::event::track::Track;
 use crate::on::lifecycle::inherited::{DONE, NOT_STARTED, STARTING, STATE};
 use crate::on::lifecycle::listen::Listening;
-use crate::on::lifecycle::{connect, env, inherited, listen, start};
+use crate::on::lifecycle::{connect, env, inherited, listen, start, traced};
 use crate::on::thread::cold;
 use crate::site::{CallsiteKind, Site};
 
@@ -75,6 +75,7 @@ fn start_once_or(otherwise: &str) {
     match STATE.compare_exchange(NOT_STARTED, STARTING, Ordering::Acquire, Ordering::Acquire) {
         Ok(_) => {
             listen::go_on_in_child();
+            traced::go_on_in_child();
             let started = match inherited::take() {
                 Some(config) => start_unless_running(config).map(drop),
                 None if inherited::environment_is_parents() => Ok(()),
@@ -101,6 +102,9 @@ fn wait_for_start() {
 /// Starts the session that the environment requests, if it requests one.
 fn start_from_environment() -> Result<(), Error> {
     env::report_unknown();
+    if env::asks_for_traced() {
+        traced::start(env::settings_for_service()?)?.keep_on();
+    }
     if env::asks_to_listen() {
         return listen::start().map(Listening::keep_on);
     }

@@ -29,17 +29,34 @@ pub(crate) fn report_unknown() {
     }
 }
 
-/// The value of `HAIRLINE` that asks for no session, but to listen for commands.
+/// The words of `HAIRLINE` that ask for no session, but to wait for one: of a command, or of the tracing
+/// service. Both are `listen,traced`.
 const LISTEN: &str = "listen";
+const TRACED: &str = "traced";
 
 /// Whether the environment asks the process to listen for commands.
 pub(crate) fn asks_to_listen() -> bool {
-    read("HAIRLINE").is_some_and(|value| value == LISTEN)
+    doors().is_some_and(|doors| doors.0)
+}
+
+/// Whether the environment asks the process to register with the tracing service.
+pub(crate) fn asks_for_traced() -> bool {
+    doors().is_some_and(|doors| doors.1)
+}
+
+/// Returns whether `HAIRLINE` has each of the two words. `None`: it has something else.
+fn doors() -> Option<(bool, bool)> {
+    let value = read("HAIRLINE")?.into_string().ok()?;
+    value.split(',').map(str::trim).try_fold((false, false), |(listen, traced), word| match word {
+        LISTEN => Some((true, traced)),
+        TRACED => Some((listen, true)),
+        _ => None,
+    })
 }
 
 /// Returns the path of the trace that the environment requests. `None`: it requests no session.
 fn requested_path() -> Option<OsString> {
-    read("HAIRLINE").filter(|value| value != LISTEN)
+    read("HAIRLINE").filter(|_| doors().is_none())
 }
 
 /// Returns the session that the environment requests. `None`: it requests no session.
@@ -59,7 +76,8 @@ pub(crate) fn settings() -> Result<Option<SessionBuilder>, Error> {
 /// When a variable has an invalid value.
 pub(crate) fn settings_of(source: Source<'_>, path: OsString) -> Result<SessionBuilder, Error> {
     if Format::from_path(path.as_ref()).is_none() {
-        let expected = "use a file with the extension .pftrace, .perfetto-trace or .fxt, or the word listen";
+        let expected = "use a file with the extension .pftrace, .perfetto-trace or .fxt, or the words listen \
+                        and traced";
         let value = path.to_string_lossy().into_owned();
         return Err(Error::Value { what: "HAIRLINE", value, expected });
     }
@@ -74,7 +92,19 @@ pub(crate) fn settings_of(source: Source<'_>, path: OsString) -> Result<SessionB
             ),
         );
     }
-    let mut builder = SessionBuilder::new().output(path);
+    settings_to(SessionBuilder::new().output(path), source)
+}
+
+/// Returns the settings of a session that the tracing service may start.
+///
+/// # Errors
+/// When a variable has an invalid value.
+pub(crate) fn settings_for_service() -> Result<SessionBuilder, Error> {
+    log_level()?;
+    settings_to(SessionBuilder::new(), Source::Environment)
+}
+
+fn settings_to(mut builder: SessionBuilder, source: Source<'_>) -> Result<SessionBuilder, Error> {
     if let Some(filter) = source.variable("HAIRLINE_CATEGORIES")? {
         builder.config.filter = of("HAIRLINE_CATEGORIES", Filter::parse(&filter))?;
     }

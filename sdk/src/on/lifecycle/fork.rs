@@ -66,7 +66,7 @@ use crate::on::base::files::output_file;
 use crate::on::base::{heap, lock, platform, this_thread};
 use crate::on::callsite::registry;
 use crate::on::event::flow;
-use crate::on::lifecycle::{inherited, socket};
+use crate::on::lifecycle::{inherited, registration, socket};
 use crate::on::session::{current, descriptors};
 use crate::on::thread::{cold, lanes};
 
@@ -169,6 +169,7 @@ extern "C" fn in_child() {
     descriptors::close_in_child();
     flow::detach_after_fork();
     socket::leave_in_child();
+    registration::leave_in_child();
     let Some(Fork { lease, mut locks, is_consistent }) = take_fork() else { return forget_all() };
     cold::leave_in_child(lease);
     let unused = leave_session(&mut locks, is_consistent);
@@ -200,7 +201,7 @@ fn leave_session(locks: &mut Held, is_consistent: bool) -> Unused {
     };
     let mut unused = Unused::default();
     let config = session.as_ref().and_then(|session| session.take_child_config());
-    let is_pending = config.is_some() || socket::is_wanted();
+    let is_pending = config.is_some() || socket::is_wanted() || registration::is_wanted();
     if let Some(mut config) = config {
         let mut of_parent = registry.take_session();
         let filter = of_parent.as_mut().map(|of| std::mem::take(&mut of.filter)).unwrap_or_default();

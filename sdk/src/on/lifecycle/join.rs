@@ -35,6 +35,7 @@ pub(crate) fn report(session: &Shared, settings: &[&str]) {
     };
     let who = match session.settings.requester {
         Requester::Command => "a command records this process",
+        Requester::Service => "the tracing service records this process",
         _ => "HAIRLINE is set",
     };
     stderr::write(Level::Error, format_args!("{who}: recording to {path}{without_effect}"));

@@ -8,7 +8,7 @@ use crate::error::Error;
 use crate::filter::Filter;
 use crate::on::base::this_thread;
 use crate::on::callsite::registry;
-use crate::on::lifecycle::{entry, inherited, join, listen, start};
+use crate::on::lifecycle::{entry, inherited, join, listen, start, traced};
 use crate::on::session::current;
 use crate::on::session::shared::Shared;
 use crate::summary::Summary;
@@ -170,6 +170,7 @@ impl SessionBuilder {
             return Ok(Session { shared });
         }
         listen::go_on_in_child();
+        traced::go_on_in_child();
         Ok(Session { shared: start::start(config)? })
     }
 

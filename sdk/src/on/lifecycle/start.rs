@@ -10,6 +10,7 @@ use crate::on::base::platform;
 use crate::on::lifecycle::{connect, inherited, panics, process_counters, signals};
 use crate::on::session::shared::Shared;
 use crate::on::session::start::Starting;
+use crate::on::traced::output::ServiceOutput;
 
 /// Starts a session.
 ///
@@ -17,6 +18,14 @@ use crate::on::session::start::Starting;
 /// When nothing can record on this platform, when a session runs already, when the settings contradict each
 /// other, or when a resource that they need cannot be created.
 pub(crate) fn start(config: Config) -> Result<Arc<Shared>, Error> {
+    start_for(config, None)
+}
+
+/// Starts a session whose output is the tracing service, if there is one.
+///
+/// # Errors
+/// As [`start`].
+pub(crate) fn start_for(config: Config, service: Option<Box<ServiceOutput>>) -> Result<Arc<Shared>, Error> {
     if !platform::CAN_RECORD {
         return Err(Error::Unsupported);
     }
@@ -30,5 +39,5 @@ pub(crate) fn start(config: Config) -> Result<Arc<Shared>, Error> {
     signals::install(&config)?;
     panics::install(&config);
     process_counters::install(&config);
-    starting.finish(config)
+    starting.finish(config, service)
 }

@@ -136,7 +136,7 @@ impl Destination {
         match &mut self.output {
             OutputConfig::None => Ok(self.unwritten(shared)),
             OutputConfig::Path(_) => self.write_file(shared, recorder, on),
-            OutputConfig::Lent(..) => Ok(self.unwritten(shared)), // a flight recorder has none
+            OutputConfig::Lent(..) | OutputConfig::Service => Ok(self.unwritten(shared)), // a flight recorder has none
             OutputConfig::Memory(memory) => {
                 let mut bytes = Vec::new();
                 let written = recorder.write(shared, on, &mut bytes);

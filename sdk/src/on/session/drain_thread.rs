@@ -7,7 +7,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use hairline_shm::Drain;
+use hairline_shm::{Drain, LossReason};
 
 use crate::on::base::hooks;
 use crate::on::base::hooks::Sampled;
@@ -196,7 +196,10 @@ impl<'s> DrainThread<'s> {
         let flushed = if flush == Flush::Now { self.sink.flush() } else { Ok(()) };
         let (pass, late_ends) = passed?;
         flushed?;
-        self.sink.pass_ended();
+        match self.sink.pass_ended()? {
+            0 => {}
+            lost => self.shared.region().count_lost(LossReason::Output, lost),
+        }
         self.shared.drain.add_pass();
         self.chunks += u64::from(pass.freed);
         Ok(pass.bytes > 0 || late_ends > 0)

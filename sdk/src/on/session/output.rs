@@ -23,9 +23,7 @@ pub(crate) fn format(config: &Config) -> Result<Format, Error> {
         (OutputConfig::Path(path) | OutputConfig::Lent(_, path), None) => {
             Format::from_path(path).ok_or_else(|| Error::UnknownFormat { path: path.clone() })
         }
-        (OutputConfig::None | OutputConfig::Memory(_) | OutputConfig::Writer(_), None) => {
-            Ok(Format::TrackEvent)
-        }
+        (_, None) => Ok(Format::TrackEvent),
     }
 }
 
@@ -57,7 +55,7 @@ pub(crate) fn path(config: &Config, names: Placeholders) -> Option<PathBuf> {
     match &config.output {
         OutputConfig::Path(template) => Some(absolute(names.expand(template, 1))),
         OutputConfig::Lent(_, path) => Some(path.clone()),
-        OutputConfig::None | OutputConfig::Memory(_) | OutputConfig::Writer(_) => None,
+        _ => None,
     }
 }
 
@@ -69,7 +67,7 @@ pub(crate) fn path(config: &Config, names: Placeholders) -> Option<PathBuf> {
 pub(crate) fn open(output: OutputConfig, path: Option<&Path>, rotates: bool) -> Result<Opened, Error> {
     let opened = |target| Opened { target, path: None, note: None };
     match output {
-        OutputConfig::None => Err(Error::NoOutput),
+        OutputConfig::None | OutputConfig::Service => Err(Error::NoOutput),
         OutputConfig::Memory(memory) => Ok(opened(Target::Memory(memory))),
         OutputConfig::Lent(file, path) => {
             let target = Target::File(OutputFile::lent(file), 0);

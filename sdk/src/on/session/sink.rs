@@ -4,12 +4,14 @@ use std::io;
 use std::io::{IoSlice, Write};
 use std::path::Path;
 
+use hairline_formats::track_event::SequenceId;
 use hairline_shm::{ChunkInfo, Output};
 
 use crate::on::base::files::output_file;
 use crate::on::base::files::output_file::OutputFile;
 use crate::on::base::platform;
 use crate::on::session::rotation::Rotation;
+use crate::on::traced::output::ServiceOutput;
 use crate::output::MemoryOutput;
 
 /// Bytes that a size limit reserves for the tail. The longest tail is shorter.
@@ -24,6 +26,8 @@ pub(crate) enum Target {
     Memory(MemoryOutput),
     /// The program's own.
     Writer(Box<dyn Write + Send>),
+    /// Perfetto's tracing service.
+    Service(Box<ServiceOutput>),
 }
 
 /// The session's output.
@@ -79,18 +83,24 @@ impl Sink {
         self.rotation.as_ref().map_or(0, Rotation::finished)
     }
 
-    /// Tells the rotation that a pass begins now.
+    /// Tells the rotation, or the service, that a pass begins now.
     pub(crate) fn pass_begins(&mut self, now: u64) {
         if let Some(rotation) = &mut self.rotation {
             rotation.pass_begins(now);
         }
+        if let Target::Service(service) = &mut self.target {
+            service.pass_begins(now);
+        }
     }
 
-    /// Tells the rotation that the pass has ended.
-    pub(crate) fn pass_ended(&mut self) {
+    /// Tells the rotation that the pass has ended. Returns the number of events that the target has no place for.
+    pub(crate) fn pass_ended(&mut self) -> io::Result<u64> {
         if let Some(rotation) = &mut self.rotation {
             rotation.pass_ended();
         }
+        let Target::Service(service) = &mut self.target else { return Ok(0) };
+        service.pass_ended()?;
+        Ok(service.take_lost())
     }
 
     /// Returns whether the target is a file or memory. Then a write neither waits for a reader nor runs the
@@ -108,6 +118,7 @@ impl Sink {
     pub(crate) fn number(&self) -> Option<i32> {
         match &self.target {
             Target::File(file, _) | Target::Pipe(file) => Some(platform::number_of(file.get())),
+            Target::Service(service) => Some(service.number()),
             Target::Memory(_) | Target::Writer(_) => None,
         }
     }
@@ -141,6 +152,10 @@ impl Sink {
         if let Target::File(file, _) = &mut self.target {
             file.make_empty()?;
         }
+        if let Target::Service(service) = &mut self.target {
+            self.written += head.len() as u64;
+            return service.begin(head);
+        }
         self.write_within_limit(&[IoSlice::new(head)])?;
         if let Target::File(file, _) = &mut self.target {
             file.keep();
@@ -167,6 +182,7 @@ impl Sink {
         match &mut self.target {
             Target::Writer(writer) => writer.flush(),
             Target::Pipe(pipe) => pipe.flush(),
+            Target::Service(service) => service.flush(),
             Target::File(..) | Target::Memory(_) => Ok(()),
         }
     }
@@ -194,6 +210,9 @@ impl Output for Sink {
         if let Some(rotation) = &mut self.rotation {
             rotation.sequence_ended(info);
         }
+        if let Target::Service(service) = &mut self.target {
+            service.sequence_ended(SequenceId(info.sequence));
+        }
     }
 
     fn room(&self) -> Option<u64> {
@@ -211,7 +230,7 @@ impl Output for Sink {
     fn file_len(&self) -> Option<u64> {
         match self.target {
             Target::File(_, len) => Some(len),
-            Target::Memory(_) | Target::Pipe(_) | Target::Writer(_) => None,
+            Target::Memory(_) | Target::Pipe(_) | Target::Writer(_) | Target::Service(_) => None,
         }
     }
 }
@@ -278,6 +297,7 @@ impl Sink {
         match &mut self.target {
             Target::Memory(memory) => memory.append(parts),
             Target::Writer(writer) => write_vectored(writer, parts).1?,
+            Target::Service(service) => service.write(parts)?,
             Target::Pipe(pipe) => write_vectored(pipe, parts).1?,
             Target::File(file, len) => match write_vectored(file, parts) {
                 (_, Ok(())) => *len += bytes,

@@ -28,6 +28,7 @@ use crate::on::session::shared::Shared;
 use crate::on::session::sink::{Sink, Target};
 use crate::on::session::upkeep::Upkeep;
 use crate::on::session::{drain_thread, output, recorder_thread, snapshot, trigger, without_effect};
+use crate::on::traced::output::ServiceOutput;
 use crate::options::{ClockSource, Format, Overflow};
 use crate::process_counters::Group;
 
@@ -70,11 +71,15 @@ impl Starting {
         output::check_limits(config)
     }
 
-    /// Starts the session with these settings.
+    /// Starts the session with these settings. `service`: instead of their output.
     ///
     /// # Errors
     /// When its region, its output or its thread cannot be created.
-    pub(crate) fn finish(self, mut config: Config) -> Result<Arc<Shared>, Error> {
+    pub(crate) fn finish(
+        self,
+        mut config: Config,
+        service: Option<Box<ServiceOutput>>,
+    ) -> Result<Arc<Shared>, Error> {
         let Self { pid, mut clock, reserved, busy, mut signals_blocked, write_signals_blocked: _blocked } =
             self;
         let format = output::format(&config)?;
@@ -82,7 +87,10 @@ impl Starting {
         let names = Placeholders::now();
         // The output comes first, because the region names the file that was chosen. What was in the file is
         // replaced last, when nothing else can fail.
-        let Opened { target, path, note } = open_output(&mut config, names)?;
+        let Opened { target, path, note } = match service {
+            Some(service) => Opened { target: Some(Target::Service(service)), path: None, note: None },
+            None => open_output(&mut config, names)?,
+        };
         let uuid = u128::from_le_bytes(process::random()) | stream::VARIANT;
         let head = stream::head(format, uuid);
         let region = create_region(&config, format, uuid.to_le_bytes(), path.as_deref(), &head)?;

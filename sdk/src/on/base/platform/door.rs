@@ -227,7 +227,7 @@ fn new_socket() -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(number) })
 }
 
-fn address(path: &Path) -> io::Result<(libc::sockaddr_un, libc::socklen_t)> {
+pub(super) fn address(path: &Path) -> io::Result<(libc::sockaddr_un, libc::socklen_t)> {
     // SAFETY: a struct of numbers, for which zeros are valid.
     let mut address: libc::sockaddr_un = unsafe { std::mem::zeroed() };
     address.sun_family = libc::AF_UNIX as libc::sa_family_t;
@@ -241,6 +241,6 @@ fn address(path: &Path) -> io::Result<(libc::sockaddr_un, libc::socklen_t)> {
     Ok((address, size_of::<libc::sockaddr_un>() as libc::socklen_t))
 }
 
-fn checked(result: libc::c_int) -> io::Result<libc::c_int> {
+pub(super) fn checked(result: libc::c_int) -> io::Result<libc::c_int> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
 }

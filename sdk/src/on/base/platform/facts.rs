@@ -68,6 +68,18 @@ pub(crate) enum Received {
     End,
 }
 
+/// What a service has sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(not(target_os = "linux"), allow(dead_code))] // elsewhere nothing connects
+pub(crate) enum Heard {
+    /// So many bytes.
+    Bytes(usize),
+    /// Nothing yet.
+    Nothing,
+    /// Its end.
+    End,
+}
+
 /// Who has something for this process.
 #[derive(Debug, Default)]
 pub(crate) struct Ready {

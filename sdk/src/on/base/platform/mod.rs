@@ -12,6 +12,7 @@
 //! plain.rs      what those two share: no signals, no fork, threads of the standard library
 //! unknown.rs    what all but Linux share: what they do not tell
 //! door.rs     the socket of a process that listens, on Linux
+//! service.rs  the connection to a service, and memory that both share, on Linux
 //! facts.rs    the types that their functions return
 //! ```
 
@@ -28,6 +29,8 @@ mod plain;
 #[cfg(unix)]
 mod posix;
 pub(crate) mod process;
+#[cfg(target_os = "linux")]
+pub(crate) mod service;
 pub(crate) mod system;
 #[cfg(all(unix, not(target_os = "linux")))]
 mod unix;

@@ -137,3 +137,68 @@ pub(crate) mod door {
 
     pub(crate) fn remove_stale(_folder: &Path, _pid_in: impl Fn(&str) -> Option<u32>) {}
 }
+
+/// A service of the machine: not here.
+pub(crate) mod service {
+    #![allow(dead_code)] // no value of these types is made
+
+    use std::fs::File;
+    use std::io;
+    use std::path::Path;
+    use std::sync::atomic::AtomicU32;
+    use std::time::{Duration, Instant};
+
+    use crate::on::base::platform::facts::Heard;
+
+    #[derive(Debug)]
+    pub(crate) enum Connection {}
+
+    #[derive(Debug)]
+    pub(crate) enum SharedMemory {}
+
+    impl Connection {
+        /// Fails: the kernel of Linux is needed.
+        pub(crate) fn open(_path: &Path) -> io::Result<Self> {
+            Err(io::ErrorKind::Unsupported.into())
+        }
+
+        pub(crate) fn is_trusted(&self) -> bool {
+            match *self {}
+        }
+
+        pub(crate) fn again(&self) -> io::Result<Self> {
+            match *self {}
+        }
+
+        pub(crate) fn number(&self) -> i32 {
+            match *self {}
+        }
+
+        pub(crate) fn wait(&self, _longest: Duration) {
+            match *self {}
+        }
+
+        pub(crate) fn receive(&self, _bytes: &mut [u8]) -> Heard {
+            match *self {}
+        }
+
+        pub(crate) fn send(&self, _bytes: &[u8], _file: Option<&File>, _until: Instant) -> io::Result<()> {
+            match *self {}
+        }
+    }
+
+    impl SharedMemory {
+        /// Fails: the kernel of Linux is needed.
+        pub(crate) fn new(_len: usize) -> io::Result<(Self, File)> {
+            Err(io::ErrorKind::Unsupported.into())
+        }
+
+        pub(crate) fn word(&self, _at: usize) -> &AtomicU32 {
+            match *self {}
+        }
+
+        pub(crate) fn write(&self, _at: usize, _bytes: &[u8]) {
+            match *self {}
+        }
+    }
+}
