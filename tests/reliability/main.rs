@@ -25,4 +25,5 @@ mod rotation;
 mod starts;
 mod strangers;
 mod torture;
+mod traced;
 mod unloaded;

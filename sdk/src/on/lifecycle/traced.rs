@@ -48,7 +48,7 @@ const MOST_INSTANCES: usize = 32;
 const LOOK: Duration = Duration::from_secs(1);
 
 /// The first and the longest pause before the next attempt to connect.
-const FIRST_PAUSE: Duration = Duration::from_millis(500);
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(15);
 
 /// Most bytes of the categories that the service is told. A call has a limit of 128 KiB.
@@ -190,7 +190,7 @@ fn run(config: &Config) {
         }
         let until = Instant::now() + pause;
         while !registration::ends() && Instant::now() < until {
-            std::thread::sleep(LOOK.min(until.saturating_duration_since(Instant::now())).min(FIRST_PAUSE));
+            std::thread::sleep(FIRST_PAUSE.min(until.saturating_duration_since(Instant::now())));
         }
         pause = (pause * 2).min(LONGEST_PAUSE);
     }
