@@ -15,7 +15,32 @@
 //! whose end is in an earlier part.
 
 use std::collections::HashMap;
-use std::hash::Hash;
+use std::hash::{BuildHasherDefault, Hash, Hasher};
+
+/// A map whose keys are numbers of the recorder's own: nobody picks them to make the map slow.
+pub(crate) type ById<K, V> = HashMap<K, V, BuildHasherDefault<IdHasher>>;
+
+/// The hasher of [`ById`].
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct IdHasher(u64);
+
+impl Hasher for IdHasher {
+    fn finish(&self) -> u64 {
+        self.0 ^ self.0 >> 32
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.write_u64(u64::from(*byte)));
+    }
+
+    fn write_u32(&mut self, number: u32) {
+        self.write_u64(u64::from(number));
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        self.0 = (self.0.rotate_left(5) ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+}
 
 /// An event that may still be needed: a begin, or an end on a shared track.
 #[derive(Debug)]
@@ -58,7 +83,7 @@ const MAX_EARLY_ENDS: usize = 1 << 20;
 /// The slices that have not ended, and events of the present pass, by track.
 #[derive(Debug)]
 pub(crate) struct Unended<K, T> {
-    tracks: HashMap<K, Track<T>>,
+    tracks: ById<K, Track<T>>,
     /// The shared tracks that may have ends, or events of the present pass.
     unsettled: Vec<K>,
     /// Number of ends in the tracks, or more.
@@ -74,7 +99,7 @@ pub(crate) struct Unended<K, T> {
 impl<K, T> Default for Unended<K, T> {
     fn default() -> Self {
         Self {
-            tracks: HashMap::new(),
+            tracks: ById::default(),
             unsettled: Vec::new(),
             ends: 0,
             many: MANY_ENDS,

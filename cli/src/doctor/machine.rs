@@ -73,16 +73,47 @@ fn events_of_the_kernel() -> Finding {
     }
 }
 
+/// Whether the value of `HAIRLINE` asks for no session, but to wait for one.
+pub(super) fn is_waiting(value: &OsString) -> bool {
+    value
+        .to_str()
+        .is_some_and(|value| value.split(',').all(|word| matches!(word.trim(), "listen" | "traced")))
+}
+
+/// Perfetto's tracing service, with which a program registers.
+fn service() -> Finding {
+    let named = std::env::var("PERFETTO_PRODUCER_SOCK_NAME").ok().filter(|name| !name.is_empty());
+    let folder = Path::new("/run/perfetto");
+    let path = match named.as_deref().and_then(|name| name.split(',').next()) {
+        Some(name) => Path::new(name.trim()).to_owned(),
+        None if folder.is_dir() => folder.join("traced-producer.sock"),
+        None => "/tmp/perfetto-producer".into(),
+    };
+    let at = shown(&path);
+    if path.exists() || at.starts_with('@') {
+        Finding::good("traced", format!("a program registers with the tracing service at {at}"))
+    } else {
+        let advice = "start `traced`, or name its socket in PERFETTO_PRODUCER_SOCK_NAME";
+        Finding::wrong("traced", format!("no tracing service at {at}"), advice)
+    }
+}
+
 /// The output that the variable `HAIRLINE` asks for.
 pub(super) fn output(value: &OsString) -> Finding {
     const WHAT: &str = "HAIRLINE";
     let path = Path::new(value);
     let named = shown(path);
-    if value == "listen" {
-        return Finding::good(WHAT, "a program listens for `hairline record -p`, from its first event on");
+    if is_waiting(value) {
+        let is_registered =
+            value.to_str().is_some_and(|value| value.split(',').any(|word| word.trim() == "traced"));
+        return if is_registered {
+            service()
+        } else {
+            Finding::good(WHAT, "a program listens for `hairline record -p`, from its first event on")
+        };
     }
     if Format::from_path(path).is_none() {
-        let advice = "use a file with the extension .pftrace or .fxt, or the word listen";
+        let advice = "use a file with the extension .pftrace or .fxt, or the words listen and traced";
         return Finding::wrong(WHAT, format!("{named}: no extension of a trace"), advice);
     }
     let path = &hairline::expand_path(path, "program", 1);

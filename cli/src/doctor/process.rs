@@ -12,6 +12,7 @@ use hairline_convert::splice::Splice;
 
 use crate::doctor::command::trace;
 use crate::doctor::finding::Finding;
+use crate::doctor::machine;
 use crate::doctor::program::Program;
 use crate::input::open_file;
 use crate::listener::{Listener, processes_of};
@@ -134,6 +135,11 @@ fn silent(name: &str, variable: Option<&OsString>, why: String) -> Finding {
             "listener",
             format!("process {name} has HAIRLINE=listen, and does not listen"),
             "it listens from its first event on: it has reached none, or its stderr says why not",
+        ),
+        Some(value) if machine::is_waiting(value) => Finding::remark(
+            WHAT,
+            format!("process {name} has HAIRLINE={}, and no session runs", shown(Path::new(value))),
+            "the tracing service starts one; `HAIRLINE_LOG=info` says on stderr whether the process is registered",
         ),
         Some(value) => Finding::wrong(
             WHAT,

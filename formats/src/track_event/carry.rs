@@ -10,7 +10,7 @@
 //! with their original times. Events of slices that one thread begins and another ends move from part 1 to
 //! part 2 if their partners may be missing in part 1.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use crate::proto::{FieldValue, Fields, put_bytes, put_field, put_uint, put_varint};
 use crate::track_event::event::{CounterValue, Event, event};
@@ -20,7 +20,7 @@ use crate::track_event::fields::{
 };
 use crate::track_event::ids::{SequenceId, TrackUuid};
 use crate::track_event::sequence::{self, SequenceStart, sequence_start};
-use crate::unended::Unended;
+use crate::unended::{ById, Unended};
 
 /// Follows the packets of a trace and writes its state at the beginning of each further part.
 ///
@@ -56,7 +56,7 @@ use crate::unended::Unended;
 /// ```
 #[derive(Debug, Default)]
 pub struct Carry {
-    sequences: HashMap<SequenceId, Sequence>,
+    sequences: ById<SequenceId, Sequence>,
     /// The open slices of each track.
     slices: Unended<TrackUuid, Slice>,
     /// The number of begins and ends so far.
@@ -81,9 +81,9 @@ struct Sequence {
     /// The interned strings: the fields of InternedData.
     interned: Vec<u8>,
     /// The packets of track descriptors, by the track's uuid.
-    tracks: HashMap<TrackUuid, Vec<u8>>,
+    tracks: ById<TrackUuid, Vec<u8>>,
     /// The sums of incremental counters, by their track.
-    sums: HashMap<TrackUuid, i64>,
+    sums: ById<TrackUuid, i64>,
     has_ended: bool,
 }
 
@@ -102,7 +102,7 @@ struct Slice {
     order: u64,
     sequence: SequenceId,
     time: u64,
-    /// The fields of the packet, without its time.
+    /// The fields of the packet.
     packet: Box<[u8]>,
     /// The place of the event in the packet as it was written, and the bytes that make readers ignore it.
     /// Empty if the packet is on the own track of its sequence.
@@ -279,7 +279,7 @@ impl Carry {
             order: self.events,
             sequence: number,
             time,
-            packet: without_time(packet),
+            packet: packet.into(),
             erasure: if is_own { Default::default() } else { erasure(packet) },
         };
         match kind {
@@ -329,7 +329,7 @@ impl Carry {
         let erasure = |(at, slice): (u64, &mut Slice)| {
             let (place, bytes) = std::mem::take(&mut slice.erasure);
             // The packet in the present part has its time at its end.
-            slice.erasure = erasure(&slice.packet);
+            slice.erasure = erasure(&without_time(&slice.packet));
             Erasure { at: at + place, bytes: bytes.into() }
         };
         self.slices.moved().map(erasure).collect()
@@ -451,19 +451,19 @@ fn is_incremental(packet: &[u8]) -> bool {
         .is_some_and(|counter| varint(counter, counter_descriptor::IS_INCREMENTAL) == Some(1))
 }
 
-fn without_time(packet: &[u8]) -> Box<[u8]> {
+fn without_time(packet: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(packet.len());
     for field in Fields::new(packet, 0).map_while(Result::ok) {
         if !matches!(field.number, trace_packet::TIMESTAMP | trace_packet::TIMESTAMP_CLOCK_ID) {
             put_field(&mut out, &field);
         }
     }
-    out.into()
+    out
 }
 
-/// Replaces `out` by a packet with these fields and an absolute time. Returns the length of its header.
+/// Replaces `out` by a packet with these fields, but for its time, and an absolute time. Returns the length of its header.
 fn with_time(out: &mut Vec<u8>, packet: &[u8], time: u64) -> u64 {
-    let mut whole = packet.to_vec();
+    let mut whole = without_time(packet);
     put_uint(&mut whole, trace_packet::TIMESTAMP, time);
     put_uint(&mut whole, trace_packet::TIMESTAMP_CLOCK_ID, u64::from(clock::BOOTTIME));
     out.clear();

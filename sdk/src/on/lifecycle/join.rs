@@ -28,15 +28,16 @@ pub(crate) fn environments_session() -> Option<Arc<Shared>> {
 
 /// Reports that the program's settings do not apply, with the names of those that are not the defaults.
 pub(crate) fn report(session: &Shared, settings: &[&str]) {
-    let path = session.settings.path.as_deref().unwrap_or("".as_ref()).display();
     let without_effect = match settings {
         [] => String::new(),
         _ => format!("; the program's own settings have no effect: {}", settings.join(", ")),
     };
+    let path = session.settings.path.as_deref();
+    let to = path.map_or_else(String::new, |path| format!(": recording to {}", path.display()));
     let who = match session.settings.requester {
         Requester::Command => "a command records this process",
         Requester::Service => "the tracing service records this process",
         _ => "HAIRLINE is set",
     };
-    stderr::write(Level::Error, format_args!("{who}: recording to {path}{without_effect}"));
+    stderr::write(Level::Error, format_args!("{who}{to}{without_effect}"));
 }

@@ -77,8 +77,8 @@ impl SessionBuilder {
     /// service that does not run, or ends, is looked for again, at most 15 s later.
     ///
     /// Until a session starts, a thread looks for new categories once a second, and an event costs what it costs
-    /// without a session. A program's own session and one of the service exclude each other: the later one has
-    /// no events, which stderr says.
+    /// without a session. While a session of the program runs, one of the service gets no events, which stderr
+    /// says. While one of the service runs, [`start`](Self::start) returns a handle of it, as with `HAIRLINE`.
     ///
     /// ```no_run
     /// let _traced = hairline::Session::builder().thread_time(true).output_traced()?; // to the end of `main`
@@ -339,7 +339,9 @@ impl<'c> Producer<'c> {
                 Next::End => break,
             }
         }
-        self.link.break_off();
+        if !registration::ends() {
+            self.link.break_off(); // the service has gone, and waits for nothing
+        }
         self.end_session();
     }
 

@@ -26,7 +26,7 @@ impl Shared {
         if !self.settings.requester.reads_stderr() {
             return;
         }
-        let path = summary.path.as_deref().unwrap_or("".as_ref()).display();
+        let path = summary.path.as_deref().unwrap_or("to the tracing service".as_ref()).display();
         let Summary { records, bytes, lost, .. } = summary;
         stderr::write(
             Level::Info,

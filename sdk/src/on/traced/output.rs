@@ -12,7 +12,8 @@ use std::time::{Duration, Instant};
 
 use hairline_formats::proto::{FieldValue, Fields, put_field, put_uint};
 use hairline_formats::track_event::fields::{
-    EventType, InternedKind, interned_string, sequence_flags, trace, trace_packet, track_event,
+    EventType, InternedKind, counter_descriptor, interned_string, sequence_flags, trace, trace_packet,
+    track_descriptor, track_event,
 };
 use hairline_formats::track_event::{Carry, SequenceId};
 
@@ -82,6 +83,8 @@ struct Instance {
     id: u64,
     buffer: u16,
     filter: Filter,
+    /// Whether it wants each category, as far as that was asked.
+    wants: Vec<Option<bool>>,
     sequences: HashMap<SequenceId, Sequence>,
 }
 
@@ -108,6 +111,8 @@ struct Sorting {
     by_name: HashMap<String, usize>,
     /// The category of each interned number.
     interned: HashMap<(SequenceId, u64), usize>,
+    /// The category of each counter's track: its values do not name it.
+    counters: HashMap<u64, usize>,
     /// The categories of the open slices of each track. Without a number it is that of a sequence.
     open: HashMap<(SequenceId, Option<u64>), Vec<usize>>,
 }
@@ -241,7 +246,7 @@ impl ServiceOutput {
         match change {
             Change::Join { id, buffer, filter } => {
                 let sequences = HashMap::new();
-                self.instances.push(Instance { id, buffer, filter, sequences });
+                self.instances.push(Instance { id, buffer, filter, wants: Vec::new(), sequences });
                 self.sort()?;
                 let head = self.head.clone();
                 for packet in packets(&head) {
@@ -290,6 +295,7 @@ impl ServiceOutput {
                 sorting.learn(&about);
                 sorting.category_of(&about);
             }
+            self.instances.iter_mut().for_each(|instance| instance.wants.clear());
             self.sorting = Some(sorting);
         }
         Ok(())
@@ -326,14 +332,16 @@ impl ServiceOutput {
             (Some(sorting), To::One(_)) => sorting.category_of_carried(&about),
         };
         for place in 0..self.instances.len() {
-            let Some(instance) = self.instances.get(place) else { break };
+            let Some(instance) = self.instances.get_mut(place) else { break };
             if let To::One(id) = to
                 && id != instance.id
             {
                 continue;
             }
-            let name = category.and_then(|category| self.sorting.as_ref()?.names.get(category));
-            let is_wanted = name.is_none_or(|name| instance.filter.matches(name));
+            let is_wanted = match (category, &self.sorting) {
+                (Some(category), Some(sorting)) => instance.wants(category, sorting),
+                _ => true,
+            };
             if is_wanted || about.has_state {
                 self.deliver_to(place, &about, is_wanted)?;
             } else if let (Some(of), Some(delta)) = (self.sequence(place, about.sequence), about.delta) {
@@ -404,6 +412,24 @@ impl ServiceOutput {
     }
 }
 
+impl Instance {
+    /// Whether it wants events of a category, or of one of several.
+    fn wants(&mut self, category: usize, sorting: &Sorting) -> bool {
+        if let Some(Some(wants)) = self.wants.get(category) {
+            return *wants;
+        }
+        let name = sorting.names.get(category).map_or("", String::as_str);
+        let wants = name.split(',').any(|name| self.filter.matches(name));
+        if self.wants.len() <= category {
+            self.wants.resize(category + 1, None);
+        }
+        if let Some(place) = self.wants.get_mut(category) {
+            *place = Some(wants);
+        }
+        wants
+    }
+}
+
 impl WriterNumbers {
     /// Returns a number that is free, and that of its next chunk.
     fn next(&mut self) -> Option<(u16, u32)> {
@@ -421,6 +447,10 @@ impl Sorting {
         let sequence = about.sequence;
         if about.is_cleared {
             self.interned.retain(|(of, _), _| *of != sequence);
+        }
+        if let Some((track, category)) = about.track.and_then(counter_of) {
+            let category = self.numbered(&category);
+            self.counters.insert(track, category);
         }
         let categories = fields(about.interned.unwrap_or_default())
             .filter(|(number, _)| *number == InternedKind::Category as u32);
@@ -471,10 +501,22 @@ impl Sorting {
         self.own_category(about, &event)
     }
 
+    /// Returns the number of the event's category, or of its categories with commas between them.
     fn own_category(&mut self, about: &About<'_>, event: &Event<'_>) -> Option<usize> {
-        match event.category {
-            Some(name) => Some(self.numbered(name)),
-            None => self.interned.get(&(about.sequence, event.category_iid?)).copied(),
+        if event.kind == Some(EventType::Counter) {
+            return self.counters.get(&event.track?).copied();
+        }
+        let interned = |iid: &u64| self.interned.get(&(about.sequence, *iid)).copied();
+        match (&*event.iids, &*event.names) {
+            ([], []) => None,
+            ([iid], []) => interned(iid),
+            ([], [name]) => Some(self.numbered(name)),
+            (iids, names) => {
+                let interned = iids.iter().filter_map(interned).filter_map(|number| self.names.get(number));
+                let mut all: Vec<Vec<u8>> = interned.map(|name| name.clone().into_bytes()).collect();
+                all.extend(names.iter().map(|name| name.to_vec()));
+                Some(self.numbered(&all.join(&b',')))
+            }
         }
     }
 }
@@ -484,8 +526,8 @@ impl Sorting {
 struct Event<'p> {
     kind: Option<EventType>,
     track: Option<u64>,
-    category: Option<&'p [u8]>,
-    category_iid: Option<u64>,
+    names: Vec<&'p [u8]>,
+    iids: Vec<u64>,
 }
 
 impl<'p> Event<'p> {
@@ -495,8 +537,8 @@ impl<'p> Event<'p> {
             match field {
                 (track_event::TYPE, FieldValue::Varint(v)) => of.kind = EventType::from_number(v),
                 (track_event::TRACK_UUID, FieldValue::Varint(v)) => of.track = Some(v),
-                (track_event::CATEGORY_IIDS, FieldValue::Varint(v)) => of.category_iid = Some(v),
-                (track_event::CATEGORIES, FieldValue::Bytes { bytes, .. }) => of.category = Some(bytes),
+                (track_event::CATEGORY_IIDS, FieldValue::Varint(v)) => of.iids.push(v),
+                (track_event::CATEGORIES, FieldValue::Bytes { bytes, .. }) => of.names.push(bytes),
                 _ => {}
             }
         }
@@ -513,6 +555,8 @@ struct About<'p> {
     place: Range<usize>,
     event: Option<&'p [u8]>,
     interned: Option<&'p [u8]>,
+    /// The description of a track.
+    track: Option<&'p [u8]>,
     /// The time since the packet before it, if it has no clock of its own.
     delta: Option<u64>,
     is_cleared: bool,
@@ -531,6 +575,7 @@ impl<'p> About<'p> {
             place: 0..0,
             event: None,
             interned: None,
+            track: None,
             delta: None,
             is_cleared: false,
             has_state: false,
@@ -560,9 +605,11 @@ impl<'p> About<'p> {
                 }
                 (trace_packet::CLOCK_SNAPSHOT, _) => has_clocks = true,
                 (number, _) if OF_SERVICE.contains(&number) => about.is_of_service = true,
-                (trace_packet::TRACK_DESCRIPTOR | trace_packet::TRACE_PACKET_DEFAULTS, _) => {
+                (trace_packet::TRACK_DESCRIPTOR, Bytes { bytes, .. }) => {
+                    about.track = Some(bytes);
                     about.has_state = true;
                 }
+                (trace_packet::TRACE_PACKET_DEFAULTS, _) => about.has_state = true,
                 _ => {}
             }
         }
@@ -593,6 +640,24 @@ impl<'p> About<'p> {
             }
         }
     }
+}
+
+/// Returns the track and the categories of a counter, from the description of its track.
+fn counter_of(track: &[u8]) -> Option<(u64, Vec<u8>)> {
+    let (mut uuid, mut categories) = (None, Vec::new());
+    for field in fields(track) {
+        match field {
+            (track_descriptor::UUID, FieldValue::Varint(v)) => uuid = Some(v),
+            (track_descriptor::COUNTER, FieldValue::Bytes { bytes, .. }) => {
+                categories.extend(fields(bytes).filter_map(|field| match field {
+                    (counter_descriptor::CATEGORIES, FieldValue::Bytes { bytes, .. }) => Some(bytes),
+                    _ => None,
+                }));
+            }
+            _ => {}
+        }
+    }
+    uuid.zip((!categories.is_empty()).then(|| categories.join(&b',')))
 }
 
 /// The contents of whole packets.
