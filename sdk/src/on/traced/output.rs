@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 
 use hairline_formats::proto::{FieldValue, Fields, put_field, put_uint};
 use hairline_formats::track_event::fields::{
-    EventType, InternedKind, counter_descriptor, interned_string, sequence_flags, trace, trace_packet,
-    track_descriptor, track_event,
+    EventType, InternedKind, counter_descriptor, interned_string, process_tree, sequence_flags, trace,
+    trace_packet, track_descriptor, track_event,
 };
 use hairline_formats::track_event::{Carry, SequenceId};
 
@@ -610,6 +610,12 @@ impl<'p> About<'p> {
                     about.has_state = true;
                 }
                 (trace_packet::TRACE_PACKET_DEFAULTS, _) => about.has_state = true,
+                // The service's own source of processes names the parent. An importer takes one without a parent
+                // for another process, whose number was used again.
+                (trace_packet::PROCESS_TREE, Bytes { bytes, .. }) => {
+                    let mut parts = fields(bytes);
+                    about.is_of_service |= parts.any(|(number, _)| number == process_tree::PROCESSES);
+                }
                 _ => {}
             }
         }
