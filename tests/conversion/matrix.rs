@@ -13,6 +13,7 @@ use hairline_tests::equal::Shown;
 use hairline_tests::judge::{Stat, encode};
 use hairline_tests::mortal::files;
 use hairline_tests::recording::{FORMATS, record_with};
+use hairline_tests::thread_0::without_thread_0;
 
 use crate::track_event::everything;
 use crate::{convert, corpus, read};
@@ -36,6 +37,7 @@ impl Entry {
     /// Of another tracer, about whose trace the importer may complain.
     pub(crate) fn of_other(path: &Path) -> Self {
         let (file, bytes) = (path.file_name().expect("a name").to_string_lossy(), read(path));
+        let bytes = without_thread_0(&bytes).unwrap_or(bytes);
         let (shown, complaints) = Shown::with_complaints(&bytes);
         // A thread's id that is the low half of an address is negative at random.
         let is_negative = shown.table("threads").iter().any(|row| row.starts_with('-'));
@@ -80,8 +82,6 @@ const EXCEPTIONS: &[Exception] = &[
     ("links", Json, "processes", Said("command lines")),
     ("links Fxt", TrackEvent, "flows", Said("flows between slices of threads and of tracks, cut in two")),
     ("links", Json, "flows", Said("flows between threads and intervals, cut in two")),
-    ("tracing_chrome", TrackEvent, "slices", Only(THREAD_0)),
-    ("tracing_chrome", Fxt, "slices", Only(THREAD_0)),
     ("no_end.json", TrackEvent, "slices", Said(NUMBERED)),
     ("no_end.json", TrackEvent, "threads", Said(NUMBERED)),
     ("no_end.json", TrackEvent, "processes", Said(NUMBERED)),
@@ -98,7 +98,6 @@ const COUNTERS_OF_THREADS: &str = "thread counters that became process counters,
 const SERIES: &str = "series of counters became counters of their own";
 const NUMBERED: &str = "processes and threads with a text as id, which got a number";
 const EMPTY: &str = "JSON's importer leaves out what is null in a list, and counts on; TrackEvent's has _ for the dots of keys";
-const THREAD_0: &str = "JSON's importer takes thread 0 for the process's first";
 
 /// What is compared. Logs are tables of TrackEvent only, and how tracks are shown is in
 /// [`crate::track_event`].

@@ -32,6 +32,7 @@ pub mod programs;
 pub mod recording;
 pub mod regions;
 pub mod seccomp;
+pub mod thread_0;
 pub mod torture;
 pub mod unlocked;
 pub mod walk;

@@ -25,6 +25,7 @@
 
 mod arguments;
 mod event;
+mod first_threads;
 mod flows;
 mod held;
 mod intervals;

@@ -8,6 +8,7 @@ use hairline_formats::Value;
 use hairline_formats::trace_event_json::{Args, Event, Id, Label, Phase, TrackIds};
 use hairline_formats::track_event::{CounterType, Unit};
 
+use crate::json::write::first_threads::FirstThreads;
 use crate::json::write::flows::Point;
 use crate::json::write::held::Held;
 use crate::json::write::labels::number;
@@ -28,6 +29,7 @@ pub(super) struct Tracks {
     ids: HashMap<(Option<u32>, u64, Arc<str>), TrackId>,
     shared: SharedIds,
     pids: Pids,
+    first_threads: FirstThreads,
     /// The categories of open slices on intervals, separated by commas.
     pub(super) categories: Strings,
 }
@@ -204,6 +206,7 @@ impl Tracks {
         match &track.kind {
             &TrackKind::Thread { pid, tid } => {
                 let (pid, tid) = (self.short_id(pid, report), self.short_id(tid, report));
+                let tid = self.first_threads.id(pid, tid, report);
                 let place = TrackIds::thread(pid, tid);
                 OutputTrack::Thread { pid, tid, place, flows: Vec::new(), ties: Ties::default() }
             }
