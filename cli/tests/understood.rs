@@ -199,13 +199,18 @@ fn packets_that_are_compressed_with_zstd_are_read() {
     let (code, stats, _) = hairline(folder.path(), &["stats", "zstd.pftrace"]);
     assert!(code == Some(0) && stats.contains("1 slice"), "{stats}");
 
-    // Frames that are damaged are an error, with the place of the packet.
+    // Frames that are damaged are counted, and what is before and after them is read.
     let mut damaged = zstd(&plain);
-    damaged[4] = 0xff;
-    fs::write(folder.path().join("damaged.pftrace"), [plain, compressed(&damaged)].concat())
+    damaged[6] |= 3 << 1; // a kind of block that there is not
+    let after = [event(15, 1), event(19, 2)].concat();
+    fs::write(folder.path().join("damaged.pftrace"), [plain, compressed(&damaged), after].concat())
         .expect("written");
-    let (code, _, said) = hairline(folder.path(), &["stats", "damaged.pftrace"]);
-    assert!(code == Some(1) && said.contains("byte "), "{said}");
+    let (code, stats, said) = hairline(folder.path(), &["stats", "damaged.pftrace"]);
+    assert!(code == Some(0) && stats.contains("2 slices"), "{stats}");
+    let counted = "whose content is damaged, not read to its end";
+    assert!(format!("{stats}{said}").contains(counted), "{stats}{said}");
+    let (code, said, _) = hairline(folder.path(), &["validate", "damaged.pftrace"]);
+    assert!(code == Some(1) && said.contains(counted), "{code:?} {said}");
 }
 
 #[test]

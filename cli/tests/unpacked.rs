@@ -103,3 +103,18 @@ fn a_damaged_or_cut_file_is_an_error_of_one_line() {
         }
     }
 }
+
+/// The decoder has the bytes of its window, which were lost with the end of the frame.
+#[test]
+fn of_a_cut_zstd_file_all_before_the_cut_is_read() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let event = |n: u64| format!(r#"{{"name":"{n}","ph":"X","pid":1,"tid":1,"ts":{n},"dur":{}}}"#, n % 7);
+    let events: Vec<_> = (0..20_000).map(event).collect();
+    let whole = zstd::encode_all(format!("[{}]", events.join(",\n")).as_bytes(), 19).expect("memory");
+    let path = folder.path().join("cut.json.zst");
+    fs::write(&path, &whole[..whole.len() * 3 / 4]).expect("written");
+    let output = stats(&path, Stdio::null());
+    let (rows, said) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert_eq!((output.status.code(), said.lines().count()), (Some(1), 1), "{said}");
+    assert!(rows.lines().count() > 8_000, "{} {said}", rows.lines().count());
+}

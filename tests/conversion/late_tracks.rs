@@ -100,3 +100,24 @@ fn an_input_that_is_read_once_is_counted() {
         assert!(said.contains(&("tracks described as threads after their first event", 2)), "{said:?}");
     }
 }
+
+/// A packet that the first reading passes over, or whose texts it mends, does not end the look ahead.
+#[test]
+fn damaged_packets_hide_no_description() {
+    let mut hole = Vec::new();
+    event(&mut hole, TrackUuid(8), EventType::Instant, 1_400, &"n".repeat(60));
+    let len = hole.len();
+    let mut not_utf8 = hole.clone();
+    let name = hole.iter().position(|byte| *byte == b'n').expect("a name");
+    not_utf8[name] = 0xff;
+    hole[len - 40..].fill(0);
+    let late = late();
+    let plain = convert(&late, Fxt).0;
+    for (packet, counted) in [(hole, "records with a hole"), (not_utf8, "texts that are not UTF-8")] {
+        let trace = [&packet[..], &late].concat();
+        let (converted, report) = convert(&trace, Fxt);
+        let said: Vec<_> = report.iter().map(|(what, _)| what).collect();
+        assert!(said.len() == 1 && said[0].starts_with(counted), "{said:?}");
+        assert!(counted != "records with a hole" || converted == plain);
+    }
+}

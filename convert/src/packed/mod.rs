@@ -117,7 +117,7 @@ fn unpacked(name: &str, mut input: Box<dyn Read>, file: Option<File>) -> io::Res
     let whole = BufReader::with_capacity(1 << 16, whole); // decoders read a few bytes at a time
     Ok(match packing {
         Packing::Gzip => Box::new(MultiGzDecoder::new(whole)),
-        Packing::Zstd => Box::new(Cut::new(whole, |whole| Frames::new(whole, MOST_MEMORY))),
+        Packing::Zstd => Box::new(Frames::new(whole, MOST_MEMORY)),
         Packing::Xz => Box::new(Cut::new(whole, |whole| {
             Steps::new(XzReader::new_mem_limit(whole, true, (MOST_MEMORY >> 10) as u32))
         })),
@@ -154,7 +154,7 @@ impl<D: Read> Read for Steps<D> {
     }
 }
 
-/// A decoder. Its error is an early end if the compressed input has ended, whatever the decoder calls it.
+/// The decoder of xz. Its error is an early end if the compressed input has ended, whatever it calls it.
 struct Cut<D> {
     decoder: D,
     has_ended: Rc<Cell<bool>>,
@@ -177,7 +177,6 @@ impl<D> Cut<D> {
 impl<D: Read> Read for Cut<D> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.decoder.read(buffer).map_err(|e| {
-            // Only xz's decoder has such an error.
             if e.kind() == io::ErrorKind::OutOfMemory {
                 return too_large("xz", "unxz");
             }

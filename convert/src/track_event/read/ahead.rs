@@ -4,15 +4,16 @@
 //! the input is read a second time, for all that is still to come.
 
 use std::collections::HashMap;
-use std::io::{self, Cursor, Read};
+use std::io::{self, Read};
 
-use hairline_formats::proto::put_message;
-use hairline_formats::track_event::{Packet, PacketData, PacketReader, TrackUuid, fields::trace};
+use hairline_formats::proto::{Fields, put_message};
+use hairline_formats::track_event::{self, Packet, PacketData, PacketReader, TrackUuid, fields::trace};
 use hairline_formats::{DecodeError, DecodeErrorKind};
 
 use crate::Report;
 use crate::track_event::inflated::Inflated;
 use crate::track_event::read::clocks::{self, ClockKey};
+use crate::track_event::read::has_lost_content;
 
 /// Opens the input once more, from its first byte.
 pub(crate) type Again = Box<dyn FnOnce() -> io::Result<Box<dyn Read>> + Send>;
@@ -75,25 +76,18 @@ impl LookAhead {
     /// Reads to the end, or to the first error, which the first reading meets too.
     fn read<R: Read>(
         &mut self,
-        mut packets: PacketReader<R>,
+        packets: PacketReader<R>,
         is_known: &dyn Fn(TrackUuid) -> bool,
         report: &mut Report,
     ) {
-        loop {
-            let packet = match packets.next() {
-                Ok(Some((_, packet))) => packet,
-                Err(DecodeError { kind: DecodeErrorKind::TooLarge { .. }, .. }) => continue,
-                _ => return,
-            };
-            if let Some(PacketData::Compressed { by, bytes, .. }) = packet.data {
-                let mut inner = PacketReader::new(Inflated::new(by, Cursor::new(bytes)));
-                while let Ok(Some((_, packet))) = inner.next() {
-                    self.packet(&packet, is_known, report);
-                }
-            } else {
-                self.packet(&packet, is_known, report);
+        each(packets, |packet| match packet.data {
+            Some(PacketData::Compressed { by, bytes, .. }) if !has_lost_content(by, bytes) => {
+                each(PacketReader::new(Inflated::new(by, bytes)), |packet| {
+                    self.packet(packet, is_known, report);
+                });
             }
-        }
+            _ => self.packet(packet, is_known, report),
+        });
     }
 
     fn packet(&mut self, packet: &Packet<'_>, is_known: &dyn Fn(TrackUuid) -> bool, report: &mut Report) {
@@ -130,6 +124,24 @@ impl LookAhead {
         put_message(&mut kept, trace::PACKET, |out| out.extend_from_slice(packet.bytes()));
         self.bytes += kept.len() + 64;
         Some(kept)
+    }
+}
+
+/// Shows each packet, up to an error of the input. As in the first reading, a packet with a hole or one that
+/// is too large is passed over, and texts that are not UTF-8 are mended.
+fn each<R: Read>(mut packets: PacketReader<R>, mut show: impl FnMut(&Packet<'_>)) {
+    loop {
+        match packets.next_message() {
+            Ok(Some((offset, message))) => {
+                let valid = track_event::valid_texts(&message);
+                let fields = valid.as_ref().map_or(message, |(valid, _)| Fields::new(valid, offset));
+                if let Ok(packet) = Packet::decode(fields) {
+                    show(&packet);
+                }
+            }
+            Err(DecodeError { kind: DecodeErrorKind::TooLarge { .. }, .. }) => {}
+            _ => return,
+        }
     }
 }
 

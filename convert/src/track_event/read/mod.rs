@@ -49,6 +49,7 @@ use crate::{
 const UNKNOWN_FIELDS: &str = "unknown fields";
 const TOO_LARGE: &str = "compressed packets with more than 64 MiB, cut there";
 const CUT: &str = "compressed packets whose content is cut";
+const DAMAGED: &str = "compressed packets whose content is damaged, not read to its end";
 
 /// The reader of compressed packets.
 type Inner = track_event::PacketReader<Inflated<Cursor<Vec<u8>>>>;
@@ -171,7 +172,7 @@ impl<R: Read> TrackEventReader<R> {
     #[inline]
     fn packet(&mut self, context: &mut Context) -> Result<Step, DecodeError> {
         if self.inner.is_some() {
-            return self.inner_packet(context);
+            return Ok(self.inner_packet(context));
         }
         let (offset, message) = match self.packets.next_message() {
             Ok(Some(found)) => found,
@@ -208,39 +209,34 @@ impl<R: Read> TrackEventReader<R> {
         }
     }
 
-    /// Reads the next of the packets in a compressed one.
-    fn inner_packet(&mut self, context: &mut Context) -> Result<Step, DecodeError> {
-        let Some((inner, offset)) = &mut self.inner else { return Ok(Step::Noted) };
-        let (state, offset) = (&mut self.state, *offset);
+    /// Reads the next of the packets in a compressed one. A fault among them is no fault of the packets after
+    /// it.
+    fn inner_packet(&mut self, context: &mut Context) -> Step {
+        let Some((inner, offset)) = &mut self.inner else { return Step::Noted };
         let read = match inner.next_message() {
-            Ok(Some((_, message))) => state.long_packet(message, offset, true, context).map(drop),
-            Ok(None) => {
-                self.end_inner();
-                Ok(())
-            }
-            Err(e) => match cut(&e) {
-                Some(what) => {
-                    self.state.report.add_defects(what, 1);
-                    self.end_inner();
-                    Ok(())
-                }
-                None => Err(e),
-            },
+            Ok(Some((_, message))) => self.state.long_packet(message, *offset, true, context).map(|_| false),
+            Ok(None) => Ok(true),
+            Err(e) => Err(e),
         };
-        read.map_err(|e| DecodeError { offset, kind: e.kind })?;
-        Ok(Step::Noted)
+        if let Err(e) = &read {
+            self.state.report.add_defects(damage(e), 1);
+        }
+        if read.unwrap_or(true) {
+            self.end_inner();
+        }
+        Step::Noted
     }
 }
 
-/// What reports say of a compressed packet whose content is not read to its end. Returns `None` for an error
-/// that ends the trace.
+/// What reports say of a compressed packet whose content is not read to its end.
 #[cold]
-fn cut(error: &DecodeError) -> Option<&'static str> {
+fn damage(error: &DecodeError) -> &'static str {
     match &error.kind {
-        DecodeErrorKind::Truncated { .. } => Some(CUT),
-        DecodeErrorKind::Io(e) if e.kind() == ErrorKind::UnexpectedEof => Some(CUT),
-        DecodeErrorKind::Io(e) if e.kind() == ErrorKind::FileTooLarge => Some(TOO_LARGE),
-        _ => None,
+        DecodeErrorKind::Truncated { .. } => CUT,
+        DecodeErrorKind::Io(e) if e.kind() == ErrorKind::UnexpectedEof => CUT,
+        DecodeErrorKind::Io(e) if e.kind() == ErrorKind::FileTooLarge => TOO_LARGE,
+        // What comes out of damaged bytes may be malformed before the decoder finds the damage.
+        _ => DAMAGED,
     }
 }
 
@@ -259,13 +255,19 @@ fn is_in_hole(error: &DecodeError, packet: &[u8]) -> bool {
     matches!(error.kind, DecodeErrorKind::FieldNumber(0)) && has_hole(packet)
 }
 
-/// Whether all of a compressed packet is read. What comes out of zeros can be anything before an error does.
+/// Whether all of a compressed packet is read.
 #[cold]
 fn is_intact(by: Compression, compressed: &[u8]) -> bool {
     match io::copy(&mut Inflated::new(by, compressed), &mut io::sink()) {
         Ok(_) => true,
         Err(e) => e.kind() == ErrorKind::FileTooLarge,
     }
+}
+
+/// Whether a compressed packet is damaged because it has a hole: what comes out of zeros can be anything
+/// before an error does.
+fn has_lost_content(by: Compression, compressed: &[u8]) -> bool {
+    has_hole(compressed) && !is_intact(by, compressed)
 }
 
 impl State {
@@ -280,7 +282,12 @@ impl State {
         let valid = self.valid_texts(&message);
         let fields = valid.as_ref().map_or(message.clone(), |valid| Fields::new(valid, offset));
         let read = Packet::decode(fields).and_then(|packet| match packet.data {
-            Some(PacketData::Compressed { by, bytes, .. }) => Ok(self.unpacked(by, bytes, is_inner)),
+            Some(PacketData::Compressed { .. }) if is_inner => {
+                // To read both could take time without end.
+                self.report.add("compressed packets inside compressed packets");
+                Ok(None)
+            }
+            Some(PacketData::Compressed { by, bytes, .. }) => Ok(self.unpacked(by, bytes)),
             _ => self.packet(&packet, context).map(|_| None),
         });
         match read {
@@ -293,14 +300,9 @@ impl State {
         }
     }
 
-    /// The reader of a compressed packet. One inside of another is counted: to read both could take time
-    /// without end.
-    fn unpacked(&mut self, by: Compression, bytes: &[u8], is_inner: bool) -> Option<Inner> {
-        if is_inner {
-            self.report.add("compressed packets inside compressed packets");
-            return None;
-        }
-        if has_hole(bytes) && !is_intact(by, bytes) {
+    /// The reader of a compressed packet.
+    fn unpacked(&mut self, by: Compression, bytes: &[u8]) -> Option<Inner> {
+        if has_lost_content(by, bytes) {
             self.report.add_defects(CUT_BY_HOLE, 1);
             return None;
         }
