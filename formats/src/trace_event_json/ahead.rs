@@ -52,6 +52,61 @@ impl Ahead {
         self.spend(looked);
         Some(found)
     }
+
+    /// Whether the bracket at the beginning of `bytes` opens an array whose first object is an event. With
+    /// `after_others`, strings, numbers and other words of JSON may precede it. The rest is as for
+    /// [`begins`](Self::begins).
+    pub(super) fn begins_array(
+        &mut self,
+        bytes: &[u8],
+        is_all: bool,
+        after_others: bool,
+        offset: u64,
+    ) -> Option<bool> {
+        let far = Self::FAR.min(self.left(offset));
+        let near = &bytes[..bytes.len().min(far)];
+        match first_object(near, after_others) {
+            Some(Some(at)) => {
+                let begins = self.begins(bytes, is_all, at, offset)?;
+                self.spend(at);
+                Some(begins == Begins::Event)
+            }
+            Some(None) => Some(false),
+            None if is_all || near.len() == far => {
+                self.spend(near.len());
+                Some(false)
+            }
+            None => None,
+        }
+    }
+}
+
+/// The place of the first object of the array at the beginning of `bytes`. The inner `None` if something
+/// else precedes it, the outer one if the bytes are too few.
+fn first_object(bytes: &[u8], after_others: bool) -> Option<Option<usize>> {
+    let is_of_word = |byte: &u8| byte.is_ascii_alphanumeric() || b"+-.".contains(byte);
+    let is_of_number = |byte: &u8| byte.is_ascii_digit() || b"+-.eE".contains(byte);
+    let mut at = 1;
+    loop {
+        match *bytes.get(at)? {
+            b'{' => return Some(Some(at)),
+            byte if is_space(byte) || byte == b',' => at += 1,
+            _ if !after_others => return Some(None),
+            b'"' => match end_in_line(bytes, at + 1)? {
+                Some(end) => at = end,
+                None => return Some(None),
+            },
+            _ => {
+                let rest = &bytes[at..];
+                let word = &rest[..rest.iter().position(|byte| !is_of_word(byte))?];
+                let is_number = !word.is_empty() && word.iter().all(is_of_number);
+                if !is_number && !matches!(word, b"null" | b"true" | b"false") {
+                    return Some(None);
+                }
+                at += word.len();
+            }
+        }
+    }
 }
 
 /// How many bytes say what the object at their beginning is, and what it is. `None` if they are too few.

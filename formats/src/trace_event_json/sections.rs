@@ -111,9 +111,9 @@ impl<R: Read> Sections<R> {
                 (Section::Start, _) => return Err(self.unexpected()),
                 (Section::After, b'[' | b'{') if self.begins_trace()? => self.restart(),
                 // A second run, and the first one did not close its brackets.
-                (Section::Array | Section::Events, b'[') if self.begins_array()? => self.restart(),
+                (Section::Array | Section::Events, b'[') if self.begins_array(false)? => self.restart(),
                 (Section::Array | Section::Events | Section::Object | Section::Frames, b'{')
-                    if self.begins_at(0)? == Begins::Trace =>
+                    if self.begins_here()? == Begins::Trace =>
                 {
                     self.restart();
                 }
@@ -148,7 +148,7 @@ impl<R: Read> Sections<R> {
 
     /// Whether the object here is an event.
     fn begins_event(&mut self) -> Result<bool, DecodeError> {
-        Ok(self.begins_at(0)? == Begins::Event)
+        Ok(self.begins_here()? == Begins::Event)
     }
 
     /// Whether a trace begins at the bracket here: an object after it, or a name and a colon.
@@ -156,26 +156,34 @@ impl<R: Read> Sections<R> {
         let Some((_, byte)) = self.input.beyond_space(1, self.limit)? else { return Ok(false) };
         match (self.input.available()[0], byte) {
             (b'[', b']') | (b'{', b'"') => Ok(true),
-            (b'[', _) => self.begins_array(),
+            (b'[', _) => self.begins_array(true),
             _ => Ok(false),
         }
     }
 
-    /// Whether an array of events begins at the bracket here.
-    fn begins_array(&mut self) -> Result<bool, DecodeError> {
-        match self.input.beyond(1, self.limit, |byte| is_space(byte) || byte == b',')? {
-            Some((next, b'{')) => Ok(self.begins_at(next)? == Begins::Event),
-            _ => Ok(false),
-        }
+    /// Whether an array of events begins at the bracket here, and with `after_others` also where strings,
+    /// numbers or other words precede its first event. Inside of another array, that is a value.
+    fn begins_array(&mut self, after_others: bool) -> Result<bool, DecodeError> {
+        self.look_ahead(|ahead, bytes, is_all, offset| {
+            ahead.begins_array(bytes, is_all, after_others, offset)
+        })
     }
 
-    /// What the object `at` bytes ahead is. Reads more bytes until that is known.
-    fn begins_at(&mut self, at: usize) -> Result<Begins, DecodeError> {
+    /// What the object here is.
+    fn begins_here(&mut self) -> Result<Begins, DecodeError> {
+        self.look_ahead(|ahead, bytes, is_all, offset| ahead.begins(bytes, is_all, 0, offset))
+    }
+
+    /// Reads more bytes until `look` says something about them.
+    fn look_ahead<T>(
+        &mut self,
+        look: impl Fn(&mut Ahead, &[u8], bool, u64) -> Option<T>,
+    ) -> Result<T, DecodeError> {
         let mut is_all = false;
         loop {
             let (offset, available) = (self.input.offset(), self.input.available());
-            if let Some(begins) = self.ahead.begins(available, is_all, at, offset) {
-                return Ok(begins);
+            if let Some(found) = look(&mut self.ahead, available, is_all, offset) {
+                return Ok(found);
             }
             let seen = available.len();
             is_all = self.input.fill(wanted(seen))?.len() == seen;
@@ -207,7 +215,7 @@ impl<R: Read> Sections<R> {
                 None => {}
                 Some(b'\n') => return Ok(()),
                 Some(b']') if self.section != Section::After && self.is_last_bracket()? => return Ok(()),
-                Some(b'{') if self.begins_at(0)? != Begins::Other => return Ok(()),
+                Some(b'{') if self.begins_here()? != Begins::Other => return Ok(()),
                 Some(_) => self.input.consume(1),
             }
         }

@@ -217,8 +217,11 @@ fn the_time_grows_no_faster_than_the_trace() {
         "{\"a\":\"\n{\",",
         "\",\"",
         "[{",
+        "[1,\n",
+        "1,\n",
+        "[\"a\",1 ",
     ] {
-        for begin in ["[", "[{\"a\":\"", "[{\"a\":["] {
+        for begin in ["[", "[{\"a\":\"", "[{\"a\":[", "[]\n["] {
             let trace = format!("{begin}{}", piece.repeat((2 << 20) / piece.len()));
             names(trace.as_bytes(), 8 << 20);
         }
