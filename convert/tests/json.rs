@@ -292,7 +292,17 @@ fn an_interval_whose_end_stands_before_its_begin_is_counted() {
     assert_eq!(counted("e40 b40 e50 b50"), 2);
     assert_eq!(counted("e40 b40 b40 b40"), 1);
     assert_eq!(counted("e40 e40 b40 b40 b40"), 2);
-    for no_doubt in ["b40 e40", "b1 e2 b2 e3", "e1 b5 e9 b9 e10", "e9 b5", "b1 b2 e2 b2 e3 e3"] {
+    assert_eq!(counted("e40 e50 b40"), 1);
+    assert_eq!(counted("e40 e50 e60 b50 b40 b60"), 3);
+    for no_doubt in [
+        "b40 e40",
+        "b1 e2 b2 e3",
+        "e1 b5 e9 b9 e10",
+        "e9 b5",
+        "e1 e9 b5",
+        "e40 e50 b30 b40",
+        "b1 b2 e2 b2 e3 e3",
+    ] {
         assert_eq!(counted(no_doubt), 0, "{no_doubt}");
     }
 }

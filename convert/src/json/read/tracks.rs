@@ -44,19 +44,22 @@ struct InputTrack {
 }
 
 /// The interval that occupies a track now.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 struct LiveInterval {
     key: TrackKey,
     /// The hash of name and category. An interval with the same hash may reuse the track.
     kin: u64,
     /// The number of open slices, less that of ends without a begin.
     open: i32,
-    /// The least of it, the time of the end that made it so, and the ends of that time whose begin may follow.
+    /// The least of it.
     least: i32,
-    least_at: Option<i64>,
-    early: u32,
+    /// The ends that made it so, by time: their begins may follow. The latest [`MOST_EARLY`] times.
+    early: Vec<(i64, u32)>,
     until: i64,
 }
+
+/// The begin of such an end is seldom far behind it.
+const MOST_EARLY: usize = 16;
 
 /// With more tracks than this, a track is reused when its interval is over, because a trace may have as many
 /// ids as intervals.
@@ -228,12 +231,12 @@ impl Tracks {
         let key = TrackKey::Other(hash(interval));
         let index = self.indices.get(&key).copied().unwrap_or_else(|| {
             let kin = hash((interval.process, interval.category, interval.scope, name));
-            let now = LiveInterval { key, kin, open: 0, least: 0, least_at: None, early: 0, until: time };
-            self.reused(now).unwrap_or_else(|| {
+            let now = || LiveInterval { key, kin, open: 0, least: 0, early: Vec::new(), until: time };
+            self.reused(now()).unwrap_or_else(|| {
                 let scope = if interval.scope.is_empty() { interval.category } else { interval.scope };
                 let kind = TrackKind::Async { id: interval.id, scope: scope.into() };
                 let index = self.add(key, kind, (interval.process, name), to);
-                self.all[index].now = Some(Box::new(now));
+                self.all[index].now = Some(Box::new(now()));
                 index
             })
         });
@@ -243,6 +246,7 @@ impl Tracks {
 
     /// Reuses the track of an interval that ended before this one begins. Returns its index.
     fn reused(&mut self, next: LiveInterval) -> Option<usize> {
+        let key = next.key;
         let over = self.over.get_mut(&next.kin)?;
         let index = *over.front()?;
         match &mut self.all[index].now {
@@ -250,7 +254,7 @@ impl Tracks {
             _ => return None,
         }
         over.pop_front();
-        self.indices.insert(next.key, index);
+        self.indices.insert(key, index);
         Some(index)
     }
 
@@ -259,15 +263,28 @@ impl Tracks {
     fn passed(&mut self, index: usize, time: i64, opens: i32) -> bool {
         let are_many = self.all.len() > MANY;
         let Some(now) = &mut self.all[index].now else { return false };
-        let is_least = now.open <= now.least;
-        let is_at = now.least_at == Some(time);
-        let is_after_end = opens > 0 && is_least && is_at && now.early > 0;
-        if opens < 0 && is_least {
-            now.early = if is_at { now.early.saturating_add(1) } else { 1 };
-            (now.least, now.least_at) = (now.open.saturating_sub(1), Some(time));
-        } else if is_after_end {
-            now.early -= 1;
-            now.least = now.least.saturating_add(1);
+        let is_least = now.open <= now.least && opens != 0;
+        let at = now.early.iter().position(|(at, _)| is_least && *at == time);
+        let is_after_end = opens > 0 && at.is_some();
+        match at {
+            Some(at) if is_after_end => {
+                now.least = now.least.saturating_add(1);
+                now.early[at].1 -= 1;
+                if now.early[at].1 == 0 {
+                    now.early.remove(at);
+                }
+            }
+            Some(at) => now.early[at].1 = now.early[at].1.saturating_add(1),
+            None if is_least && opens < 0 => {
+                if now.early.len() == MOST_EARLY {
+                    now.early.remove(0);
+                }
+                now.early.push((time, 1));
+            }
+            None => {}
+        }
+        if is_least && opens < 0 {
+            now.least = now.open.saturating_sub(1);
         }
         now.open = now.open.saturating_add(opens);
         now.until = now.until.max(time);
