@@ -5,6 +5,7 @@
 //! with the state that packets rely on, and the begins of open slices ([`Carry`]).
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::io::{self, IoSlice};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -485,7 +486,11 @@ impl Sorting {
         let event = Event::of(about.event?);
         let track = (if event.track.is_some() { SequenceId(0) } else { about.sequence }, event.track);
         if event.kind == Some(EventType::SliceEnd) {
-            let category = self.open.get_mut(&track).and_then(Vec::pop);
+            let Entry::Occupied(mut open) = self.open.entry(track) else { return None };
+            let category = open.get_mut().pop();
+            if open.get().is_empty() {
+                open.remove();
+            }
             return category;
         }
         let category = self.own_category(about, &event);
