@@ -189,8 +189,8 @@ impl Carry {
         self.apart.take().map(|(_, apart)| apart).unwrap_or_default()
     }
 
-    /// Notes the end of a pass: all events from before the time `began` have been looked at. Later ones may be
-    /// missing.
+    /// Notes the end of a pass: all events from before the time `began` have been looked at. Later ones may
+    /// be missing.
     pub fn pass_ended(&mut self, began: u64) {
         self.slices.pass_ended(began);
     }
@@ -461,7 +461,8 @@ fn without_time(packet: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Replaces `out` by a packet with these fields, but for its time, and an absolute time. Returns the length of its header.
+/// Replaces `out` by a packet with these fields, but for its time, and an absolute time. Returns the length
+/// of its header.
 fn with_time(out: &mut Vec<u8>, packet: &[u8], time: u64) -> u64 {
     let mut whole = without_time(packet);
     put_uint(&mut whole, trace_packet::TIMESTAMP, time);

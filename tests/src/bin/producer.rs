@@ -1,4 +1,5 @@
-//! A program that Perfetto's tracing service records. It says "ready", obeys lines of its input, and ends with it.
+//! A program that Perfetto's tracing service records. It says "ready", obeys lines of its input, and ends
+//! with it.
 //!
 //! ```text
 //! producer THREADS          so many threads, each with slices, instants and counters, without a pause

@@ -8,8 +8,8 @@
 //!     stop     the last instance ends the session
 //! ```
 //!
-//! The thread has a table of open files of its own, as that of `listen` has, and so has the session's: no file
-//! of either is the program's. A forked child registers itself, from its first event on.
+//! The thread has a table of open files of its own, as that of `listen` has, and so has the session's: no
+//! file of either is the program's. A forked child registers itself, from its first event on.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -69,26 +69,27 @@ pub struct Registered {
 
 impl SessionBuilder {
     /// Registers the process with Perfetto's tracing service, `traced`, instead of starting a session: the
-    /// service starts and ends sessions, and says which categories they have. Linux 5.9 or later. The variable
-    /// `HAIRLINE=traced` does the same from outside.
+    /// service starts and ends sessions, and says which categories they have. Linux 5.9 or later. The
+    /// variable `HAIRLINE=traced` does the same from outside.
     ///
-    /// What the service records are the sources `track_event` of its config. Up to 32 of them record at a time,
-    /// each with its own categories. This builder's output, format, categories and level have no effect. A
-    /// service that does not run, or ends, is looked for again, at most 15 s later.
+    /// What the service records are the sources `track_event` of its config. Up to 32 of them record at a
+    /// time, each with its own categories. This builder's output, format, categories and level have no
+    /// effect. A service that does not run, or ends, is looked for again, at most 15 s later.
     ///
-    /// Until a session starts, a thread looks for new categories once a second, and an event costs what it costs
-    /// without a session. While a session of the program runs, one of the service gets no events, which stderr
-    /// says. While one of the service runs, [`start`](Self::start) returns a handle of it, as with `HAIRLINE`.
+    /// Until a session starts, a thread looks for new categories once a second, and an event costs what it
+    /// costs without a session. While a session of the program runs, one of the service gets no events, which
+    /// stderr says. While one of the service runs, [`start`](Self::start) returns a handle of it, as with
+    /// `HAIRLINE`.
     ///
     /// ```no_run
     /// let _traced = hairline::Session::builder().thread_time(true).output_traced()?; // to the end of `main`
     /// # Ok::<(), hairline::Error>(())
     /// ```
     ///
-    /// # Errors
-    /// [`Error::Traced`] if the system cannot give a thread files of its own (before Linux 5.9, or in a sandbox
-    /// that forbids it), or if the process has more rights than its caller (setuid), who could read its trace.
-    /// [`Error::Value`] if an option has an invalid value, or the session is to be a flight recorder.
+    /// # Errors [`Error::Traced`] if the system cannot give a thread files of its own (before Linux 5.9, or
+    /// in a sandbox that forbids it), or if the process has more rights than its caller (setuid), who could
+    /// read its trace. [`Error::Value`] if an option has an invalid value, or the session is to be a flight
+    /// recorder.
     pub fn output_traced(self) -> Result<Registered, Error> {
         start(self)
     }

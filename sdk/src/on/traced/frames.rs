@@ -1,7 +1,7 @@
 //! The bytes of calls to the tracing service, and of its answers and commands.
 //!
-//! A frame is its length in 4 bytes, little-endian, and an `IPCFrame`. Names and numbers of fields are those of
-//! `wire_protocol.proto` and `producer_port.proto`.
+//! A frame is its length in 4 bytes, little-endian, and an `IPCFrame`. Names and numbers of fields are those
+//! of `wire_protocol.proto` and `producer_port.proto`.
 
 use hairline_formats::proto::{FieldValue, put_bytes, put_message, put_str, put_uint};
 
@@ -233,8 +233,8 @@ pub(crate) fn writer(id: u16, buffer: u16) -> Vec<u8> {
     out
 }
 
-/// The arguments of [`Method::CommitData`]: complete chunks, each the page and the buffer that it goes to, and
-/// the number of the flush that they end.
+/// The arguments of [`Method::CommitData`]: complete chunks, each the page and the buffer that it goes to,
+/// and the number of the flush that they end.
 pub(crate) fn commit(chunks: &[(u32, u16)], flush: Option<u64>) -> Vec<u8> {
     let mut out = Vec::new();
     for (page, buffer) in chunks {

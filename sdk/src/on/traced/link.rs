@@ -1,5 +1,5 @@
-//! Calls to the service. The registered thread and the session's thread both make them, each with a descriptor
-//! of its own of one connection.
+//! Calls to the service. The registered thread and the session's thread both make them, each with a
+//! descriptor of its own of one connection.
 
 use std::fs::File;
 use std::io;
@@ -24,8 +24,8 @@ pub(crate) struct Link {
 #[derive(Debug)]
 struct Line {
     bound: Bound,
-    /// The number of the last request. Held while a frame is sent, so that frames do not mix: for [`PATIENCE`]
-    /// at most, and by Hairline's own threads alone, which no forked child has.
+    /// The number of the last request. Held while a frame is sent, so that frames do not mix: for
+    /// [`PATIENCE`] at most, and by Hairline's own threads alone, which no forked child has.
     last: Mutex<u64>,
     is_broken: AtomicBool,
 }

@@ -6,9 +6,10 @@
 //! packets    [length][bytes]...               a packet may go on in the next chunk of its writer
 //! ```
 //!
-//! **Orderings.** The Release of [`Memory::complete`] pairs with the service's Acquire of the page's header, and
-//! that of [`Memory::show`] with its Acquire of the number of packets: it sees their bytes. The Acquire of
-//! [`Memory::claim`] pairs with the Release with which the service frees a page: it reads nothing there any more.
+//! **Orderings.** The Release of [`Memory::complete`] pairs with the service's Acquire of the page's header,
+//! and that of [`Memory::show`] with its Acquire of the number of packets: it sees their bytes. The Acquire
+//! of [`Memory::claim`] pairs with the Release with which the service frees a page: it reads nothing there
+//! any more.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -92,7 +93,8 @@ impl Memory {
         let tried = (self.next..PAGES).chain(0..self.next);
         for page in tried {
             let header = self.memory.word(page * PAGE);
-            // A page that is not free for this process stays as it is, whatever the service has written there.
+            // A page that is not free for this process stays as it is, whatever the service has written
+            // there.
             let claimed = header.compare_exchange(0, BEING_WRITTEN, Ordering::Acquire, Ordering::Relaxed);
             if claimed.is_ok() {
                 self.next = (page + 1) % PAGES;
@@ -129,8 +131,8 @@ impl Memory {
         word.store(packets << 16 | u32::from(writer), Ordering::Release);
     }
 
-    /// Writes a packet of the writer, from its byte `from` on: a packet that was written in part goes on there.
-    /// Pages that are complete go to `done`.
+    /// Writes a packet of the writer, from its byte `from` on: a packet that was written in part goes on
+    /// there. Pages that are complete go to `done`.
     ///
     /// # Errors
     /// When no page is free. `from` is then what has been written.

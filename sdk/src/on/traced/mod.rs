@@ -1,5 +1,5 @@
-//! A producer of Perfetto's tracing service, `traced`: the format of its commands, the memory that both share,
-//! and the output that writes a session's packets there.
+//! A producer of Perfetto's tracing service, `traced`: the format of its commands, the memory that both
+//! share, and the output that writes a session's packets there.
 //!
 //! ```text
 //! lifecycle/traced.rs   the thread that registers, and does what the service commands

@@ -1,8 +1,9 @@
-//! The output of a session that the tracing service records: its packets, for each instance of the data source.
+//! The output of a session that the tracing service records: its packets, for each instance of the data
+//! source.
 //!
 //! A session records what any of its instances wants. Each packet goes to the instances that want its event,
-//! there to the writer of its sequence. An instance that joins later begins as the next file of a rotation does:
-//! with the state that packets rely on, and the begins of open slices ([`Carry`]).
+//! there to the writer of its sequence. An instance that joins later begins as the next file of a rotation
+//! does: with the state that packets rely on, and the begins of open slices ([`Carry`]).
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -615,8 +616,8 @@ impl<'p> About<'p> {
                     about.has_state = true;
                 }
                 (trace_packet::TRACE_PACKET_DEFAULTS, _) => about.has_state = true,
-                // The service's own source of processes names the parent. An importer takes one without a parent
-                // for another process, whose number was used again.
+                // The service's own source of processes names the parent. An importer takes one without a
+                // parent for another process, whose number was used again.
                 (trace_packet::PROCESS_TREE, Bytes { bytes, .. }) => {
                     let mut parts = fields(bytes);
                     about.is_of_service |= parts.any(|(number, _)| number == process_tree::PROCESSES);

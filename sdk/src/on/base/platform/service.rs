@@ -158,8 +158,8 @@ pub(crate) struct SharedMemory {
     len: usize,
 }
 
-// SAFETY: the memory belongs to no thread. Its words are atomic. Other bytes are written by one thread at a time,
-// by the contract of `write`, and never read.
+// SAFETY: the memory belongs to no thread. Its words are atomic. Other bytes are written by one thread at a
+// time, by the contract of `write`, and never read.
 unsafe impl Send for SharedMemory {}
 // SAFETY: as above.
 unsafe impl Sync for SharedMemory {}
@@ -194,19 +194,20 @@ impl SharedMemory {
     /// When the word is not inside of the memory.
     pub(crate) fn word(&self, at: usize) -> &AtomicU32 {
         assert!(at.is_multiple_of(4) && at < self.len && self.len - at >= 4);
-        // SAFETY: aligned, as the mapping begins at a page, and inside of it by the assertion. All accesses of
-        // this process to words are atomic: `write` is for other bytes, by its contract.
+        // SAFETY: aligned, as the mapping begins at a page, and inside of it by the assertion. All accesses
+        // of this process to words are atomic: `write` is for other bytes, by its contract.
         unsafe { AtomicU32::from_ptr(self.start.as_ptr().add(at).cast()) }
     }
 
-    /// Writes bytes from byte `at` on, none of them in a [`word`](Self::word) that is used. They are in a page
-    /// that the calling thread has claimed.
+    /// Writes bytes from byte `at` on, none of them in a [`word`](Self::word) that is used. They are in a
+    /// page that the calling thread has claimed.
     ///
     /// # Panics
     /// When they are not inside of the memory.
     pub(crate) fn write(&self, at: usize, bytes: &[u8]) {
         assert!(at <= self.len && bytes.len() <= self.len - at);
-        // SAFETY: inside of the mapping by the assertion, and `bytes` is not: no reference to its bytes is made.
+        // SAFETY: inside of the mapping by the assertion, and `bytes` is not: no reference to its bytes is
+        // made.
         unsafe { self.start.as_ptr().add(at).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) }
     }
 }
