@@ -9,8 +9,8 @@ use std::io;
 use std::net::Ipv4Addr;
 
 use hairline::{
-    Error, Format, Overflow, Session, SessionBuilder, Track, Unit, trace_async, trace_begin, trace_counter,
-    trace_end, trace_instant, trace_scope,
+    Error, Flow, Format, Overflow, Session, SessionBuilder, Track, Unit, trace_async, trace_begin,
+    trace_counter, trace_end, trace_instant, trace_scope,
 };
 use hairline_benches::row::label;
 use hairline_benches::stuck::Gate;
@@ -68,6 +68,9 @@ fn recorded(format: Format) -> Result<(), Error> {
     composed(&name);
     count(&name("span of tracing, Subscriber"), &mut |_| {
         let _span = tracing::info_span!("span").entered();
+    });
+    count(&name("span of tracing + i64 + &str of 16"), &mut |n| {
+        let _span = tracing::info_span!("span with fields", number = i64::from(n), text).entered();
     });
     on_tracks(&name);
     none_lost(recording)?;
@@ -154,6 +157,13 @@ fn composed(name: &impl Fn(&str) -> String) {
     });
     count(&name("scope + map of two"), &mut |_| {
         trace_scope!("bench", "map", sizes);
+    });
+    let (long, flow) = (black_box("11 letters ".repeat(20)), Flow::new());
+    count(&name("scope + &str of 220"), &mut |_| {
+        trace_scope!("bench", "long text", long);
+    });
+    count(&name("scope with a flow"), &mut |_| {
+        trace_scope!("bench", "in a flow", flow: &flow);
     });
     let tuple = black_box(((7_u64, "db1"), 5432_u16));
     count(&name("scope + tuple in a tuple, by serde"), &mut |_| {
