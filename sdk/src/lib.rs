@@ -186,12 +186,13 @@ pub mod __private {
         scope_with, track_begin, track_end, track_scope,
     };
     pub use crate::on::session::trigger::trigger;
-    pub use crate::on::thread::events::{counter_track, instant, instant_on};
+    pub use crate::on::thread::events::{counter_track, instant_on};
     pub use crate::on::thread::guards::interval::AsyncScope;
     pub use crate::on::thread::guards::on_track::{
         TrackScope, track_begin_bare, track_end_bare, track_left_out, track_was_used,
     };
     pub use crate::on::thread::guards::{Scope, log};
+    pub use crate::on::thread::plain::instant;
     pub use crate::site::{CallsiteKind, CounterOptions, Site, nanoseconds};
 }
 

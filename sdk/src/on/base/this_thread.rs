@@ -90,8 +90,6 @@ pub(crate) struct Hot {
     /// The epoch of the session whose ring had no room for an event of this thread, until the thread has
     /// written the number of those; else 0. No later session has the same.
     starved_epoch: Cell<u32>,
-    /// Whether the session records facts beside each event, or has had no room for an event of this thread.
-    is_unusual: Cell<bool>,
     /// The position of the last record that the cold path has written. The hot path does not use it.
     pub(crate) cold_position: Cell<Position>,
 }
@@ -144,7 +142,6 @@ impl Hot {
             far_len: Cell::new(0),
             detailed_len: Cell::new(0),
             starved_epoch: Cell::new(0),
-            is_unusual: Cell::new(false),
             facts: Cell::new(Facts::NONE),
             end_size: Cell::new(0),
             detailed_end_epoch: Cell::new(0),
@@ -214,20 +211,12 @@ impl Hot {
     /// their number.
     pub(crate) fn set_starved(&self, epoch: u32) {
         self.starved_epoch.set(epoch);
-        self.is_unusual.set(epoch != 0 || self.is_detailed());
     }
 
     /// Returns that epoch.
     #[inline(always)]
     pub(crate) fn starved_epoch(&self) -> u32 {
         self.starved_epoch.get()
-    }
-
-    /// Whether the thread has to look for [facts](Self::facts) or for a [full ring](Self::starved_epoch): one
-    /// question for both, since an event beyond the 1,024th callsite asks it too.
-    #[inline(always)]
-    pub(crate) fn is_unusual(&self) -> bool {
-        self.is_unusual.get()
     }
 
     /// Records that this sequence has the callsite's strings. `has_place`: also that of its place in the

@@ -151,13 +151,6 @@ pub trait Values {
 
     /// Passes each value and its position to `visitor`. The first position is `at`.
     fn each<'v>(&'v self, at: usize, visitor: &mut impl Visitor<'v>);
-
-    /// Returns the id of a flow through the event, and whether the flow has begun.
-    #[doc(hidden)]
-    #[inline(always)]
-    fn flow(&self) -> Option<(u64, bool)> {
-        None
-    }
 }
 
 /// Receives each value. A trait and not a closure, so that it is always inlined.

@@ -94,12 +94,6 @@ impl<'a> Extras<'a> {
         self.name.is_none() && self.flows.as_slice().is_empty() && self.correlation.is_none()
     }
 
-    /// Whether all options but the name are absent.
-    #[inline]
-    pub(crate) fn has_only_name(&self) -> bool {
-        self.track.is_none() && self.flows.as_slice().is_empty() && self.correlation.is_none()
-    }
-
     /// Returns the flows that have not begun in the trace of this epoch, and a time that the event must
     /// exceed because of the others. Call it before the event's time is read.
     pub(crate) fn new_flows(&self, epoch: Epoch) -> (NewFlows, u64) {

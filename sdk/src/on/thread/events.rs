@@ -1,16 +1,14 @@
-//! The functions that the macros call: each records one kind of event, on the hot path if possible, else on
-//! the cold path.
+//! The functions that the macros call, for events with options, and what follows if the hot path has left an
+//! event.
 //!
 //! `epoch` is that of the callsite. For a callsite that was never hit it is [`Epoch::UNREGISTERED`], which
 //! equals no session's epoch, so that the event takes the cold path.
-
-use std::marker::PhantomData;
 
 use hairline_formats::Value;
 use hairline_formats::track_event::Priority;
 
 use crate::on::base::few::Few;
-use crate::on::base::this_thread::{self, Hot};
+use crate::on::base::this_thread;
 use crate::on::callsite::{Callsite, Epoch};
 use crate::on::event::Event;
 use crate::on::event::argument::{Values, Visitor};
@@ -19,132 +17,64 @@ use crate::on::event::flow::Flow;
 use crate::on::event::on_track::{OnTrack, Sealed, TrackRef};
 use crate::on::event::position::TrackAction;
 use crate::on::event::track::Track;
-use crate::on::thread::hot::Taken;
-use crate::on::thread::kind::{Instants, Kind, Scopes};
-use crate::on::thread::open_scope::{End, OpenScope};
+use crate::on::thread::hot::composed::Options;
+use crate::on::thread::open_scope::OpenScope;
 use crate::on::thread::{cold, hot, slow, starved};
 use crate::options::Format;
 use crate::site::CallsiteKind;
 use crate::vocabulary::Level;
 
-// Each kind of event has two functions: one with the hot path, and one that follows if the hot path fails.
-// They are not inlined into the traced program. So a disabled callsite is a load and a branch there, the
-// calls need no saved register, and a program with thousands of callsites has one hot path in its cache.
-
-/// A kind of event without arguments.
-trait Plain: Kind {
-    fn slow(callsite: &'static Callsite) -> Self::Recorded;
-}
-
-/// The functions that continue an event: see [`hot::Next`].
-struct Next<K>(PhantomData<K>);
-
-impl<K: Plain> Next<K> {
-    const ALL: hot::Next<K::Recorded> = hot::Next {
-        packet: packet::<K>,
-        unseen: unseen::<K>,
-        located_packet: located_packet::<K>,
-        far: far::<K>,
-        slow: K::slow,
-    };
-}
-
+/// Records an event that the hot path has left: its record is composed, or the cold path writes it. Returns
+/// the begin of a scope.
 #[inline(always)]
-fn plain<K: Plain>(callsite: &'static Callsite) -> K::Recorded {
-    hot::plain_or(this_thread::hot(), callsite, K::KIND, Next::<K>::ALL, K::recorded)
-}
-
-#[inline(never)]
-fn unseen<K: Plain>(
-    hot: &'static Hot,
+pub(super) fn left<V: Values>(
     callsite: &'static Callsite,
-    room: i32,
-    taken: Taken,
-    epoch: Epoch,
-) -> K::Recorded {
-    hot::plain_unseen(hot, callsite, K::KIND, (room, taken, epoch), Next::<K>::ALL, K::recorded)
+    values: &V,
+    options: Option<&Options<'_>>,
+) -> Option<OpenScope> {
+    if starved::is_lost_again(callsite) {
+        return None;
+    }
+    if values.count() == 0 && options.is_none() {
+        return plain_left(callsite); // not inlined: a program whose ring is full loses each event before
+    }
+    let epoch = callsite.epoch()?;
+    let recorded = match hot::composed::event(callsite, epoch, values, options) {
+        Some(now) => Some(OpenScope::new(epoch, now)),
+        None => record_cold(callsite, epoch, values, &Options::extras(options), 0),
+    };
+    begun(callsite, recorded)
 }
 
 #[inline(never)]
-fn far<K: Plain>(
-    hot: &'static Hot,
+fn plain_left(callsite: &'static Callsite) -> Option<OpenScope> {
+    let epoch = callsite.epoch()?;
+    let recorded = match hot::composed::plain(callsite, epoch) {
+        Some(now) => Some(OpenScope::new(epoch, now)),
+        None => record_cold(callsite, epoch, &(), &Extras::new(), 0),
+    };
+    begun(callsite, recorded)
+}
+
+/// Records an event on the cold path. Its time must exceed `after`.
+#[cold]
+#[inline(never)]
+fn record_cold<V: Values>(
     callsite: &'static Callsite,
-    room: i32,
-    taken: Taken,
     epoch: Epoch,
-) -> K::Recorded {
-    hot::plain_far(hot, callsite, K::KIND, (room, taken, epoch), Next::<K>::ALL, K::recorded)
+    values: &V,
+    extras: &Extras<'_>,
+    after: u64,
+) -> Option<OpenScope> {
+    with_list(values, |values| cold::begin(epoch, &Event { after, ..Event::new(callsite, values, extras) }))
 }
 
-#[inline(never)]
-fn located_packet<K: Plain>(
-    hot: &'static Hot,
-    callsite: &'static Callsite,
-    room: i32,
-    taken: Taken,
-    epoch: Epoch,
-) -> K::Recorded {
-    match hot::packet::located(hot, callsite, K::KIND, room, taken) {
-        Some(now) => K::recorded(epoch, now),
-        None => K::slow(callsite),
-    }
-}
-
-#[inline(never)]
-fn packet<K: Plain>(
-    hot: &'static Hot,
-    callsite: &'static Callsite,
-    room: i32,
-    taken: Taken,
-    epoch: Epoch,
-) -> K::Recorded {
-    match hot::packet::plain::<false>(hot, callsite, K::KIND, room, taken) {
-        Some(now) => K::recorded(epoch, now),
-        None => K::slow(callsite),
-    }
-}
-
-/// Begins a scope. Returns the begin if it was recorded.
-#[inline(never)]
-pub(crate) fn begin(callsite: &'static Callsite) -> Option<OpenScope> {
-    plain::<Scopes>(callsite)
-}
-
-impl Plain for Scopes {
-    #[cold]
-    #[inline(never)]
-    fn slow(callsite: &'static Callsite) -> Option<OpenScope> {
-        let hot = this_thread::hot();
-        if hot.is_unusual() { begin_unusual(callsite) } else { begin_warm(hot, callsite) }
-    }
-}
-
-// A program whose ring is full comes here with each event: the functions that need many registers are behind.
-#[inline(never)]
-fn begin_unusual(callsite: &'static Callsite) -> Option<OpenScope> {
-    if starved::is_lost_again(callsite) { None } else { begin_detailed(callsite) }
-}
-
-#[inline(never)]
-fn begin_detailed(callsite: &'static Callsite) -> Option<OpenScope> {
-    let (hot, epoch) = (this_thread::hot(), callsite.epoch()?);
-    match hot::with_facts(hot, callsite, epoch, CallsiteKind::Scope, &()) {
-        Some(now) => Some(slow::if_timed(callsite, OpenScope::new(epoch, now))),
-        None => begin_warm(hot, callsite),
-    }
-}
-
-#[inline(never)]
-fn begin_warm(hot: &'static Hot, callsite: &'static Callsite) -> Option<OpenScope> {
-    let begun = hot::plain::<true>(hot, callsite, CallsiteKind::Scope)
-        .or_else(|| if_scope(callsite, bare(callsite, callsite.epoch()?)))?;
-    Some(slow::if_timed(callsite, begun))
-}
-
-/// Returns `recorded`, an event of the cold path, if the callsite is a scope's. The end of a scope goes into
-/// room that its begin has reserved, and no other event reserves any.
-pub(super) fn if_scope(callsite: &'static Callsite, recorded: Option<OpenScope>) -> Option<OpenScope> {
-    recorded.filter(|_| callsite.kind() == CallsiteKind::Scope)
+/// Returns a begin that was recorded beside the hot path, for the guard of the scope; `None` if the callsite
+/// is not a scope's. The end of a scope goes into room that its begin has reserved, and no other event
+/// reserves any.
+pub(super) fn begun(callsite: &'static Callsite, recorded: Option<OpenScope>) -> Option<OpenScope> {
+    let recorded = recorded.filter(|_| callsite.kind() == CallsiteKind::Scope);
+    recorded.map(|begun| slow::if_timed(callsite, begun))
 }
 
 /// Begins a scope with options. Returns the begin if it was recorded.
@@ -154,89 +84,23 @@ pub(crate) fn begin_rich(
     values: &impl Values,
     extras: &Extras<'_>,
 ) -> Option<OpenScope> {
-    let recorded = if_scope(callsite, rich(callsite, epoch, values, extras));
-    // Nor does a slice on a track reserve room.
-    recorded.filter(|_| extras.track.is_none()).map(|begun| slow::if_timed(callsite, begun))
+    // A slice on a track reserves no room.
+    begun(callsite, rich(callsite, epoch, values, extras).filter(|_| extras.track.is_none()))
 }
 
 /// Begins a scope that a flow passes through. Returns the begin if it was recorded.
 #[inline(never)]
 pub(crate) fn begin_flow(callsite: &'static Callsite, epoch: Epoch, flow: &Flow) -> Option<OpenScope> {
-    match hot::with_flow::<false>(this_thread::hot(), callsite, epoch, flow) {
+    match hot::with_flow(this_thread::hot(), callsite, epoch, flow) {
         Some(now) => Some(OpenScope::new(epoch, now)),
-        None => begin_flow_slow(callsite, epoch, flow),
+        None => flow_left(callsite, flow),
     }
 }
 
 #[cold]
 #[inline(never)]
-fn begin_flow_slow(callsite: &'static Callsite, epoch: Epoch, flow: &Flow) -> Option<OpenScope> {
-    match hot::with_flow::<true>(this_thread::hot(), callsite, epoch, flow) {
-        Some(now) => Some(OpenScope::new(epoch, now)),
-        None => if_scope(callsite, rich(callsite, epoch, &(), &Extras::new().flow(flow))),
-    }
-    .map(|begun| slow::if_timed(callsite, begun))
-}
-
-/// Ends a recorded scope. One that is not the innermost is counted, and its end is marked.
-#[inline(always)]
-pub(crate) fn end(callsite: &'static Callsite, open: OpenScope) {
-    end_of(&End { callsite, open });
-}
-
-#[inline(never)]
-fn end_of(end: &End) {
-    hot::end_or(this_thread::hot(), end, end_packet, end_slow);
-}
-
-#[inline(never)]
-fn end_packet(hot: &'static Hot, end: &End, id: u32, taken: Taken) {
-    if !hot::packet::end::<false>(hot, id, taken) {
-        end_slow(end);
-    }
-}
-
-#[cold]
-#[inline(never)]
-fn end_slow(end: &End) {
-    let hot = this_thread::hot();
-    if !hot::end(hot, end) && !hot::facts::end(hot, end) {
-        cold::end(end.callsite, end.open);
-    }
-    slow::ended(end.callsite, end.open);
-}
-
-/// Records an instant.
-#[inline(never)]
-pub fn instant(callsite: &'static Callsite, _epoch: Epoch) {
-    plain::<Instants>(callsite);
-}
-
-impl Plain for Instants {
-    #[cold]
-    #[inline(never)]
-    fn slow(callsite: &'static Callsite) {
-        let hot = this_thread::hot();
-        if hot.is_unusual() && (is_lost_again(callsite) || instant_with_facts(hot, callsite)) {
-            return;
-        }
-        if hot::plain::<true>(hot, callsite, CallsiteKind::Instant).is_none()
-            && let Some(epoch) = callsite.epoch()
-        {
-            bare(callsite, epoch);
-        }
-    }
-}
-
-fn instant_with_facts(hot: &Hot, callsite: &'static Callsite) -> bool {
-    let epoch = callsite.epoch();
-    epoch.and_then(|epoch| hot::with_facts(hot, callsite, epoch, CallsiteKind::Instant, &())).is_some()
-}
-
-/// [`starved::is_lost_again`], not inlined.
-#[inline(never)]
-pub(super) fn is_lost_again(callsite: &'static Callsite) -> bool {
-    starved::is_lost_again(callsite)
+fn flow_left(callsite: &'static Callsite, flow: &Flow) -> Option<OpenScope> {
+    left(callsite, &(), Some(&Options { flow: Some(flow), ..Options::default() }))
 }
 
 /// The track of a counter.
@@ -263,17 +127,6 @@ pub(crate) fn counter_on<V: Values>(
             return;
         }
     }
-    counter_on_slow(callsite, epoch, value, track);
-}
-
-#[cold]
-#[inline(never)]
-fn counter_on_slow<V: Values>(
-    callsite: &'static Callsite,
-    epoch: Epoch,
-    value: &V,
-    track: Option<TrackRef<'_>>,
-) {
     rich(callsite, epoch, value, &Extras { track, ..Extras::new() });
 }
 
@@ -315,54 +168,35 @@ pub(crate) fn rich(
     values: &impl Values,
     extras: &Extras<'_>,
 ) -> Option<OpenScope> {
-    if extras.name.is_some()
-        && extras.has_only_name()
-        && let Some(now) = composed_named(callsite, epoch, values, extras.name)
-    {
-        return Some(OpenScope::new(epoch, now));
-    }
-    let happens = match callsite.kind() {
-        CallsiteKind::Scope => Some(TrackAction::Begin),
-        CallsiteKind::Instant => Some(TrackAction::Instant),
-        CallsiteKind::Counter | CallsiteKind::End => None,
-    };
+    let (hot, kind) = (this_thread::hot(), callsite.kind());
     let track = extras.track.filter(|track| track.is_of(epoch));
-    if callsite.kind() == CallsiteKind::Counter
-        && extras.has_only_track()
-        && let uuid = track.map(TrackRef::uuid)
-        && let Some(now) = hot::counter_on_track(this_thread::hot(), callsite, epoch, uuid, values)
-    {
-        return Some(OpenScope::new(epoch, now));
-    }
     let position = track.map(|track| track.position(epoch));
-    let is_instant = happens == Some(TrackAction::Instant);
-    if let (Some(happens), Some(position)) = (happens, position.filter(|_| extras.has_only_track()))
-        && let Some(now) = hot::on_track(this_thread::hot(), callsite, epoch, happens, position, values)
-    {
-        if let Some(track) = track.filter(|_| is_instant) {
-            track.set_instant_time(epoch, now);
+    let now = match (kind, position) {
+        (CallsiteKind::End, _) => None,
+        (CallsiteKind::Counter, _) if extras.has_only_track() => {
+            hot::counter_on_track(hot, callsite, epoch, track.map(TrackRef::uuid), values)
         }
-        return Some(OpenScope::new(epoch, now));
-    }
-    let after = happens.and(position).map_or(0, |position| position.after);
-    let recorded = with_list(values, |values| {
-        cold::begin(epoch, &Event { after, ..Event::new(callsite, values, extras) })
-    })?;
-    if let Some(track) = track.filter(|_| is_instant) {
+        (_, Some(position)) if extras.has_only_track() => {
+            let is_scope = kind == CallsiteKind::Scope;
+            let happens = if is_scope { TrackAction::Begin } else { TrackAction::Instant };
+            hot::on_track(callsite, epoch, happens, position, values)
+        }
+        (_, Some(_)) => None,
+        (_, None) => Options::of(callsite, extras)
+            .and_then(|options| hot::composed::event(callsite, epoch, values, Some(&options))),
+    };
+    let recorded = match now {
+        Some(now) => OpenScope::new(epoch, now),
+        None => {
+            let is_counter = kind == CallsiteKind::Counter;
+            let after = position.filter(|_| !is_counter).map_or(0, |position| position.after);
+            record_cold(callsite, epoch, values, extras, after)?
+        }
+    };
+    if let Some(track) = track.filter(|_| kind == CallsiteKind::Instant) {
         track.set_instant_time(epoch, last_event());
     }
     Some(recorded)
-}
-
-/// [`hot::composed::event`], not inlined: the cold path must not have its buffers on the stack.
-#[inline(never)]
-fn composed_named<V: Values>(
-    callsite: &'static Callsite,
-    epoch: Epoch,
-    values: &V,
-    name: Option<&str>,
-) -> Option<u64> {
-    hot::composed::event(callsite, epoch, values, name)
 }
 
 /// Records an instant, or the value of a counter, with options.
@@ -374,11 +208,6 @@ pub(crate) fn event_rich<V: Values>(
     extras: &Extras<'_>,
 ) {
     rich(callsite, epoch, values, extras);
-}
-
-/// Records an event without arguments and options on the cold path.
-fn bare(callsite: &'static Callsite, epoch: Epoch) -> Option<OpenScope> {
-    cold::begin(epoch, &Event::new(callsite, &[], &Extras::new()))
 }
 
 /// Calls `f` with the values in a slice.

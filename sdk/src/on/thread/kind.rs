@@ -1,6 +1,9 @@
 //! The kinds of events that the macros record, with what the program needs of a recorded one.
 
-use crate::on::callsite::Epoch;
+use crate::on::callsite::{Callsite, Epoch};
+use crate::on::event::argument::Values;
+use crate::on::thread::events::left;
+use crate::on::thread::hot;
 use crate::on::thread::open_scope::OpenScope;
 use crate::site::CallsiteKind;
 
@@ -11,6 +14,9 @@ pub(super) trait Kind {
     type Recorded;
 
     fn recorded(epoch: Epoch, now: u64) -> Self::Recorded;
+
+    /// Records an event that the hot path has left. Not inlined: the hot path saves no registers for it.
+    fn left<V: Values>(callsite: &'static Callsite, values: &V) -> Self::Recorded;
 }
 
 pub(super) struct Scopes;
@@ -23,6 +29,12 @@ impl Kind for Scopes {
     fn recorded(epoch: Epoch, now: u64) -> Option<OpenScope> {
         Some(OpenScope::new(epoch, now))
     }
+
+    #[cold]
+    #[inline(never)]
+    fn left<V: Values>(callsite: &'static Callsite, values: &V) -> Option<OpenScope> {
+        left(callsite, values, None)
+    }
 }
 
 pub(super) struct Instants;
@@ -33,6 +45,12 @@ impl Kind for Instants {
 
     #[inline(always)]
     fn recorded(_: Epoch, _: u64) {}
+
+    #[cold]
+    #[inline(never)]
+    fn left<V: Values>(callsite: &'static Callsite, values: &V) {
+        left(callsite, values, None);
+    }
 }
 
 pub(super) struct Counters;
@@ -43,4 +61,12 @@ impl Kind for Counters {
 
     #[inline(always)]
     fn recorded(_: Epoch, _: u64) {}
+
+    #[cold]
+    #[inline(never)]
+    fn left<V: Values>(callsite: &'static Callsite, value: &V) {
+        if hot::counter_with_unit(callsite, value).is_none() {
+            left(callsite, value, None);
+        }
+    }
 }

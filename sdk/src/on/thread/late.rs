@@ -45,7 +45,7 @@ pub(crate) fn end_with(end: &End, arguments: &mut Collected) {
 #[inline(always)]
 fn end_late<L: Late>(end: &End, arguments: &L) {
     let (fxt, packet) = (written::<L, true>, written::<L, false>);
-    hot::late::end_or(this_thread::hot(), end, arguments, fxt, packet, end_slow::<L>);
+    hot::late::end_or(this_thread::hot(), end, arguments, fxt, packet, end_left::<L>);
 }
 
 /// Writes the record in one of the formats: a function for each.
@@ -57,17 +57,17 @@ fn written<L: Late, const IS_FXT: bool>(hot: &'static Hot, end: &End, arguments:
         hot::late::in_packet(hot, end, arguments, taken)
     };
     if !is_written {
-        end_slow(end, arguments);
+        end_left(end, arguments);
     }
 }
 
 #[cold]
 #[inline(never)]
-fn end_slow<L: Late>(end: &End, arguments: &L) {
+fn end_left<L: Late>(end: &End, arguments: &L) {
     let open = end.open.untimed();
     let mut encoded = Encoded::new(open.epoch().format());
     arguments.each(|key, value| encoded.put_named(key, &value));
-    if !hot::composed::end(end.callsite, open, &encoded) {
+    if !hot::composed::end(end.callsite, open, &mut encoded) {
         let mut named = Few::<_, 2>::new(("", Value::Null));
         arguments.each(|key, value| named.push((key, value)));
         end_cold(end.callsite, open, named.as_slice());
@@ -80,7 +80,7 @@ fn end_with_list(end: &End, list: Box<EndArguments>) {
     let (callsite, open) = (end.callsite, end.open.untimed());
     let mut encoded = Encoded::new(open.epoch().format());
     list.each(|name, value| encoded.put_named(name, value));
-    if !hot::composed::end(callsite, open, &encoded) {
+    if !hot::composed::end(callsite, open, &mut encoded) {
         list.show(|named| end_cold(callsite, open, named));
     }
     EndArguments::keep(list);

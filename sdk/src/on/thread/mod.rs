@@ -15,6 +15,7 @@ pub(crate) mod lanes;
 pub(crate) mod late;
 pub(crate) mod named;
 pub(crate) mod open_scope;
+pub(crate) mod plain;
 pub(crate) mod raw;
 #[cfg(feature = "subscriber")]
 pub(crate) mod retraction;

@@ -4,8 +4,6 @@
 
 use hairline_formats::{fxt, proto};
 
-use crate::on::base::buffer;
-
 /// A value at any address. A load or a store of it is one instruction in every build. `read_unaligned` and
 /// `write_unaligned` are the same in an optimised build, and calls that check their arguments in a debug
 /// build.
@@ -85,9 +83,11 @@ impl Raw {
     pub(crate) fn varint(&mut self, value: u64) {
         if value < 0x80 {
             self.word_of(value, 1); // nearly every length and string id
-        } else if value < 1 << 28 {
-            let (bytes, len) = varint28(value as u32);
-            self.word_of(u64::from(bytes), len);
+        } else if value < 1 << 14 {
+            self.word_of((value + (value & !0x7f)) | 0x80, 2);
+        } else if value < 1 << 56 {
+            let (bytes, len) = proto::varint_up_to_8(value);
+            self.word_of(bytes, len);
         } else {
             // SAFETY: room by the contract of `at`.
             *self = unsafe { long_varint(self.0, value) };
@@ -103,33 +103,13 @@ impl Raw {
         type Half = Anywhere<[u64; 6]>;
         debug_assert!(len <= 96);
         let from = bytes.as_ptr();
-        // SAFETY: the loads are inside `bytes`. Room by the contract; the second store, which overlaps the first
-        // one, ends at `len`.
+        // SAFETY: the loads are inside `bytes`. Room by the contract; the second store, which overlaps the
+        // first one, ends at `len`.
         unsafe {
             *self.0.cast() = from.cast::<Half>().read();
             if len > 48 {
                 let at = len - 48;
                 *self.0.add(at).cast() = from.add(at).cast::<Half>().read();
-            }
-            self.0 = self.0.add(len);
-        }
-    }
-
-    /// Copies `bytes`.
-    #[inline(always)]
-    pub(crate) fn copy(&mut self, bytes: &[u8]) {
-        let len = bytes.len();
-        // SAFETY: room for `len` by the contract of `at`; the loads stay inside `bytes`. Two 8-byte moves
-        // that overlap cover 8..=16 bytes, the usual length of a name, without a call.
-        unsafe {
-            let from = bytes.as_ptr();
-            if matches!(len, 8..=16) {
-                let Anywhere(head) = *from.cast::<Anywhere<u64>>();
-                let Anywhere(tail) = *from.add(len - 8).cast::<Anywhere<u64>>();
-                *self.0.cast() = Anywhere(head);
-                *self.0.add(len - 8).cast() = Anywhere(tail);
-            } else {
-                self.0.copy_from_nonoverlapping(from, len);
             }
             self.0 = self.0.add(len);
         }
@@ -161,63 +141,6 @@ impl Raw {
             }
         }
     }
-
-    /// Returns an output whose copies are short.
-    #[inline(always)]
-    pub(crate) fn short(&mut self) -> Short<'_> {
-        Short(self)
-    }
-}
-
-/// The same position. Its bytes are nearly always few.
-pub(crate) struct Short<'r>(&'r mut Raw);
-
-impl fxt::PutWords for Short<'_> {
-    #[inline(always)]
-    fn word(&mut self, w: u64) {
-        self.0.word_of(w, 8);
-    }
-
-    #[inline(always)]
-    fn stream(&mut self, bytes: &[u8]) {
-        self.0.stream_short(bytes);
-    }
-}
-
-impl proto::PutBytes for Short<'_> {
-    #[inline(always)]
-    fn bytes(&mut self, bytes: &[u8]) {
-        self.0.copy_short(bytes);
-    }
-
-    #[inline(always)]
-    fn varint(&mut self, value: u64) {
-        self.0.varint(value);
-    }
-
-    #[inline(always)]
-    fn fixed64(&mut self, value: u64) {
-        self.0.word_of(value, 8);
-    }
-
-    #[inline(always)]
-    fn word(&mut self, word: u64, len: usize) {
-        self.0.word_of(word, len);
-    }
-}
-
-/// Messages whose content has less than 128 bytes.
-impl proto::PutMessages for Short<'_> {
-    #[inline(always)]
-    fn message(&mut self, field: u32, write: impl FnOnce(&mut Self)) {
-        let tag = proto::tag(field, proto::WireType::Bytes);
-        debug_assert!(tag < 0x80, "a tag of one byte");
-        self.0.word_of(u64::from(tag), 2);
-        let content = self.0.position();
-        write(self);
-        // SAFETY: the length's byte follows the tag.
-        unsafe { Raw::set_length(content, 1, self.0.distance(content)) };
-    }
 }
 
 /// The same position. Nothing that is written through it makes a call: a function of the hot path would save
@@ -225,7 +148,7 @@ impl proto::PutMessages for Short<'_> {
 pub(crate) struct Leaf<'r>(pub(crate) &'r mut Raw);
 
 impl Leaf<'_> {
-    /// The most bytes that are copied at once.
+    /// The most bytes of a text, where a loop of stores is surely no slower than a call.
     pub(crate) const LONGEST: usize = 128;
 
     /// Writes a stream of a text, which is not empty, and `end`, of which there are `end_len` bytes.
@@ -279,7 +202,6 @@ impl Leaf<'_> {
             }
         }
         let (from, to, len) = (bytes.as_ptr(), self.0.0, bytes.len());
-        debug_assert!(len <= Self::LONGEST);
         // SAFETY: room for `len` bytes by the contract of `at`, and no store exceeds them.
         unsafe {
             if matches!(len, 8..=16) {
@@ -290,7 +212,13 @@ impl Leaf<'_> {
                 } else if len <= 64 {
                     ends::<[u64; 4]>(from, to, len);
                 } else {
-                    ends::<[u64; 8]>(from, to, len);
+                    // `settled`: the compiler would unroll the loop, and save registers for it.
+                    let (mut next, mut place) = (from, to);
+                    while next < from.add(len - 64) {
+                        one::<[u64; 8]>(next, place, 0);
+                        (next, place) = (settled(next.add(64).cast_mut()), place.add(64));
+                    }
+                    one::<[u64; 8]>(from, to, len - 64);
                 }
             } else if len >= 4 {
                 ends::<u32>(from, to, len);
@@ -367,34 +295,6 @@ impl fxt::PutWords for Leaf<'_> {
     }
 }
 
-/// Copies of bytes that are nearly always few. They take more instructions than a call, and less time.
-impl Raw {
-    /// Copies `bytes`.
-    #[inline(always)]
-    pub(crate) fn copy_short(&mut self, bytes: &[u8]) {
-        // SAFETY: room for the bytes by the contract of `at`.
-        unsafe {
-            buffer::copy(bytes, self.0);
-            self.0 = self.0.add(bytes.len());
-        }
-    }
-
-    /// Copies `bytes`, zero-padded to a multiple of 8.
-    #[inline(always)]
-    pub(crate) fn stream_short(&mut self, bytes: &[u8]) {
-        let padded = bytes.len().next_multiple_of(8);
-        if padded == 0 {
-            return;
-        }
-        // SAFETY: room for `padded` bytes by the contract of `at`.
-        unsafe {
-            self.0.add(padded - 8).cast::<u64>().write_unaligned(0);
-            buffer::copy(bytes, self.0);
-            self.0 = self.0.add(padded);
-        }
-    }
-}
-
 /// Writes a varint at `at`, and returns the place after it. By value: a position that is passed by reference
 /// would be in memory from its first store on.
 ///
@@ -411,80 +311,23 @@ unsafe fn long_varint(at: *mut u8, mut value: u64) -> Raw {
     raw
 }
 
-/// Returns the varint of a value below 2^28, in the low bytes, and its length.
-///
-/// Masks and shifts spread the 7-bit groups to bytes. The length comes from the highest set bit.
-#[inline(always)]
-pub(crate) fn varint28(value: u32) -> (u32, usize) {
-    debug_assert!(value < 1 << 28);
-    let groups =
-        (value & 0x7f) | (value & 0x3f80) << 1 | (value & 0x001f_c000) << 2 | (value & 0x0fe0_0000) << 3;
-    // Continuation bits: in all bytes below the highest group.
-    // The highest bit of the spread value: 0..=30, in byte bits / 8.
-    let bits = 31 - (groups | 1).leading_zeros();
-    let last = bits / 8;
-    let continuation = 0x0080_8080 & ((1u32 << (8 * last)) - 1);
-    (groups | continuation, last as usize + 1)
-}
-
-impl fxt::PutWords for Raw {
-    #[inline(always)]
-    fn word(&mut self, w: u64) {
-        self.word_of(w, 8);
-    }
-
-    /// Writes `bytes`, zero-padded to a multiple of 8: stores the padding first, the bytes over it.
-    #[inline(always)]
-    fn stream(&mut self, bytes: &[u8]) {
-        let padded = bytes.len().next_multiple_of(8);
-        if padded == 0 {
-            return;
-        }
-        // SAFETY: room for `padded` bytes by the contract of `at`.
-        unsafe {
-            *self.0.add(padded - 8).cast() = Anywhere(0_u64);
-            let end = self.0.add(padded);
-            self.copy(bytes);
-            self.0 = end;
-        }
-    }
-}
-
-impl proto::PutBytes for Raw {
-    #[inline(always)]
-    fn bytes(&mut self, bytes: &[u8]) {
-        self.copy(bytes);
-    }
-
-    #[inline(always)]
-    fn varint(&mut self, value: u64) {
-        Raw::varint(self, value);
-    }
-
-    #[inline(always)]
-    fn fixed64(&mut self, value: u64) {
-        self.word_of(value, 8);
-    }
-
-    #[inline(always)]
-    fn word(&mut self, word: u64, len: usize) {
-        self.word_of(word, len);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::on::session::room::OVERHANG;
 
     #[test]
-    fn a_short_varint_equals_the_plain_one_at_every_boundary() {
-        let edges = [0, 1, 0x7f, 0x80, 0x3fff, 0x4000, 0x1f_ffff, 0x20_0000, 0x0fff_ffff];
-        for value in edges.into_iter().flat_map(|v: u32| [v, v.saturating_sub(1)]) {
+    fn a_varint_equals_the_plain_one_at_every_boundary() {
+        let edges = (0..64).map(|bit| 1_u64 << bit);
+        for value in edges.flat_map(|v| [v, v - 1, u64::MAX / v]) {
             let mut plain = Vec::new();
-            proto::put_varint(&mut plain, u64::from(value));
-            let (bytes, len) = varint28(value);
-            assert_eq!(&bytes.to_le_bytes()[..len], plain, "{value:#x}");
+            proto::put_varint(&mut plain, value);
+            let mut room = [0xaa_u8; proto::MAX_VARINT + OVERHANG];
+            // SAFETY: room for the longest varint and the overhang.
+            let mut raw = unsafe { Raw::at(room.as_mut_ptr()) };
+            raw.varint(value);
+            let written = raw.distance(room.as_mut_ptr());
+            assert_eq!(&room[..written], plain, "{value:#x}");
         }
     }
 
@@ -504,16 +347,16 @@ mod tests {
     #[test]
     fn what_a_leaf_writes_equals_the_plain_encoding_for_every_length() {
         use proto::PutBytes;
-        let lengths = 0..=Leaf::LONGEST;
+        let lengths = (0..=Leaf::LONGEST).chain([191, 192, 193, 256, 257, 300]);
         let numbers = (0..64).flat_map(|bit| [1_u64 << bit, (1 << bit) - 1, u64::MAX >> bit]);
         for (len, number) in lengths.cycle().zip(numbers.cycle()).take(3 * 64 * 129) {
-            let text: Vec<u8> = (0..len as u8).map(|at| at | 0x80).collect();
+            let text: Vec<u8> = (0..len).map(|at| at as u8 | 0x80).collect();
             let mut plain = Vec::new();
             plain.varint(number);
             plain.bytes(&text);
             plain.resize(plain.len().next_multiple_of(8), 0);
             fxt::PutWords::stream(&mut plain, &text);
-            let mut room = [0xaa_u8; 2 * Leaf::LONGEST + 32 + OVERHANG];
+            let mut room = [0xaa_u8; 2 * 304 + 32 + OVERHANG];
             // SAFETY: room for both texts and more, and the overhang.
             let mut raw = unsafe { Raw::at(room.as_mut_ptr()) };
             Leaf(&mut raw).varint(number);
@@ -548,12 +391,8 @@ mod tests {
             fxt::PutWords::stream(&mut plain, &text);
             let mut room = [0xaa_u8; 64 + OVERHANG];
             // SAFETY: 64 bytes of room and the overhang.
-            fxt::PutWords::stream(&mut unsafe { Raw::at(room.as_mut_ptr()) }, &text);
-            assert_eq!(&room[..plain.len()], plain);
-            let mut room = [0xaa_u8; 64 + OVERHANG];
-            // SAFETY: as above.
             let mut raw = unsafe { Raw::at(room.as_mut_ptr()) };
-            fxt::PutWords::stream(&mut raw.short(), &text);
+            fxt::PutWords::stream(&mut Leaf(&mut raw), &text);
             let written = raw.distance(room.as_mut_ptr());
             assert_eq!(&room[..written], plain);
         }

@@ -3,17 +3,18 @@
 
 use hairline_formats::Value;
 
-use crate::on::base::this_thread;
 use crate::on::callsite::{Callsite, Epoch};
 use crate::on::event::argument::{Values, Visitor, are_plain};
 use crate::on::event::extras::Extras;
 use crate::on::event::flow::Flow;
 use crate::on::event::{Action, Event};
-pub(crate) use crate::on::thread::events::begin as begin_slice;
 pub(crate) use crate::on::thread::events::begin_flow as begin_flow_slice;
-pub(crate) use crate::on::thread::events::{end as end_slice, last_event};
+pub(crate) use crate::on::thread::events::last_event;
+use crate::on::thread::hot::composed::Options;
+use crate::on::thread::kind::Kind;
 pub(crate) use crate::on::thread::open_scope::{OpenScope, RecordedIn};
-use crate::on::thread::{cold, events, hot, slow};
+pub(crate) use crate::on::thread::plain::{begin as begin_slice, end as end_slice};
+use crate::on::thread::{cold, events, hot, slow, valued};
 use crate::site::CallsiteKind;
 use crate::vocabulary::Level;
 
@@ -26,7 +27,7 @@ pub(crate) fn begin_slice_with(
     values: &[Value<'_>],
     flow: Option<&Flow>,
 ) -> Option<OpenScope> {
-    begin_slice_on::<true>(callsite, epoch, values, flow)
+    begin_composed(callsite, epoch, &Listed(values), flow)
         .or_else(|| begin_slice_rich(callsite, epoch, values, &extras_of(flow)))
 }
 
@@ -35,50 +36,53 @@ pub(crate) fn extras_of(flow: Option<&Flow>) -> Extras<'_> {
     flow.map_or_else(Extras::new, |flow| Extras::new().flow(flow))
 }
 
-/// As [`begin_slice_with`], on the hot path alone. Returns `None` if nothing was recorded. It neither
+/// As [`begin_slice_with`], but not on the cold path. Returns `None` if nothing was recorded. It neither
 /// allocates nor waits, and runs no code of the program, so the caller may hold a lock.
-#[inline]
 pub(crate) fn begin_slice_hot(
     callsite: &'static Callsite,
     epoch: Epoch,
     values: &[Value<'_>],
     flow: Option<&Flow>,
 ) -> Option<OpenScope> {
-    begin_slice_on::<false>(callsite, epoch, values, flow)
+    match flow {
+        _ if !are_plain(values) => None,
+        None => valued::record::<Slices, _>(callsite, &Listed(values)),
+        flow => begin_composed(callsite, epoch, &Listed(values), flow),
+    }
 }
 
-/// Begins a slice on the hot path, or on the warm one. Returns `None` if nothing was recorded.
-#[inline(always)]
-fn begin_slice_on<const WARM: bool>(
+/// Slices that the hot path begins, or nobody.
+struct Slices;
+
+impl Kind for Slices {
+    const KIND: CallsiteKind = CallsiteKind::Scope;
+    type Recorded = Option<OpenScope>;
+
+    #[inline(always)]
+    fn recorded(epoch: Epoch, now: u64) -> Option<OpenScope> {
+        Some(OpenScope::new(epoch, now))
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn left<V: Values>(callsite: &'static Callsite, values: &V) -> Option<OpenScope> {
+        begin_composed(callsite, callsite.epoch()?, values, None)
+    }
+}
+
+fn begin_composed(
     callsite: &'static Callsite,
     epoch: Epoch,
-    values: &[Value<'_>],
+    values: &impl Values,
     flow: Option<&Flow>,
 ) -> Option<OpenScope> {
-    let listed = Listed(values, flow.map(|flow| (flow.id(), flow.state().known_in(epoch.get()).is_some())));
-    if !listed.is_plain() {
-        return None;
-    }
-    let (hot, kind) = (this_thread::hot(), CallsiteKind::Scope);
-    let now = match hot::with_values::<WARM, _>(hot, callsite, epoch, kind, &listed) {
-        None if WARM => hot::with_facts(hot, callsite, epoch, kind, &listed)?,
-        now => now?,
-    };
-    if let Some(flow) = flow {
-        flow.state().begin_alone(epoch.get(), now);
-    }
+    let options = flow.map(|flow| Options { flow: Some(flow), ..Options::default() });
+    let now = hot::composed::event(callsite, epoch, values, options.as_ref())?;
     Some(slow::if_timed(callsite, OpenScope::new(epoch, now)))
 }
 
-/// Values whose types are known only at run time, and a flow.
-struct Listed<'v>(&'v [Value<'v>], Option<(u64, bool)>);
-
-impl Listed<'_> {
-    /// Returns whether the hot path can write all values.
-    fn is_plain(&self) -> bool {
-        are_plain(self.0)
-    }
-}
+/// Values whose types are known only at run time.
+struct Listed<'v>(&'v [Value<'v>]);
 
 impl Values for Listed<'_> {
     const COLD_ONLY: bool = false;
@@ -86,11 +90,6 @@ impl Values for Listed<'_> {
     #[inline(always)]
     fn count(&self) -> usize {
         self.0.len()
-    }
-
-    #[inline(always)]
-    fn flow(&self) -> Option<(u64, bool)> {
-        self.1
     }
 
     #[inline(always)]

@@ -83,7 +83,7 @@ impl AsyncScope {
         let Lane { uuid, used_until } = interval.lane;
         let position = Position { uuid, after: used_until, in_fxt: InFxt::Interval };
         let (hot, callsite) = (this_thread::hot(), interval.callsite);
-        match hot::on_track(hot, callsite, epoch, TrackAction::Begin, position, &()) {
+        match hot::bare_at(hot, callsite, epoch, TrackAction::Begin, position) {
             Some(time) => (interval.recorded_in, interval.begun_at) = (Some(epoch), time),
             None => self.begin_cold(epoch, &[], &Extras::new(), None),
         }
@@ -98,7 +98,10 @@ impl AsyncScope {
         };
         let callsite = self.interval.callsite;
         let begun_at = if extras.has_only_track() {
-            hot::on_track(this_thread::hot(), callsite, epoch, TrackAction::Begin, position, values)
+            let not_begun = NotBegun(self);
+            let begun_at = hot::on_track(callsite, epoch, TrackAction::Begin, position, values);
+            std::mem::forget(not_begun);
+            begun_at
         } else {
             None
         };

@@ -18,7 +18,7 @@ use crate::on::thread::cold::TrackEnd;
 use crate::on::thread::end_arguments::{Collected, EndArguments};
 use crate::on::thread::late::{self, EndWith};
 use crate::on::thread::open_scope::{End, OpenScope};
-use crate::on::thread::{cold, events, hot, named, valued};
+use crate::on::thread::{cold, events, hot, named, plain, valued};
 use crate::options::Format;
 
 pub(crate) mod interval;
@@ -79,19 +79,14 @@ impl Scope {
     #[doc(hidden)]
     #[inline(always)]
     pub fn begin(callsite: &'static Callsite, _epoch: Epoch) -> Self {
-        Self::new(callsite, events::begin(callsite))
+        Self::new(callsite, plain::begin(callsite))
     }
 
     /// Begins a scope with arguments.
     #[doc(hidden)]
     #[inline(always)]
-    pub fn begin_with<V: Values>(callsite: &'static Callsite, epoch: Epoch, values: &V) -> Self {
-        let open = if V::ARE_HOT {
-            valued::begin(callsite, values)
-        } else {
-            valued::begin_nested(callsite, epoch, values)
-        };
-        Self::new(callsite, open)
+    pub fn begin_with<V: Values>(callsite: &'static Callsite, _epoch: Epoch, values: &V) -> Self {
+        Self::new(callsite, valued::begin(callsite, values))
     }
 
     /// Begins a scope with options.
@@ -108,8 +103,8 @@ impl Scope {
     /// Begins a scope with a name made at run time.
     #[doc(hidden)]
     #[inline(always)]
-    pub fn begin_named(callsite: &'static Callsite, epoch: Epoch, values: &impl Values, name: &str) -> Self {
-        Self::new(callsite, named::begin(callsite, epoch, values, name))
+    pub fn begin_named(callsite: &'static Callsite, _epoch: Epoch, values: &impl Values, name: &str) -> Self {
+        Self::new(callsite, named::begin(callsite, values, name))
     }
 
     /// Begins a scope that a flow passes through.
@@ -150,7 +145,7 @@ impl Drop for Scope {
     fn drop(&mut self) {
         if let Some(open) = self.open {
             match *self.arguments {
-                Collected::None => events::end(self.callsite, open),
+                Collected::None => plain::end(self.callsite, open),
                 Collected::One(number) => {
                     late::end_with_number(&EndWith { end: End { callsite: self.callsite, open }, number });
                 }
@@ -169,8 +164,7 @@ fn end_on_track(
 ) -> TrackEnd {
     let position = track.position(epoch);
     if arguments.is_none()
-        && let Some(time) =
-            hot::on_track(this_thread::hot(), callsite, epoch, TrackAction::End, position, &())
+        && let Some(time) = hot::bare_at(this_thread::hot(), callsite, epoch, TrackAction::End, position)
     {
         return TrackEnd::Recorded(time);
     }

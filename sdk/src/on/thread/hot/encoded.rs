@@ -10,12 +10,15 @@ use hairline_formats::track_event::{LONGEST_ELEMENT, Name};
 use hairline_formats::{Entries, Path, Value, fxt, proto, track_event};
 
 use crate::on::base::buffer::Buffer;
-use crate::on::callsite::Key;
+use crate::on::callsite::{Callsite, Key};
 use crate::on::encode::MAX_NAME;
+use crate::on::encode::track_event::message::counter_value;
 use crate::on::event::argument::Visitor;
 use crate::on::session::room::OVERHANG;
-use crate::on::thread::raw::Raw;
+use crate::on::thread::hot::packet;
+use crate::on::thread::raw::{Leaf, Raw};
 use crate::options::Format;
+use crate::site::CallsiteKind;
 
 /// The most bytes of the arguments of an event. Longer ones take the cold path.
 const ROOM: usize = 1000;
@@ -27,6 +30,8 @@ const LONGEST_PATH: usize = 200;
 pub(crate) struct Encoded {
     out: Out,
     format: Format,
+    /// Whether the only argument is the value of a counter.
+    is_counter: bool,
     /// The number of FXT arguments.
     count: usize,
 }
@@ -34,7 +39,17 @@ pub(crate) struct Encoded {
 impl Encoded {
     #[inline(always)]
     pub(crate) const fn new(format: Format) -> Self {
-        Self { out: Out { bytes: Buffer::new(), is_complete: true }, format, count: 0 }
+        Self { out: Out { bytes: Buffer::new(), is_complete: true }, format, is_counter: false, count: 0 }
+    }
+
+    /// For an event at the callsite.
+    #[inline(always)]
+    pub(crate) fn of(callsite: &'static Callsite, format: Format) -> Self {
+        Self { is_counter: callsite.kind() == CallsiteKind::Counter, ..Self::new(format) }
+    }
+
+    pub(crate) fn format(&self) -> Format {
+        self.format
     }
 
     /// Returns the bytes and the number of FXT arguments. `None` if only the cold path can write them: they
@@ -50,9 +65,40 @@ impl Encoded {
     fn put_keyed(&mut self, key: &'static Key, value: &Value<'_>) {
         if self.format == Format::Fxt {
             self.put_fxt(fxt::StringRef::Index(key.id().0 as u16), key.name(), value);
+        } else if self.is_counter {
+            self.put_counter_value(value);
         } else {
             self.put_annotation(Name::Iid(key.id().iid()), value);
         }
+    }
+
+    /// Adds the value of a counter as a field of the event.
+    fn put_counter_value(&mut self, value: &Value<'_>) {
+        match counter_value(value) {
+            Some(value) => self.out.put(2 + proto::MAX_VARINT, |raw| packet::put_counter_value(raw, value)),
+            None => self.leave_to_cold(),
+        }
+    }
+
+    /// Adds a number as a field of the event.
+    #[inline(always)]
+    pub(crate) fn put_field(&mut self, field: u32, number: u64) {
+        self.out.put(2 + proto::MAX_VARINT, |raw| {
+            raw.varint(u64::from(proto::tag(field, proto::WireType::Varint)));
+            raw.varint(number);
+        });
+    }
+
+    /// Adds the words of an FXT argument.
+    #[inline(always)]
+    pub(crate) fn put_words<const N: usize>(&mut self, words: [u64; N]) {
+        self.count += 1;
+        self.out.put(8 * N, |raw| words.into_iter().for_each(|word| raw.word_of(word, 8)));
+    }
+
+    /// Only the cold path can write the event.
+    pub(crate) fn leave_to_cold(&mut self) {
+        self.out.is_complete = false;
     }
 
     /// Adds an argument with a name that the callsite does not have. Null is omitted.
@@ -101,7 +147,7 @@ impl Encoded {
         let Some(start) = self.out.place(8 + padded(name_len) + padded(tail)) else { return };
         // SAFETY: room for that many bytes and the overhang.
         let mut raw = unsafe { Raw::at(start) };
-        fxt::put_argument(&mut raw.short(), name, value);
+        fxt::put_argument(&mut Leaf(&mut raw), name, value);
         // SAFETY: all bytes from `start` to the position are stored, at most as many as there is room for.
         unsafe { self.out.bytes.add_written(raw.distance(start)) };
     }
@@ -113,7 +159,7 @@ impl Encoded {
         value.flatten(&mut path, &mut |path, value| match value {
             number if is_number(&number) && !path.is_empty() => {
                 self.count += 1;
-                self.out.put(16 + padded(path.len()), |raw| fxt::put_number(&mut raw.short(), path, &number));
+                self.out.put(16 + padded(path.len()), |raw| fxt::put_number(&mut Leaf(raw), path, &number));
             }
             value => self.put_fxt_scalar(fxt::StringRef::Inline(path), &value),
         });
@@ -140,7 +186,7 @@ impl Encoded {
                 path.as_mut_slice()[name.len() + 1] = b'0' + index;
                 // SAFETY: two `str`s, of which a digit was replaced by another.
                 let path = unsafe { std::str::from_utf8_unchecked(path.as_slice()) };
-                self.out.put(16 + padded(path.len()), |raw| fxt::put_number(&mut raw.short(), path, &value));
+                self.out.put(16 + padded(path.len()), |raw| fxt::put_number(&mut Leaf(raw), path, &value));
                 index += 1;
             }
         });
@@ -162,7 +208,7 @@ impl Encoded {
                 is_empty = false;
                 are_numbers &= is_number(&value);
                 if are_numbers {
-                    out.put(LONGEST_ELEMENT, |raw| track_event::put_element(&mut raw.short(), &value));
+                    out.put(LONGEST_ELEMENT, |raw| track_event::put_element(&mut Leaf(raw), &value));
                 }
             });
         });
@@ -228,7 +274,7 @@ impl Out {
 
     #[inline(always)]
     fn push(&mut self, bytes: &[u8]) {
-        self.put(bytes.len(), |raw| raw.copy_short(bytes));
+        self.put(bytes.len(), |raw| Leaf(raw).bytes(bytes));
     }
 }
 

@@ -3,10 +3,6 @@
 //! Each format has a function, as for [short values](super::continue_seen). What these do not write is
 //! left to `composed.rs`.
 
-#![allow(unsafe_code)] // stores into the chunk
-
-use std::sync::atomic::{Ordering, compiler_fence};
-
 use hairline_formats::{Value, fxt, track_event};
 use hairline_shm::Lease;
 
@@ -15,11 +11,11 @@ use crate::on::callsite::Epoch;
 use crate::on::encode::track_event::message::{END_MESSAGE, END_MESSAGE_LEN};
 use crate::on::thread::end_arguments::{Number, ShortText};
 use crate::on::thread::hot::packet::TIME_LEN;
-use crate::on::thread::hot::short_packet::ShortPacket;
+use crate::on::thread::hot::short::{self, Packet, Plan, ShortRecord, then};
 use crate::on::thread::hot::taken::Taken;
 use crate::on::thread::hot::{FXT_END, TRACK_EVENT_END, fxt as fxt_hot};
 use crate::on::thread::open_scope::End;
-use crate::on::thread::raw::{Leaf, Raw, settled, settled_ref};
+use crate::on::thread::raw::{Leaf, settled_ref};
 use crate::options::Format;
 
 /// The most bytes of a key: with two of them, a packet has less than 128.
@@ -138,27 +134,14 @@ pub(crate) fn in_fxt<L: Late>(hot: &Hot, end: &End, arguments: &L, taken: Taken)
     if !arguments.are_fit() || !taken.is_innermost(commit, room, end.open.id) || room < most - FXT_END {
         return taken.put_back();
     }
-    let Some((now, _)) = hot.tick::<false>(&taken) else { return taken.put_back() };
-    taken.lease.set_last(now);
-    // SAFETY: room for `most` bytes, with what the begin reserved.
-    let start = settled(unsafe { taken.raw(taken.last_commit()) }.position());
-    // Each step after the other, as in `packet::plain`.
-    compiler_fence(Ordering::SeqCst);
-    // SAFETY: as above.
-    let mut raw = unsafe { Raw::at(start.add(8)) };
-    raw.word_of(now, 8);
-    compiler_fence(Ordering::SeqCst);
-    settled_ref(arguments).put_fxt(&mut Leaf(&mut raw));
-    let bytes = raw.distance(start);
-    let header = end.callsite.fxt_header()
-        + fxt_hot::BEGIN_TO_END
-        + ((bytes as u64 - 16) << 1) // the size in words, from bit 4 on
-        + fxt::layout::event::ARGS.set(L::COUNT as u64);
-    // SAFETY: the first word of the record.
-    unsafe { Raw::at(start) }.word_of(header, 8);
-    compiler_fence(Ordering::SeqCst);
-    taken.commit_timed(bytes as u32, -FXT_END);
-    true
+    let plan = Plan { reserved: -FXT_END, strings: None, may_fail: false };
+    let written = short::write(hot, taken, plan, |mut record: ShortRecord| {
+        then();
+        settled_ref(arguments).put_fxt(&mut Leaf(&mut record.raw));
+        let count = fxt::layout::event::ARGS.set(L::COUNT as u64);
+        Some(record.close(fxt_hot::end_header(end) + count))
+    });
+    written.is_some()
 }
 
 /// Writes the record of [`end_or`] as a packet. Returns false if nothing was written.
@@ -179,17 +162,11 @@ pub(crate) fn in_packet<L: Late>(hot: &Hot, end: &End, arguments: &L, taken: Tak
     {
         return taken.put_back();
     }
-    let Some((now, delta)) = hot.tick::<false>(&taken) else { return taken.put_back() };
-    taken.lease.set_last(now);
-    // SAFETY: room for `most` bytes, less than 128, with what the begin reserved.
-    let mut packet = unsafe { ShortPacket::begin(taken.raw(taken.last_commit())) };
-    compiler_fence(Ordering::SeqCst);
-    packet.put_head(hot, delta);
-    let raw = packet.open_message([END_MESSAGE, 0], END_MESSAGE_LEN);
-    compiler_fence(Ordering::SeqCst);
-    settled_ref(arguments).put_annotations(&mut Leaf(raw));
-    let len = packet.close();
-    compiler_fence(Ordering::SeqCst);
-    taken.commit_timed(len, -TRACK_EVENT_END);
-    true
+    let plan = Plan { reserved: -TRACK_EVENT_END, strings: None, may_fail: false };
+    let written = short::write(hot, taken, plan, |mut packet: Packet<1>| {
+        packet.put_message([END_MESSAGE, 0], END_MESSAGE_LEN);
+        settled_ref(arguments).put_annotations(&mut Leaf(&mut packet.raw));
+        packet.close(false)
+    });
+    written.is_some()
 }

@@ -16,9 +16,10 @@
 //! 6. `commit` is stored with Release: the record is in the trace.
 //! 7. `room` gets its new value, and the chunk writer is free again.
 //!
-//! If any check fails, the chunk writer is put back unchanged, and another path does the whole event. First
-//! comes the **warm** path: this same code with `WARM` set, which can also read the fallback clock, and the
-//! "seen" bits that are outside of the struct. If the warm path fails too, the cold path follows.
+//! If any check fails, the chunk writer is put back unchanged, and the event is [composed]: what it has
+//! beside its callsite is encoded on the stack and copied. Composed records can also have the fallback
+//! clock's time, and their callsites' "seen" bits may be outside of the struct. If that fails too, the cold
+//! path follows.
 //!
 //! # Registers
 //!
@@ -41,15 +42,15 @@
 
 #![allow(unsafe_code)] // stores into the chunk
 
-mod beside;
 mod blob;
 pub(crate) mod composed;
 pub(crate) mod encoded;
-pub(crate) mod facts;
+mod facts;
 pub(super) mod fxt;
 pub(crate) mod late;
 pub(crate) mod named;
 pub(super) mod packet;
+mod short;
 pub(super) mod short_packet;
 mod taken;
 
@@ -57,222 +58,44 @@ use hairline_formats::proto;
 use hairline_formats::track_event::TrackUuid;
 use hairline_shm::Lease;
 
-use crate::on::base::this_thread::AS_INTERVAL;
 pub(crate) use crate::on::base::this_thread::Hot;
+use crate::on::base::this_thread::{self, AS_INTERVAL};
 use crate::on::callsite::{Callsite, Epoch, fence_constants};
 use crate::on::encode::track_event::message;
-use crate::on::encode::track_event::message::FIELDS_AT;
 use crate::on::event::argument::Values;
 use crate::on::event::flow::Flow;
 use crate::on::event::position::{InFxt, Position, TrackAction};
 use crate::on::event::track::Track;
-use crate::on::thread::hot::facts::EventFacts;
+use crate::on::thread::hot::composed::Options;
 pub(crate) use crate::on::thread::hot::fxt::END as FXT_END;
 pub(crate) use crate::on::thread::hot::packet::END as TRACK_EVENT_END;
+use crate::on::thread::hot::packet::END_CONSTANT;
 pub(crate) use crate::on::thread::hot::taken::Taken;
-use crate::on::thread::open_scope::{End, OpenScope};
 use crate::options::Format;
-use crate::site::CallsiteKind;
-
-/// Writes a record without arguments: a begin or an instant. Returns the time of the record, `None` if
-/// nothing was written.
-#[inline(always)]
-pub(crate) fn plain<const WARM: bool>(
-    hot: &Hot,
-    callsite: &'static Callsite,
-    kind: CallsiteKind,
-) -> Option<OpenScope> {
-    let (taken, epoch) = hot.take_for(callsite)?;
-    let now = if epoch.format() == Format::Fxt {
-        fxt::plain::<WARM>(hot, callsite, kind, taken)
-    } else {
-        packet::plain::<WARM>(hot, callsite, kind, taken.room(), taken)
-    };
-    now.map(|now| OpenScope::new(epoch, now))
-}
-
-/// A function that continues an event, in tail position: with the room of the lease, and with the epoch. All
-/// have the same arguments, which stay in their registers; an instant needs no epoch, which is the last one.
-pub(crate) type Continue<R> = fn(&'static Hot, &'static Callsite, i32, Taken, Epoch) -> R;
-
-/// The functions that continue an event of [`plain_or`]: their stores need registers that would otherwise be
-/// saved for all.
-#[derive(Clone, Copy)]
-pub(crate) struct Next<R> {
-    /// Writes the record in a session that writes TrackEvent.
-    pub(crate) packet: Continue<R>,
-    /// [`plain_unseen`].
-    pub(crate) unseen: Continue<R>,
-    /// Writes the record with the callsite's place in the source, in a session that writes TrackEvent.
-    pub(crate) located_packet: Continue<R>,
-    /// [`plain_far`].
-    pub(crate) far: Continue<R>,
-    /// Follows if nothing was written.
-    pub(crate) slow: fn(&'static Callsite) -> R,
-}
-
-/// As [`plain`].
-#[inline(always)]
-pub(crate) fn plain_or<R>(
-    hot: &'static Hot,
-    callsite: &'static Callsite,
-    kind: CallsiteKind,
-    next: Next<R>,
-    written: impl FnOnce(Epoch, u64) -> R,
-) -> R {
-    let Some((taken, epoch)) = hot.take_for(callsite) else { return (next.slow)(callsite) };
-    if !hot.has_seen::<false>(callsite) {
-        return (next.unseen)(hot, callsite, taken.room(), taken, epoch);
-    }
-    if epoch.format() == Format::TrackEvent {
-        return (next.packet)(hot, callsite, taken.room(), taken, epoch);
-    }
-    match fxt::plain::<false>(hot, callsite, kind, taken) {
-        Some(now) => written(epoch, now),
-        None => (next.slow)(callsite),
-    }
-}
-
-/// As [`plain_or`], for a callsite whose near "seen" bit is clear: in a session that records places the
-/// record has that of the callsite. Another session, or a callsite that is none of the first, goes on in
-/// `far`.
-#[inline(always)]
-pub(crate) fn plain_unseen<R>(
-    hot: &'static Hot,
-    callsite: &'static Callsite,
-    kind: CallsiteKind,
-    (room, taken, epoch): (i32, Taken, Epoch),
-    next: Next<R>,
-    written: impl FnOnce(Epoch, u64) -> R,
-) -> R {
-    if !hot.has_seen_located(callsite) {
-        return (next.far)(hot, callsite, room, taken, epoch);
-    }
-    if epoch.format() == Format::TrackEvent {
-        return (next.located_packet)(hot, callsite, room, taken, epoch);
-    }
-    match fxt::located(hot, callsite, kind, room, taken) {
-        Some(now) => written(epoch, now),
-        None => (next.slow)(callsite),
-    }
-}
-
-/// As [`plain_or`], for a callsite beyond the first 1,024.
-#[inline(always)]
-pub(crate) fn plain_far<R>(
-    hot: &'static Hot,
-    callsite: &'static Callsite,
-    kind: CallsiteKind,
-    (room, taken, epoch): (i32, Taken, Epoch),
-    next: Next<R>,
-    written: impl FnOnce(Epoch, u64) -> R,
-) -> R {
-    // The path behind this one times a slice.
-    if !hot.has_seen_far(callsite.id()) || callsite.slow_after() != 0 {
-        let () = taken.put_back();
-        return (next.slow)(callsite);
-    }
-    if epoch.format() == Format::TrackEvent {
-        return (next.packet)(hot, callsite, room, taken, epoch);
-    }
-    match fxt::plain::<false>(hot, callsite, kind, taken) {
-        Some(now) => written(epoch, now),
-        None => (next.slow)(callsite),
-    }
-}
 
 /// Writes the begin of a scope that a flow passes through. Returns its time, `None` if nothing was written.
 #[inline(always)]
-pub(crate) fn with_flow<const WARM: bool>(
-    hot: &Hot,
-    callsite: &'static Callsite,
-    epoch: Epoch,
-    flow: &Flow,
-) -> Option<u64> {
+pub(crate) fn with_flow(hot: &Hot, callsite: &'static Callsite, epoch: Epoch, flow: &Flow) -> Option<u64> {
     let state = flow.state();
-    // Before the clock is read.
-    let known = if WARM { None } else { state.known_in(epoch.get()) };
-    let time = if WARM { state.time_in(epoch.get()) } else { None };
+    let known = state.known_in(epoch.get()); // before the clock is read
     let taken = hot.take(Lease::epoch, epoch)?;
-    let can_pass = |now: u64| match (known, time) {
-        (Some(known), _) => known.is_before(now),
-        (_, Some(time)) if now <= time => false,
-        (_, Some(_)) => {
-            state.set_known(epoch.get(), now);
-            true
-        }
-        _ if WARM => state.begin(epoch.get(), now),
-        _ => state.begin_alone(epoch.get(), now),
-    };
-    if epoch.format() == Format::Fxt {
-        let has_begun = known.is_some() || time.is_some();
-        fxt::with_flow::<WARM>(hot, callsite, flow.id(), has_begun, can_pass, taken)
-    } else {
-        packet::with_flow::<WARM>(hot, callsite, flow.id(), can_pass, taken)
-    }
-}
-
-/// Writes the end of a recorded scope, if that is the innermost. Returns false if nothing was written.
-#[inline(always)]
-pub(crate) fn end(hot: &'static Hot, end: &End) -> bool {
-    let epoch = end.open.epoch();
-    let Some(taken) = hot.take(Lease::end_epoch, epoch) else { return false };
-    // The room is there: the begin reserved it in this chunk.
-    if epoch.format() == Format::Fxt {
-        fxt::end::<true>(hot, end, taken)
-    } else {
-        packet::end::<true>(hot, end.open.id, taken)
-    }
-}
-
-/// As [`end`]. In a session that writes TrackEvent, `packet` writes the end, in tail position. If nothing was
-/// written, as for each slice that is timed, `slow` follows.
-#[inline(always)]
-pub(crate) fn end_or(
-    hot: &'static Hot,
-    end: &End,
-    packet: fn(&'static Hot, &End, u32, Taken),
-    slow: fn(&End),
-) {
-    let number = end.open.recorded_in.number();
-    let Some(taken) = hot.take_number(Lease::end_epoch, number) else { return slow(end) };
-    if Epoch::format_of(number) == Format::TrackEvent {
-        return packet(hot, end, end.open.id, taken);
-    }
-    if !fxt::end::<false>(hot, end, taken) {
-        slow(end);
-    }
-}
-
-/// Writes a record with arguments. Returns its time, `None` if nothing was written.
-#[inline(always)]
-pub(crate) fn with_values<const WARM: bool, V: Values>(
-    hot: &Hot,
-    callsite: &'static Callsite,
-    epoch: Epoch,
-    kind: CallsiteKind,
-    values: &V,
-) -> Option<u64> {
-    if V::COLD_ONLY {
-        return None;
-    }
-    let taken = hot.take(Lease::epoch, epoch)?;
-    // The macros make as many keys as values. This check spares a bounds check for each of them.
-    if callsite.keys().len() != values.count() || !hot.has_seen::<WARM>(callsite) {
+    if !hot.has_seen::<false>(callsite) {
         return taken.put_back();
     }
+    let can_pass = |now: u64| match known {
+        Some(known) => known.is_before(now),
+        None => state.begin_alone(epoch.get(), now),
+    };
     if epoch.format() == Format::Fxt {
-        fxt::with_values::<WARM>(hot, callsite, kind, (), values, taken)
-    } else if kind == CallsiteKind::Counter {
-        packet::counter::<WARM>(hot, callsite, values, taken)
+        fxt::with_flow(hot, callsite, flow.id(), known.is_some(), can_pass, taken)
     } else {
-        packet::with_values::<WARM>(hot, callsite, kind, None, (), values, taken)
+        packet::with_flow(hot, callsite, flow.id(), can_pass, taken)
     }
 }
 
 /// Continues an event at a callsite that the thread has seen, with what the program gave it. `fxt` or
 /// `packet` writes the record, in tail position, so that neither saves registers for the other. If the event
-/// cannot be written there, `slow` follows.
+/// cannot be written there, `left` follows.
 #[inline(always)]
 pub(crate) fn continue_seen<V, R>(
     hot: &'static Hot,
@@ -280,12 +103,12 @@ pub(crate) fn continue_seen<V, R>(
     given: &V,
     fxt: fn(&'static Hot, &'static Callsite, &V, Epoch, Taken) -> R,
     packet: fn(&'static Hot, &'static Callsite, &V, Epoch, Taken) -> R,
-    slow: fn(&'static Callsite, &V) -> R,
+    left: fn(&'static Callsite, &V) -> R,
 ) -> R {
-    let Some((taken, epoch)) = hot.take_for(callsite) else { return slow(callsite, given) };
-    if !hot.has_seen::<false>(callsite) {
+    let Some((taken, epoch)) = hot.take_for(callsite) else { return left(callsite, given) };
+    if !hot.has_seen::<false>(callsite) && !hot.has_seen_far_untimed(callsite) {
         taken.put_back::<()>();
-        return slow(callsite, given);
+        return left(callsite, given);
     }
     if epoch.format() == Format::Fxt {
         fxt(hot, callsite, given, epoch, taken)
@@ -294,88 +117,65 @@ pub(crate) fn continue_seen<V, R>(
     }
 }
 
-/// As [`with_values`], in a session that records facts beside each event. Returns `None` at once in another
-/// one.
-#[inline(never)]
-pub(crate) fn with_facts<V: Values>(
-    hot: &Hot,
-    callsite: &'static Callsite,
-    epoch: Epoch,
-    kind: CallsiteKind,
-    values: &V,
-) -> Option<u64> {
-    if V::COLD_ONLY || !hot.is_detailed() {
-        return None;
-    }
-    let taken = hot.take(Lease::epoch, epoch)?;
-    if callsite.keys().len() != values.count() || !hot.has_seen_detailed(callsite) {
-        return taken.put_back();
-    }
-    let format = epoch.format();
-    let Some(facts) = EventFacts::now(hot, callsite, kind, format) else { return taken.put_back() };
-    if format == Format::Fxt {
-        fxt::with_values::<true>(hot, callsite, kind, facts, values, taken)
-    } else if kind == CallsiteKind::Counter {
-        packet::counter::<true>(hot, callsite, values, taken)
-    } else {
-        packet::with_values::<true>(hot, callsite, kind, None, facts, values, taken)
-    }
-}
-
-/// Writes an event with arguments on a track other than the thread's own. Returns its time, `None` if nothing
-/// was written.
-///
-/// Slices there reserve no room for their ends. In a ring that overwrites, these slices must not be written
-/// at once: there, no track is ever marked as [described](Hot::set_described).
-#[inline(always)]
+/// Writes an event on a track other than the thread's own. Returns its time, `None` if nothing was written.
 pub(crate) fn on_track<V: Values>(
-    hot: &Hot,
     callsite: &'static Callsite,
     epoch: Epoch,
     happens: TrackAction,
     position: Position,
     values: &V,
 ) -> Option<u64> {
-    if V::COLD_ONLY {
-        return None;
+    if values.count() == 0 {
+        return any_bare_at(callsite, epoch, happens, position);
     }
-    let taken = hot.take(Lease::epoch, epoch)?;
-    let lease = taken.lease;
-    let is_packet = epoch.format() == Format::TrackEvent;
-    let is_blob = !is_packet && position.in_fxt == InFxt::Blob;
-    let is_end = happens == TrackAction::End;
-    // An end has its begin's callsite and no arguments, and its packet no string. A blob has no string id.
-    let has_strings = is_blob || is_end && is_packet || hot.has_seen::<true>(callsite);
-    let has_keys = is_end || callsite.keys().len() == values.count() && !(is_blob && values.count() != 0);
-    let as_interval = !is_packet && position.in_fxt == InFxt::Interval;
-    let described = if as_interval { position.uuid.0 | AS_INTERVAL } else { position.uuid.0 };
-    let is_described = hot.track_cell(position.uuid).get() == described;
-    let is_left_to_cold = !is_packet && position.in_fxt == InFxt::Thread;
-    let is_written = if is_left_to_cold || !is_described || !has_strings || !has_keys {
-        taken.put_back()
-    } else if is_blob {
-        let varint = proto::varint_of_8(position.uuid.0);
-        if is_end {
-            blob::end::<true>(hot, varint, position.after, taken).is_some()
-        } else {
-            blob::bare::<true>(hot, callsite, varint, position.after, taken).is_some()
-        }
-    } else if !is_packet {
-        fxt::in_interval(hot, callsite, happens, position, values, taken)
-    } else if is_end {
-        let varint = proto::varint_of_8(position.uuid.0);
-        packet::end_on_track::<true>(hot, varint, position.after, taken).is_some()
-    } else if values.count() == 0 && values.flow().is_none() {
-        let varint = proto::varint_of_8(position.uuid.0);
-        packet::plain_on_track::<true>(hot, callsite, varint, position.after, taken).is_some()
-    } else {
-        let kind = CallsiteKind::Instant;
-        packet::with_values::<true>(hot, callsite, kind, Some(position), (), values, taken).is_some()
-    };
-    is_written.then(|| lease.last())
+    let options = Options { position: Some(position), ..Options::default() };
+    composed::event(callsite, epoch, values, Some(&options))
 }
 
-/// As [`on_track`], for an event without arguments on a track that the program made.
+#[inline(never)]
+fn any_bare_at(
+    callsite: &'static Callsite,
+    epoch: Epoch,
+    happens: TrackAction,
+    position: Position,
+) -> Option<u64> {
+    bare_at(this_thread::hot(), callsite, epoch, happens, position)
+}
+
+/// As [`on_track`], for an event without arguments.
+///
+/// Slices there reserve no room for their ends. In a ring that overwrites, these slices must not be written
+/// at once: there, no track is ever marked as [described](Hot::set_described).
+#[inline(always)]
+pub(crate) fn bare_at(
+    hot: &Hot,
+    callsite: &'static Callsite,
+    epoch: Epoch,
+    happens: TrackAction,
+    position: Position,
+) -> Option<u64> {
+    let taken = hot.take(Lease::epoch, epoch)?;
+    let Position { uuid, after, in_fxt } = position;
+    let is_packet = epoch.format() == Format::TrackEvent;
+    let (is_end, is_blob) = (happens == TrackAction::End, !is_packet && in_fxt == InFxt::Blob);
+    let described = if !is_packet && in_fxt == InFxt::Interval { uuid.0 | AS_INTERVAL } else { uuid.0 };
+    let is_left_to_cold = !is_packet && in_fxt == InFxt::Thread;
+    // The packet of an end has no string, and a blob has no string id.
+    let has_strings = is_blob || is_packet && is_end || hot.has_seen::<true>(callsite);
+    if is_left_to_cold || hot.track_cell(uuid).get() != described || !has_strings {
+        return taken.put_back();
+    }
+    let varint = || proto::varint_of_8(uuid.0);
+    match (is_packet, is_end) {
+        (true, true) => packet::on_track::<true>(hot, END_CONSTANT, varint(), after, taken),
+        (true, false) => packet::on_track::<true>(hot, callsite, varint(), after, taken),
+        (false, true) if is_blob => blob::end::<true>(hot, varint(), after, taken),
+        (false, false) if is_blob => blob::bare::<true>(hot, callsite, varint(), after, taken),
+        (false, _) => fxt::in_interval(hot, callsite, happens, position, taken),
+    }
+}
+
+/// As [`bare_at`], on a track that the program made.
 #[inline(always)]
 pub(crate) fn bare_on_track(
     hot: &Hot,
@@ -395,14 +195,14 @@ pub(crate) fn bare_on_track(
     let is_packet = epoch.format() == Format::TrackEvent;
     if happens == TrackAction::End {
         if is_packet {
-            packet::end_on_track::<false>(hot, varint, after, taken)
+            packet::on_track::<false>(hot, END_CONSTANT, varint, after, taken)
         } else {
             blob::end::<false>(hot, varint, after, taken)
         }
     } else if !is_packet {
         blob::bare::<false>(hot, callsite, varint, after, taken)
     } else if hot.has_seen::<false>(callsite) {
-        packet::plain_on_track::<false>(hot, callsite, varint, after, taken)
+        packet::on_track::<false>(hot, callsite, varint, after, taken)
     } else {
         taken.put_back()
     }
@@ -442,24 +242,14 @@ pub(crate) fn counter_on_track<V: Values>(
     if is_packet {
         packet::counter_on_track(hot, callsite, uuid, value, taken)
     } else {
-        let ([low, high], _) = packet::counter_message(callsite, uuid);
-        blob::counter(
-            hot,
-            [low >> (8 * FIELDS_AT) | high << (64 - 8 * FIELDS_AT), high >> (8 * FIELDS_AT)],
-            value,
-            taken,
-        )
+        blob::counter(hot, short::fields_of(packet::counter_message(callsite, uuid).0), value, taken)
     }
 }
 
 /// As [`counter_on_track`], for a counter of the process with a unit, in FXT.
 #[inline(always)]
-pub(crate) fn counter_with_unit<V: Values>(
-    hot: &Hot,
-    callsite: &'static Callsite,
-    epoch: Epoch,
-    values: &V,
-) -> Option<u64> {
+pub(crate) fn counter_with_unit<V: Values>(callsite: &'static Callsite, values: &V) -> Option<u64> {
+    let (hot, epoch) = (this_thread::hot(), callsite.epoch()?);
     let is_plain = || callsite.site().counter.is_plain();
     if V::COLD_ONLY || epoch.format() == Format::TrackEvent || !callsite.has_constants() || is_plain() {
         return None;
@@ -470,11 +260,5 @@ pub(crate) fn counter_with_unit<V: Values>(
     if hot.track_cell(TrackUuid(uuid)).get() != uuid {
         return taken.put_back();
     }
-    let [low, high] = callsite.message_words();
-    blob::counter(
-        hot,
-        [low >> (8 * FIELDS_AT) | high << (64 - 8 * FIELDS_AT), high >> (8 * FIELDS_AT)],
-        value,
-        taken,
-    )
+    blob::counter(hot, short::fields_of(callsite.message_words()), value, taken)
 }

@@ -3,10 +3,6 @@
 //! Each format has a function, as for [short values](super::continue_seen). What these do not write is
 //! left to `composed.rs`.
 
-#![allow(unsafe_code)] // stores into the chunk
-
-use std::sync::atomic::{Ordering, compiler_fence};
-
 use hairline_formats::proto::{self, PutBytes};
 use hairline_formats::{fxt, track_event};
 
@@ -14,10 +10,10 @@ use crate::on::base::this_thread::Hot;
 use crate::on::callsite::Callsite;
 use crate::on::encode::track_event::message::own_name_len;
 use crate::on::thread::hot::packet::TIME_LEN;
-use crate::on::thread::hot::short_packet::ShortPacket;
+use crate::on::thread::hot::short::{self, Packet, Plan, ShortRecord};
 use crate::on::thread::hot::taken::Taken;
 use crate::on::thread::hot::{FXT_END, TRACK_EVENT_END};
-use crate::on::thread::raw::{Leaf, Raw, settled, settled_ref};
+use crate::on::thread::raw::{Leaf, settled_ref};
 use crate::site::CallsiteKind;
 
 /// The most bytes of a name. The packet has less than 128.
@@ -44,32 +40,17 @@ pub(crate) fn in_fxt(hot: &Hot, callsite: &'static Callsite, name: &&str, taken:
     if !is_fit(callsite, name) || taken.room() < MOST {
         return taken.put_back();
     }
-    let Some((now, _)) = hot.tick::<false>(&taken) else { return taken.put_back() };
-    taken.lease.set_last(now);
-    let commit = taken.last_commit();
-    // SAFETY: room for MOST bytes.
-    let start = settled(unsafe { taken.raw(commit) }.position());
     let own_header = callsite.fxt_header();
-    taken.note_at_limit::<false>(start, commit, FXT_END, now);
     // The record has not the strings of the end.
-    taken.note_strings_at_limit(start, FXT_END, own_header);
-    // Each step after the other, as in `packet::plain`.
-    compiler_fence(Ordering::SeqCst);
-    // SAFETY: as above.
-    let mut raw = unsafe { Raw::at(start.add(8)) };
-    raw.word_of(now, 8);
-    let name = settled_ref(name).as_bytes();
-    // Not `StringRef::bits`, which cuts a long string.
-    let inline = NAME.set(string_ref::INLINE.set(1) + name.len() as u64);
-    let own_header = callsite.fxt_header();
-    let header = own_header - NAME.set(NAME.get(own_header)) + inline;
-    fxt::PutWords::stream(&mut Leaf(&mut raw), name);
-    let bytes = raw.distance(start);
-    let size = (bytes as u64 - 16) << 1; // in words, from bit 4 on
-    // SAFETY: the first word of the record.
-    unsafe { Raw::at(start) }.word_of(header + size, 8);
-    compiler_fence(Ordering::SeqCst);
-    Some(taken.commit_timed(bytes as u32, FXT_END))
+    let plan = Plan { reserved: FXT_END, strings: Some(own_header), may_fail: false };
+    short::write(hot, taken, plan, |mut record: ShortRecord| {
+        let name = settled_ref(name).as_bytes();
+        // Not `StringRef::bits`, which cuts a long string.
+        let inline = NAME.set(string_ref::INLINE.set(1) + name.len() as u64);
+        let own_header = callsite.fxt_header();
+        fxt::PutWords::stream(&mut Leaf(&mut record.raw), name);
+        Some(record.close(own_header - NAME.set(NAME.get(own_header)) + inline))
+    })
 }
 
 /// Writes the record as a packet.
@@ -88,21 +69,12 @@ pub(crate) fn in_packet(hot: &Hot, callsite: &'static Callsite, name: &&str, tak
     if !is_fit(callsite, name) || taken.room() < MOST as i32 + TRACK_EVENT_END {
         return taken.put_back();
     }
-    let Some((now, delta)) = hot.tick::<false>(&taken) else { return taken.put_back() };
-    taken.lease.set_last(now);
-    let commit = taken.last_commit();
-    // SAFETY: room for MOST bytes, less than 128.
-    let mut packet = unsafe { ShortPacket::begin(taken.raw(commit)) };
-    taken.note_at_limit::<true>(packet.start(), commit, TRACK_EVENT_END, now);
-    compiler_fence(Ordering::SeqCst);
-    packet.put_head(hot, delta);
-    let own_len = callsite.message_len() - own_name_len(callsite);
-    let raw = packet.open_message(callsite.message_words(), own_len);
-    compiler_fence(Ordering::SeqCst);
-    let name = settled_ref(name).as_bytes();
-    raw.word_of(NAME_TAG + ((name.len() as u64) << 16), 3);
-    Leaf(raw).bytes(name);
-    let len = packet.close();
-    compiler_fence(Ordering::SeqCst);
-    Some(taken.commit_timed(len, TRACK_EVENT_END))
+    let plan = Plan { reserved: TRACK_EVENT_END, strings: None, may_fail: false };
+    short::write(hot, taken, plan, |mut packet: Packet<1>| {
+        packet.put_message(callsite.message_words(), callsite.message_len() - own_name_len(callsite));
+        let name = settled_ref(name).as_bytes();
+        packet.raw.word_of(NAME_TAG + ((name.len() as u64) << 16), 3);
+        Leaf(&mut packet.raw).bytes(name);
+        packet.close(false)
+    })
 }

@@ -1,89 +1,41 @@
-//! Packets of less than 128 bytes: each of their lengths has one byte, and is stored after what it counts.
+//! Packets of events with arguments.
 
 #![allow(unsafe_code)] // stores into the chunk
 
 use std::marker::PhantomData;
-use std::sync::atomic::{Ordering, compiler_fence};
 
 use hairline_formats::Value;
 use hairline_formats::track_event::{self, AnnotationHead};
 
 use crate::on::base::this_thread::Hot;
-use crate::on::callsite::Key;
-use crate::on::encode::track_event::message::FIELDS_AT;
-use crate::on::event::argument::{EntryVisitor, Flat, Visitor};
-use crate::on::thread::hot::packet::{Most, PLAIN, TIME_LEN, reserved_for_end, time};
+use crate::on::callsite::{Callsite, Key};
+use crate::on::event::argument::{EntryVisitor, Flat, Values, Visitor};
+use crate::on::thread::hot::packet::{PLAIN, reserved_for_end};
+use crate::on::thread::hot::short::{self, Packet, Plan, then};
 use crate::on::thread::hot::taken::Taken;
-use crate::on::thread::hot::{Callsite, Values};
-use crate::on::thread::raw::{Leaf, Raw, settled, settled_ref};
+use crate::on::thread::raw::{Leaf, Raw, settled_ref};
 use crate::site::CallsiteKind;
 
-/// Such a packet while it is written. The time comes before the message.
-pub(crate) struct ShortPacket {
-    raw: Raw,
-    /// What the packet's length counts begins here, and what the event's length counts.
-    content: *mut u8,
-    event: *mut u8,
-}
+/// The most bytes of a packet with arguments. The copy of a longer text should be a call.
+const LONGEST: usize = 4096;
 
-impl ShortPacket {
-    /// Begins a packet.
-    ///
-    /// # Safety
-    /// There is room for the packet.
-    #[inline(always)]
-    pub(crate) unsafe fn begin(raw: Raw) -> Self {
-        // SAFETY: two bytes of the packet, by the contract.
-        let content = unsafe { settled(raw.position().add(2)) };
-        // SAFETY: the same place.
-        Self { raw: unsafe { Raw::at(content.sub(2)) }, content, event: content }
-    }
-
-    /// Returns its first byte, as long as nothing is written.
-    #[inline(always)]
-    pub(crate) fn start(&self) -> *mut u8 {
-        self.raw.position()
-    }
-
-    /// Writes the prefix and the time.
-    #[inline(always)]
-    pub(crate) fn put_head(&mut self, hot: &Hot, delta: u64) {
-        self.raw.word_of(hot.prefix.get(), hot.prefix_len.get());
-        self.raw.word_of(time(delta), TIME_LEN);
-        // SAFETY: of the message, which has at least as many bytes.
-        self.event = unsafe { settled(self.raw.position().add(FIELDS_AT)) };
-        // SAFETY: the same place.
-        self.raw = unsafe { Raw::at(self.event.sub(FIELDS_AT)) };
-    }
-
-    /// Writes the constant part of the message, its first `len` bytes. The event's other fields follow.
-    #[inline(always)]
-    pub(crate) fn open_message(&mut self, words: [u64; 2], len: usize) -> &mut Raw {
-        self.raw.two_words_of(words, len);
-        &mut self.raw
-    }
-
-    /// Whether its bytes so far are less than 128.
-    #[inline(always)]
-    fn is_short(&self) -> bool {
-        self.raw.distance(self.content) < 0x80
-    }
-
-    /// Stores the lengths. Returns the bytes of the packet.
-    #[inline(always)]
-    pub(crate) fn close(&self) -> u32 {
-        // SAFETY: the lengths of the event and of the packet are in front of them, one byte each.
-        unsafe {
-            Raw::set_length(self.event, 1, self.raw.distance(self.event));
-            Raw::set_length(self.content, 1, self.raw.distance(self.content));
-        }
-        self.raw.distance(self.content) as u32 + 2
-    }
-}
-
-/// Writes an event with arguments on its thread's track.
+/// Whether a packet with these values may have 128 bytes or more.
 #[inline(always)]
-pub(crate) fn with_short_values<V: Values>(
+pub(crate) fn is_long(values: &impl Values) -> bool {
+    most_of(values) >= 0x80
+}
+
+#[inline(always)]
+fn most_of(values: &impl Values) -> usize {
+    let mut most = Most(PLAIN as usize);
+    values.each(0, &mut most);
+    most.0
+}
+
+/// Writes an event with arguments on its thread's track. Each length has `LENGTH` bytes: 1 if the packet is
+/// not [long](is_long), else 2.
+#[inline(always)]
+pub(crate) fn with_values<V: Values, const LENGTH: usize>(
     hot: &Hot,
     callsite: &'static Callsite,
     kind: CallsiteKind,
@@ -91,46 +43,56 @@ pub(crate) fn with_short_values<V: Values>(
     taken: Taken,
 ) -> Option<u64> {
     // Flat values need not fit: no more is known of them before they are read.
-    let flat = V::COLD_ONLY;
-    let mut most = Most(PLAIN as usize);
-    values.each(0, &mut most);
-    let reserved = reserved_for_end(kind);
-    if most.0 >= 0x80 {
+    let may_fail = V::COLD_ONLY;
+    let (most, reserved) = (most_of(values), reserved_for_end(kind));
+    let room = most as i32 + if may_fail { FLAT as i32 } else { 0 } + reserved;
+    let is_fit = most < 0x80 || LENGTH > 1 && most <= LONGEST;
+    if !is_fit || taken.room() < room || callsite.keys().len() != values.count() {
         return taken.put_back();
     }
-    let room = most.0 as i32 + if flat { FLAT as i32 } else { 0 } + reserved;
-    if taken.room() < room || callsite.keys().len() != values.count() {
-        return taken.put_back();
+    let plan = Plan { reserved, strings: None, may_fail };
+    short::write(hot, taken, plan, |mut packet: Packet<LENGTH>| {
+        then();
+        packet.put_message(callsite.message_words(), callsite.message_len());
+        if LENGTH == 1 {
+            let mut put = PutShort { raw: &mut packet.raw, keys: callsite.keys(), left: FLAT, fits: true };
+            settled_ref(values).each(0, &mut put);
+            if may_fail && !put.fits {
+                return None;
+            }
+        } else {
+            settled_ref(values).each(0, &mut PutLong { raw: &mut packet.raw, keys: callsite.keys() });
+        }
+        packet.close(may_fail)
+    })
+}
+
+/// Adds the most bytes that the annotations may have.
+struct Most(usize);
+
+impl Visitor<'_> for Most {
+    #[inline(always)]
+    fn visit(&mut self, _: usize, value: Value<'_>) {
+        self.0 += AnnotationHead::most(&value);
     }
-    let Some((now, delta)) = hot.tick::<false>(&taken) else { return taken.put_back() };
-    if !flat {
-        taken.lease.set_last(now);
+
+    #[inline(always)]
+    fn visit_flat<F: Flat>(&mut self, _: usize, _: &F) {}
+}
+
+/// Writes annotations of any length.
+struct PutLong<'r> {
+    raw: &'r mut Raw,
+    keys: &'static [Key],
+}
+
+impl Visitor<'_> for PutLong<'_> {
+    #[inline(always)]
+    fn visit(&mut self, at: usize, value: Value<'_>) {
+        if value != Value::Null {
+            track_event::put_annotation(&mut Leaf(self.raw), self.keys[at].id().iid(), &value);
+        }
     }
-    let commit = taken.last_commit();
-    // SAFETY: room for `most` bytes, less than 128.
-    let mut packet = unsafe { ShortPacket::begin(taken.raw(commit)) };
-    if kind == CallsiteKind::Scope {
-        taken.note_at_limit::<true>(packet.start(), commit, reserved, now);
-    }
-    // As in `plain`: each step after the other. The time comes first, so that no register holds it.
-    compiler_fence(Ordering::SeqCst);
-    packet.put_head(hot, delta);
-    compiler_fence(Ordering::SeqCst);
-    let raw = packet.open_message(callsite.message_words(), callsite.message_len());
-    compiler_fence(Ordering::SeqCst);
-    let mut put = PutShort { raw, keys: callsite.keys(), left: FLAT, fits: true };
-    settled_ref(values).each(0, &mut put);
-    let fits = put.fits && packet.is_short();
-    if flat && !fits {
-        return taken.put_back();
-    }
-    let len = packet.close();
-    compiler_fence(Ordering::SeqCst);
-    if flat {
-        taken.commit_and_reserve(now, len, reserved);
-        return Some(now);
-    }
-    Some(taken.commit_timed(len, reserved))
 }
 
 /// The most bytes of all arrays and maps of an event, and of their entries.
@@ -149,7 +111,7 @@ struct PutShort<'r> {
 impl PutShort<'_> {
     #[inline(always)]
     fn head(&self, at: usize) -> AnnotationHead {
-        // SAFETY: an event has as many values as its callsite has keys: `with_short_values` compares.
+        // SAFETY: an event has as many values as its callsite has keys: `with_values` compares.
         unsafe { self.keys.get_unchecked(at) }.head()
     }
 }

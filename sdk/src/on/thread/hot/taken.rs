@@ -91,7 +91,8 @@ impl Hot {
         Some((Taken { lease, chunk }, epoch))
     }
 
-    /// Returns whether the callsite's strings have been written on this sequence.
+    /// Returns whether the callsite's strings have been written on this sequence. `WARM`: it may also be a
+    /// callsite whose bit is not where [`Callsite::near_bit`] says.
     #[inline(always)]
     pub(crate) fn has_seen<const WARM: bool>(&self, callsite: &'static Callsite) -> bool {
         let (byte, mask) = callsite.near_bit();
@@ -125,14 +126,21 @@ impl Hot {
         unsafe { self.located.get_unchecked(byte as usize) }.get() & mask != 0
     }
 
-    pub(crate) fn has_seen_far(&self, id: u32) -> bool {
+    /// As [`has_seen`](Self::has_seen), for a callsite beyond the first 1,024 whose slices are not timed.
+    #[inline(always)]
+    pub(crate) fn has_seen_far_untimed(&self, callsite: &'static Callsite) -> bool {
+        self.has_seen_far(callsite.id()) && callsite.slow_after() == 0
+    }
+
+    #[inline(always)]
+    fn has_seen_far(&self, id: u32) -> bool {
         // SAFETY: `far` has `far_len` bits (cold path), and id is below.
         (NEAR_CALLSITES..self.far_len.get()).contains(&id)
             && unsafe { *self.far.get().add(id as usize / 64) } >> (id % 64) & 1 != 0
     }
 
     /// Returns the current time, and the ns since the last event. Returns `None` if the hot path cannot write
-    /// them.
+    /// them. `WARM`: without a counter, it is the fallback clock's time.
     #[inline(always)]
     pub(crate) fn tick<const WARM: bool>(&self, taken: &Taken) -> Option<(u64, u64)> {
         // Without a counter, the time is so late that the comparison below fails. The parameters are loaded
@@ -166,8 +174,8 @@ impl Hot {
 
 impl Taken {
     /// Returns the bytes that are neither written nor reserved for ends. Call it only where the value is
-    /// needed, like [`last_commit`](Self::last_commit). What was checked must not be read again for the place of
-    /// a store: in a child that a signal handler forks meanwhile, the lease is wiped and this is 0.
+    /// needed, like [`last_commit`](Self::last_commit). What was checked must not be read again for the place
+    /// of a store: in a child that a signal handler forks meanwhile, the lease is wiped and this is 0.
     #[inline(always)]
     pub(crate) fn room(&self) -> i32 {
         self.lease.room()
@@ -209,8 +217,9 @@ impl Taken {
     /// As [`note_begin`](Self::note_begin), before the record is written at `position`. The end has
     /// `reserved` bytes, which `room` exceeds.
     #[inline(always)]
-    pub(crate) fn note_at_limit<const HAS_TIME: bool>(
+    pub(crate) fn note_at_limit(
         &self,
+        has_time: bool,
         position: *mut u8,
         commit: Commit,
         reserved: i32,
@@ -223,7 +232,7 @@ impl Taken {
         unsafe {
             let note = position.offset(at);
             note.cast::<u32>().write_unaligned(commit.bytes());
-            if HAS_TIME {
+            if has_time {
                 note.add(NOTE_ID).cast::<u64>().write_unaligned(now);
             } else {
                 note.add(NOTE_ID).cast::<u32>().write_unaligned(now as u32);
