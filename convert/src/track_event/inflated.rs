@@ -82,6 +82,31 @@ impl<R: Read> Read for Inflated<R> {
     }
 }
 
+/// So many zeros in a row are a hole.
+const HOLE: usize = 16;
+
+/// Whether the last byte of a packet, or many in a row, are zeros.
+#[cold]
+pub(crate) fn has_hole(packet: &[u8]) -> bool {
+    let zeros = |bytes: &[u8]| bytes.iter().all(|byte| *byte == 0);
+    packet.last() == Some(&0) || packet.windows(HOLE).any(zeros)
+}
+
+/// Whether all of a compressed packet is read.
+#[cold]
+fn is_intact(by: Compression, compressed: &[u8]) -> bool {
+    match io::copy(&mut Inflated::new(by, compressed), &mut io::sink()) {
+        Ok(_) => true,
+        Err(e) => e.kind() == ErrorKind::FileTooLarge,
+    }
+}
+
+/// Whether a compressed packet is damaged because it has a hole: what comes out of zeros can be anything
+/// before an error does.
+pub(crate) fn has_lost_content(by: Compression, compressed: &[u8]) -> bool {
+    has_hole(compressed) && !is_intact(by, compressed)
+}
+
 #[cfg(test)]
 mod tests {
     use std::io::Write;

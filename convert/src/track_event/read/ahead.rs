@@ -11,9 +11,8 @@ use hairline_formats::track_event::{self, Packet, PacketData, PacketReader, Trac
 use hairline_formats::{DecodeError, DecodeErrorKind};
 
 use crate::Report;
-use crate::track_event::inflated::Inflated;
+use crate::track_event::inflated::{Inflated, has_lost_content};
 use crate::track_event::read::clocks::{self, ClockKey};
-use crate::track_event::read::has_lost_content;
 
 /// Opens the input once more, from its first byte.
 pub(crate) type Again = Box<dyn FnOnce() -> io::Result<Box<dyn Read>> + Send>;

@@ -34,7 +34,7 @@ use hairline_formats::track_event::{self, Compression, InternedEvent, Packet, Pa
 use hairline_formats::{DecodeError, DecodeErrorKind, Zeros};
 
 use crate::report::{CUT_BY_HOLE, NOT_UTF8};
-use crate::track_event::inflated::{Inflated, NOT_UNPACKED};
+use crate::track_event::inflated::{Inflated, NOT_UNPACKED, has_hole, has_lost_content};
 pub(crate) use crate::track_event::read::ahead::Again;
 use crate::track_event::read::ahead::LookAhead;
 use crate::track_event::read::current::Current;
@@ -240,34 +240,9 @@ fn damage(error: &DecodeError) -> &'static str {
     }
 }
 
-/// So many zeros in a row are a hole.
-const HOLE: usize = 16;
-
-/// Whether the last byte of a packet, or many in a row, are zeros.
-#[cold]
-fn has_hole(packet: &[u8]) -> bool {
-    let zeros = |bytes: &[u8]| bytes.iter().all(|byte| *byte == 0);
-    packet.last() == Some(&0) || packet.windows(HOLE).any(zeros)
-}
-
 /// Whether a packet is malformed because it has a hole, whose zeros are no fields.
 fn is_in_hole(error: &DecodeError, packet: &[u8]) -> bool {
     matches!(error.kind, DecodeErrorKind::FieldNumber(0)) && has_hole(packet)
-}
-
-/// Whether all of a compressed packet is read.
-#[cold]
-fn is_intact(by: Compression, compressed: &[u8]) -> bool {
-    match io::copy(&mut Inflated::new(by, compressed), &mut io::sink()) {
-        Ok(_) => true,
-        Err(e) => e.kind() == ErrorKind::FileTooLarge,
-    }
-}
-
-/// Whether a compressed packet is damaged because it has a hole: what comes out of zeros can be anything
-/// before an error does.
-fn has_lost_content(by: Compression, compressed: &[u8]) -> bool {
-    has_hole(compressed) && !is_intact(by, compressed)
 }
 
 impl State {
