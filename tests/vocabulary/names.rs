@@ -14,7 +14,9 @@ fn names_may_be_made_at_run_time() {
             }
             trace_scope!("db", "long", name: "n".repeat(5000));
             trace_scope!("db", "empty", name: "");
-            trace_counter!("db", "c", 1, name: format!("counter {}", 1));
+            for n in 0..3 {
+                trace_counter!("db", "c", n, name: format!("counter {n}"));
+            }
         });
         let names = trace.rows(
             "select category, name, dur >= 0 from slice where length(name) < 100 and name != '' order by ts",
@@ -29,7 +31,8 @@ fn names_may_be_made_at_run_time() {
             "{format:?}"
         );
         assert_eq!(trace.rows("select count(*), sum(dur < 0) from slice"), "8\t0", "{format:?}");
-        assert_eq!(trace.counters(), "counter 1 = 1.0", "{format:?}");
+        let counters = "counter 0 = 0.0\ncounter 1 = 1.0\ncounter 2 = 2.0";
+        assert_eq!(trace.counters(), counters, "{format:?}");
     }
 }
 

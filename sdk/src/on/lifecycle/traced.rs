@@ -110,8 +110,11 @@ impl Drop for Registered {
         }
         registration::set_wanted(false);
         registration::close();
+        drop(thread); // it ends within `LOOK`, and nobody waits for that
         let _uncancelled = Uncancelled::new();
-        thread.join();
+        if let Some(session) = current::running().filter(|it| it.settings.requester == Requester::Service) {
+            session.stop_or_report();
+        }
     }
 }
 
@@ -129,13 +132,22 @@ pub(crate) fn start(builder: SessionBuilder) -> Result<Registered, Error> {
         let expected = "use drop or block: the tracing service's buffers overwrite";
         return Err(Error::Value { what: "overflow", value: "overwrite".to_owned(), expected });
     }
-    if !registration::reserve() {
+    if !reserve() {
         return Ok(Registered { thread: None, process });
     }
     let thread = spawn(config).map_err(Error::Traced);
     let thread = thread.inspect_err(|_| registration::free())?;
     registration::set_wanted(true);
     Ok(Registered { thread: Some(thread), process })
+}
+
+/// Takes the place of the one registration, after one that is about to end.
+fn reserve() -> bool {
+    let until = Instant::now() + 2 * LOOK;
+    while registration::is_here() && registration::ends() && Instant::now() < until {
+        std::thread::sleep(FIRST_PAUSE);
+    }
+    registration::reserve()
 }
 
 fn spawn(config: Config) -> io::Result<OwnThread> {

@@ -130,6 +130,8 @@ fn put(
         (CallsiteKind::Instant, Some(position)) => What::OnTrack(TrackAction::Instant, position),
         (CallsiteKind::Scope, None) => What::Begin,
         (CallsiteKind::Instant, None) => What::Instant,
+        // The track of a counter is that of its name.
+        (CallsiteKind::Counter, None) if options.name.is_some() => return None,
         (CallsiteKind::Counter, None) => What::Counter,
     };
     // The cold path cuts a long name, and gives an event an empty one.
