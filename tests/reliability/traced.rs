@@ -301,6 +301,16 @@ fn two_sessions_at_a_time_have_each_its_own_categories() {
     }
     let verdict = judge::load(&db, &[names, WRONG]);
     assert_eq!((verdict.results[0].text(), verdict.results[1].text()), ("query".to_owned(), String::new()));
+    // The one that wants less stays longer: it gets nothing of what only the other one wanted.
+    let less = service.path("less.pftrace");
+    let mut consumer = service.consumer(&config(1500, only_net, ""), &less, &[]);
+    std::thread::sleep(Duration::from_millis(300));
+    assert!(assert_no_gap(&service.record("more.pftrace", 400, ""), 2) > 50);
+    assert!(ended(&mut consumer).success());
+    let verdict = judge::load(&less, &[names, wrong_depth, counters, WRONG]);
+    assert_eq!(verdict.results[0].text(), "request\nretry");
+    assert!(verdict.results[1].single_i64() <= 4, "{}", verdict.results[1].text());
+    assert_eq!((verdict.results[2].single_i64(), verdict.results[3].text()), (0, String::new()));
     producer.end();
 }
 

@@ -29,7 +29,7 @@ use crate::on::base::platform::{self, process};
 use crate::on::base::stderr::{self, Level};
 use crate::on::base::{this_thread, variables};
 use crate::on::callsite::registry;
-use crate::on::lifecycle::{connect, env, registration, start};
+use crate::on::lifecycle::{connect, env, registration, socket, start};
 use crate::on::session::current;
 use crate::on::session::shared::Shared;
 use crate::on::traced::changes::{Change, Changes};
@@ -51,6 +51,9 @@ const LOOK: Duration = Duration::from_secs(1);
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(15);
 
+/// A service that has kept a connection for this time is looked for at once when it goes.
+const ENOUGH: Duration = Duration::from_millis(500);
+
 /// Most bytes of the categories that the service is told. A call has a limit of 128 KiB.
 const CATEGORY_BYTES: usize = 64 << 10;
 
@@ -64,7 +67,8 @@ const IN_TMP: &str = "/tmp/perfetto-producer";
 #[must_use = "dropping it ends the registration"]
 pub struct Registered {
     thread: Option<OwnThread>,
-    process: u32,
+    /// The process of this value: that of a forked child is a copy.
+    process: (u32, u32),
 }
 
 impl SessionBuilder {
@@ -105,7 +109,7 @@ impl Registered {
 impl Drop for Registered {
     fn drop(&mut self) {
         let Some(thread) = self.thread.take() else { return };
-        if self.process != process::id() {
+        if self.process != this_process() {
             return std::mem::forget(thread); // it does not exist here
         }
         registration::set_wanted(false);
@@ -122,7 +126,7 @@ impl Drop for Registered {
 pub(crate) fn start(builder: SessionBuilder) -> Result<Registered, Error> {
     let _uncancelled = Uncancelled::new();
     connect::connect();
-    let process = process::id();
+    let process = this_process();
     if process::is_privileged() || this_thread::is_detached() {
         let why = "the process has more rights than its caller, or was forked without handlers";
         return Err(Error::Traced(io::Error::new(io::ErrorKind::PermissionDenied, why)));
@@ -132,7 +136,7 @@ pub(crate) fn start(builder: SessionBuilder) -> Result<Registered, Error> {
         let expected = "use drop or block: the tracing service's buffers overwrite";
         return Err(Error::Value { what: "overflow", value: "overwrite".to_owned(), expected });
     }
-    if !reserve() {
+    if !reserve()? {
         return Ok(Registered { thread: None, process });
     }
     let thread = spawn(config).map_err(Error::Traced);
@@ -141,13 +145,24 @@ pub(crate) fn start(builder: SessionBuilder) -> Result<Registered, Error> {
     Ok(Registered { thread: Some(thread), process })
 }
 
-/// Takes the place of the one registration, after one that is about to end.
-fn reserve() -> bool {
+fn this_process() -> (u32, u32) {
+    (process::id(), socket::forks())
+}
+
+/// Takes the place of the one registration, after one that is about to end. Returns false if this process is
+/// registered.
+fn reserve() -> Result<bool, Error> {
     let until = Instant::now() + 2 * LOOK;
-    while registration::is_here() && registration::ends() && Instant::now() < until {
+    while registration::is_here() && registration::ends() {
+        if Instant::now() >= until {
+            return Err(Error::Traced(io::Error::new(
+                io::ErrorKind::TimedOut,
+                "the last registration has not ended",
+            )));
+        }
         std::thread::sleep(FIRST_PAUSE);
     }
-    registration::reserve()
+    Ok(registration::reserve())
 }
 
 fn spawn(config: Config) -> io::Result<OwnThread> {
@@ -156,8 +171,9 @@ fn spawn(config: Config) -> io::Result<OwnThread> {
     let (sender, ready) = sync_channel(1);
     let serve = move || {
         if platform::own_files(&[]) {
-            let _ = sender.send(Ok(()));
-            run(&config);
+            if sender.send(Ok(())).is_ok() {
+                run(&config);
+            }
         } else {
             let why = "the thread cannot have open files of its own (close_range, Linux 5.9)";
             let _ = sender.send(Err(io::Error::new(io::ErrorKind::Unsupported, why)));
@@ -189,8 +205,12 @@ fn run(config: &Config) {
         match Producer::connect(config) {
             Ok(mut producer) => {
                 stderr::write(Level::Info, format_args!("registered with the tracing service"));
-                (pause, said) = (FIRST_PAUSE, None);
+                said = None;
+                let began = Instant::now();
                 producer.serve();
+                if began.elapsed() > ENOUGH {
+                    pause = FIRST_PAUSE;
+                }
             }
             Err(e) => {
                 // Once, until it is another reason.
@@ -273,6 +293,10 @@ impl Inbox {
     fn wait<T>(&mut self, connection: &Connection, mut find: impl FnMut(Said) -> Option<T>) -> io::Result<T> {
         let until = Instant::now() + PATIENCE;
         loop {
+            let rest = until.saturating_duration_since(Instant::now());
+            if rest.is_zero() || registration::ends() {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
             match self.next(connection) {
                 Next::Said(said) => {
                     if let Some(found) = find(said) {
@@ -280,8 +304,7 @@ impl Inbox {
                     }
                 }
                 Next::End => return Err(io::ErrorKind::UnexpectedEof.into()),
-                Next::Nothing if Instant::now() >= until => return Err(io::ErrorKind::TimedOut.into()),
-                Next::Nothing => connection.wait(until.saturating_duration_since(Instant::now())),
+                Next::Nothing => connection.wait(rest.min(LOOK)),
             }
         }
     }
@@ -374,10 +397,11 @@ impl<'c> Producer<'c> {
                 self.link.call(Method::CommitData, &frames::commit(&[], Some(request)), None)?;
             }
             Command::Clear { ids } => {
-                for (id, _) in self.instances.iter().filter(|(id, _)| ids.contains(id)) {
-                    self.changes.add(Change::Again(*id));
+                if self.running().is_some() {
+                    let known = self.instances.iter().map(|(id, _)| *id).filter(|id| ids.contains(id));
+                    known.for_each(|id| self.changes.add(Change::Again(id)));
+                    self.flush();
                 }
-                self.flush();
             }
             Command::Other => {}
         }
@@ -391,6 +415,9 @@ impl<'c> Producer<'c> {
     }
 
     fn start(&mut self, id: u64, buffer: u16, wanted: Wanted) {
+        if self.instances.iter().any(|(of, _)| *of == id) {
+            return; // it has started
+        }
         if self.instances.len() >= MOST_INSTANCES {
             let most = MOST_INSTANCES;
             let message =
@@ -422,6 +449,8 @@ impl<'c> Producer<'c> {
             requester: Requester::Service,
             max_file_size: None,
             rotate: None,
+            #[cfg(feature = "compress")]
+            compress: false, // the service takes no compressed packets
             ..*of
         };
         let started = self.link.again().map_err(Error::Traced).and_then(|link| {
@@ -444,9 +473,11 @@ impl<'c> Producer<'c> {
         if self.instances.is_empty() {
             return self.end_session();
         }
-        self.changes.add(Change::Leave(id));
-        self.flush();
-        self.set_filter();
+        if self.running().is_some() {
+            self.changes.add(Change::Leave(id));
+            self.flush();
+            self.set_filter();
+        }
     }
 
     fn end_session(&mut self) {

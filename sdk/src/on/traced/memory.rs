@@ -151,7 +151,12 @@ impl Memory {
             let room = PAGE - chunk.used;
             let whole = varint_len(rest.len() as u64) + rest.len();
             // A length takes two bytes at most: a page is shorter than 2^14.
-            let part = if whole <= room { rest } else { rest.get(..room - 2).unwrap_or_default() };
+            // A byte stays for `complete`.
+            let part = if whole < room {
+                rest
+            } else {
+                rest.get(..(room - 2).min(rest.len() - 1)).unwrap_or_default()
+            };
             let mut head = Vec::with_capacity(2);
             put_varint(&mut head, part.len() as u64);
             let at = chunk.page as usize * PAGE + chunk.used;
@@ -171,8 +176,16 @@ impl Memory {
     }
 
     /// Completes the writer's chunk. Returns its page.
+    ///
+    /// A chunk that ends with a whole packet gets an empty one, which readers pass over. The service may have
+    /// read the chunk before it was complete: it takes one with as many packets for the same, and waits for its
+    /// end for ever.
     pub(crate) fn complete(&mut self, writer: &mut Writer) -> Option<u32> {
-        let chunk = writer.chunk.take()?;
+        let mut chunk = writer.chunk.take()?;
+        if chunk.flags & CONTINUES_AFTER == 0 && chunk.used < PAGE {
+            self.memory.write(chunk.page as usize * PAGE + chunk.used, &[0]);
+            chunk.packets += 1;
+        }
         self.show(writer.id, &chunk, 0);
         self.memory.word(chunk.page as usize * PAGE).store(COMPLETE, Ordering::Release);
         Some(chunk.page)

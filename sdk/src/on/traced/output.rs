@@ -5,8 +5,7 @@
 //! there to the writer of its sequence. An instance that joins later begins as the next file of a rotation
 //! does: with the state that packets rely on, and the begins of open slices ([`Carry`]).
 
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
+use std::collections::{HashMap, VecDeque};
 use std::io::{self, IoSlice};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,7 +14,7 @@ use std::time::{Duration, Instant};
 use hairline_formats::proto::{FieldValue, Fields, put_field, put_uint};
 use hairline_formats::track_event::fields::{
     EventType, InternedKind, counter_descriptor, interned_string, process_tree, sequence_flags, trace,
-    trace_packet, track_descriptor, track_event,
+    trace_packet, trace_packet_defaults, track_descriptor, track_event, track_event_defaults,
 };
 use hairline_formats::track_event::{Carry, SequenceId};
 
@@ -94,6 +93,8 @@ struct Instance {
 #[derive(Debug)]
 struct Sequence {
     writer: Writer,
+    /// The buffers that have had chunks of the writer's number, before this one.
+    buffers: Vec<u16>,
     /// The time from the last packet that was written to the last one that was left out, in ns.
     behind: u64,
 }
@@ -102,8 +103,18 @@ struct Sequence {
 #[derive(Debug, Default)]
 pub(crate) struct WriterNumbers {
     last: u16,
-    /// Those that are free again, with the number of the next chunk.
-    free: Vec<(u16, u32)>,
+    /// Those that are free again, the longest first.
+    free: VecDeque<FreeNumber>,
+}
+
+/// The number of a writer that has ended.
+#[derive(Debug)]
+struct FreeNumber {
+    id: u16,
+    /// The number of the next chunk.
+    next: u32,
+    /// The buffers that have had its chunks, the last one at the end.
+    buffers: Vec<u16>,
 }
 
 /// What tells the instances of an event.
@@ -115,8 +126,18 @@ struct Sorting {
     interned: HashMap<(SequenceId, u64), usize>,
     /// The category of each counter's track: its values do not name it.
     counters: HashMap<u64, usize>,
-    /// The categories of the open slices of each track. Without a number it is that of a sequence.
-    open: HashMap<(SequenceId, Option<u64>), Vec<usize>>,
+    /// The track of each sequence's thread.
+    tracks: HashMap<SequenceId, u64>,
+    /// The open slices of each track.
+    open: HashMap<u64, Open>,
+}
+
+/// The open slices of a track.
+#[derive(Debug, Default)]
+struct Open {
+    categories: Vec<Option<usize>>,
+    /// Ends whose begins have not come: another thread has them.
+    early: u64,
 }
 
 /// To which instances something goes: those whose number it has, all, or those that want a category.
@@ -136,9 +157,9 @@ impl Ground {
 impl Drop for ServiceOutput {
     fn drop(&mut self) {
         let instances = std::mem::take(&mut self.instances);
-        let writers = instances.into_iter().flat_map(|instance| {
-            instance.sequences.into_values().map(move |of| (instance.buffer, of.writer))
-        });
+        let writers = instances
+            .into_iter()
+            .flat_map(|instance| instance.sequences.into_values().map(move |of| (instance.buffer, of)));
         let _ = self.end_writers(writers.collect()); // a connection that has failed has no writers
     }
 }
@@ -191,13 +212,15 @@ impl ServiceOutput {
         self.carry.ended(sequence);
         let mut ended = Vec::new();
         for instance in &mut self.instances {
-            ended.extend(instance.sequences.remove(&sequence).map(|of| (instance.buffer, of.writer)));
+            ended.extend(instance.sequences.remove(&sequence).map(|of| (instance.buffer, of)));
         }
         // An error is that of the connection, which the next write finds.
         let _ = self.end_writers(ended);
         if let Some(sorting) = &mut self.sorting {
             sorting.interned.retain(|(of, _), _| *of != sequence);
-            sorting.open.retain(|(of, track), _| track.is_some() || *of != sequence);
+            if let Some(track) = sorting.tracks.remove(&sequence) {
+                sorting.open.remove(&track);
+            }
         }
     }
 
@@ -261,7 +284,7 @@ impl ServiceOutput {
             Change::Leave(id) => {
                 if let Some(place) = self.instances.iter().position(|instance| instance.id == id) {
                     let instance = self.instances.remove(place);
-                    let writers = instance.sequences.into_values().map(|of| (instance.buffer, of.writer));
+                    let writers = instance.sequences.into_values().map(|of| (instance.buffer, of));
                     self.end_writers(writers.collect())?;
                     self.sort()?;
                 }
@@ -284,13 +307,12 @@ impl ServiceOutput {
         all
     }
 
-    /// Begins or ends the sorting of events, now that the instances are others.
+    /// Begins the sorting of events, if the instances want different ones. It goes on when those that differ have
+    /// left: slices that only they wanted may be open.
     fn sort(&mut self) -> io::Result<()> {
         let first = self.instances.first().map(|instance| &instance.filter);
         let differ = self.instances.iter().any(|instance| Some(&instance.filter) != first);
-        if !differ {
-            self.sorting = None;
-        } else if self.sorting.is_none() {
+        if differ && self.sorting.is_none() {
             let mut sorting = Sorting::default();
             for packet in self.carried() {
                 let about = About::of(whole(&packet));
@@ -304,16 +326,19 @@ impl ServiceOutput {
     }
 
     /// Ends writers: their last chunks are complete, and their numbers are free again.
-    fn end_writers(&mut self, ended: Vec<(u16, Writer)>) -> io::Result<()> {
+    fn end_writers(&mut self, ended: Vec<(u16, Sequence)>) -> io::Result<()> {
         let mut numbers = Vec::with_capacity(ended.len());
-        for (buffer, mut writer) in ended {
+        for (buffer, Sequence { mut writer, mut buffers, .. }) in ended {
             self.done.extend(self.memory.complete(&mut writer).map(|page| (page, buffer)));
-            numbers.push((writer.id, writer.next_chunk()));
+            if buffers.last() != Some(&buffer) {
+                buffers.push(buffer);
+            }
+            numbers.push(FreeNumber { id: writer.id, next: writer.next_chunk(), buffers });
         }
         self.tell()?;
-        for (id, next) in numbers {
-            self.link.call(Method::UnregisterTraceWriter, &frames::number(u64::from(id)), None)?;
-            self.numbers.lock().unwrap_or_else(PoisonError::into_inner).free.push((id, next));
+        for number in numbers {
+            self.link.call(Method::UnregisterTraceWriter, &frames::number(u64::from(number.id)), None)?;
+            self.numbers.lock().unwrap_or_else(PoisonError::into_inner).free.push_back(number);
         }
         Ok(())
     }
@@ -361,13 +386,16 @@ impl ServiceOutput {
     fn deliver_to(&mut self, place: usize, about: &About<'_>, with_event: bool) -> io::Result<()> {
         if self.sequence(place, about.sequence).is_none() {
             let Some(instance) = self.instances.get_mut(place) else { return Ok(()) };
-            let number = self.numbers.lock().unwrap_or_else(PoisonError::into_inner).next();
-            let Some((id, next)) = number else {
+            let mut numbers = self.numbers.lock().unwrap_or_else(PoisonError::into_inner);
+            // Without its begin, a sequence would have the state of the one before it.
+            let number = if about.needs_state { None } else { numbers.next(instance.buffer) };
+            drop(numbers);
+            let Some(FreeNumber { id, next, buffers }) = number else {
                 self.lost += u64::from(about.event.is_some() && with_event);
                 return Ok(());
             };
             let writer = Writer::new(id, next);
-            instance.sequences.insert(about.sequence, Sequence { writer, behind: 0 });
+            instance.sequences.insert(about.sequence, Sequence { writer, buffers, behind: 0 });
             let arguments = frames::writer(id, instance.buffer);
             self.link.call(Method::RegisterTraceWriter, &arguments, None)?;
         }
@@ -406,6 +434,7 @@ impl ServiceOutput {
                 self.tell()?;
             }
             if Instant::now() >= until {
+                self.link.break_off(); // the thread that is registered connects again
                 return Err(io::Error::new(io::ErrorKind::TimedOut, "the tracing service takes no data"));
             }
             std::thread::sleep(pause);
@@ -433,13 +462,17 @@ impl Instance {
 }
 
 impl WriterNumbers {
-    /// Returns a number that is free, and that of its next chunk.
-    fn next(&mut self) -> Option<(u16, u32)> {
+    /// Returns a number that is free for this buffer. The service reads the chunks of a writer in the order of
+    /// their numbers, up to one that the buffer does not have: so a number that went to other buffers does not
+    /// come back.
+    fn next(&mut self, buffer: u16) -> Option<FreeNumber> {
         if self.last < MOST_WRITERS {
             self.last += 1;
-            return Some((self.last, 0));
+            return Some(FreeNumber { id: self.last, next: 0, buffers: Vec::new() });
         }
-        self.free.pop()
+        let serves = |of: &FreeNumber| of.buffers.last() == Some(&buffer) || !of.buffers.contains(&buffer);
+        let place = self.free.iter().position(serves)?;
+        self.free.remove(place)
     }
 }
 
@@ -449,6 +482,9 @@ impl Sorting {
         let sequence = about.sequence;
         if about.is_cleared {
             self.interned.retain(|(of, _), _| *of != sequence);
+        }
+        if let Some(track) = about.defaults.and_then(default_track) {
+            self.tracks.insert(sequence, track);
         }
         if let Some((track, category)) = about.track.and_then(counter_of) {
             let category = self.numbered(&category);
@@ -485,18 +521,26 @@ impl Sorting {
     /// Returns the category of the packet's event; of an end, that of the slice that it ends.
     fn category_of(&mut self, about: &About<'_>) -> Option<usize> {
         let event = Event::of(about.event?);
-        let track = (if event.track.is_some() { SequenceId(0) } else { about.sequence }, event.track);
+        let Some(track) = event.track.or_else(|| self.tracks.get(&about.sequence).copied()) else {
+            return self.own_category(about, &event);
+        };
         if event.kind == Some(EventType::SliceEnd) {
-            let Entry::Occupied(mut open) = self.open.entry(track) else { return None };
-            let category = open.get_mut().pop();
-            if open.get().is_empty() {
-                open.remove();
+            let open = self.open.entry(track).or_default();
+            let category = open.categories.pop();
+            open.early += u64::from(category.is_none());
+            if open.categories.is_empty() && open.early == 0 {
+                self.open.remove(&track);
             }
-            return category;
+            return category.flatten();
         }
         let category = self.own_category(about, &event);
-        if let (Some(EventType::SliceBegin), Some(category)) = (event.kind, category) {
-            self.open.entry(track).or_default().push(category);
+        if event.kind == Some(EventType::SliceBegin) {
+            let open = self.open.entry(track).or_default();
+            if open.early > 0 {
+                open.early -= 1;
+            } else {
+                open.categories.push(category);
+            }
         }
         category
     }
@@ -514,7 +558,9 @@ impl Sorting {
         }
         let interned = |iid: &u64| self.interned.get(&(about.sequence, *iid)).copied();
         match (&*event.iids, &*event.names) {
-            ([], []) => None,
+            ([], []) => Some(self.numbered(b"")),
+            // What the recorder says of itself is for all.
+            ([], [b"hairline"]) if about.sequence == OWN_SEQUENCE => None,
             ([iid], []) => interned(iid),
             ([], [name]) => Some(self.numbered(name)),
             (iids, names) => {
@@ -563,9 +609,13 @@ struct About<'p> {
     interned: Option<&'p [u8]>,
     /// The description of a track.
     track: Option<&'p [u8]>,
+    /// The defaults of the sequence.
+    defaults: Option<&'p [u8]>,
     /// The time since the packet before it, if it has no clock of its own.
     delta: Option<u64>,
     is_cleared: bool,
+    /// Whether it relies on earlier packets of its sequence.
+    needs_state: bool,
     /// Whether later packets rely on it.
     has_state: bool,
     /// Whether only the service writes such packets.
@@ -582,8 +632,10 @@ impl<'p> About<'p> {
             event: None,
             interned: None,
             track: None,
+            defaults: None,
             delta: None,
             is_cleared: false,
+            needs_state: false,
             has_state: false,
             is_of_service: false,
         };
@@ -603,6 +655,7 @@ impl<'p> About<'p> {
                 (trace_packet::TIMESTAMP_CLOCK_ID, _) => has_clock = true,
                 (trace_packet::SEQUENCE_FLAGS, Varint(v)) => {
                     about.is_cleared = v & u64::from(sequence_flags::CLEARED) != 0;
+                    about.needs_state = v & u64::from(sequence_flags::NEEDS) != 0 && !about.is_cleared;
                 }
                 (trace_packet::TRACK_EVENT, Bytes { bytes, .. }) => about.event = Some(bytes),
                 (trace_packet::INTERNED_DATA, Bytes { bytes, .. }) => {
@@ -615,7 +668,10 @@ impl<'p> About<'p> {
                     about.track = Some(bytes);
                     about.has_state = true;
                 }
-                (trace_packet::TRACE_PACKET_DEFAULTS, _) => about.has_state = true,
+                (trace_packet::TRACE_PACKET_DEFAULTS, Bytes { bytes, .. }) => {
+                    about.defaults = Some(bytes);
+                    about.has_state = true;
+                }
                 // The service's own source of processes names the parent. An importer takes one without a
                 // parent for another process, whose number was used again.
                 (trace_packet::PROCESS_TREE, Bytes { bytes, .. }) => {
@@ -625,7 +681,8 @@ impl<'p> About<'p> {
                 _ => {}
             }
         }
-        about.delta = time.filter(|_| !has_clock);
+        // The drain thread's own times are absolute.
+        about.delta = time.filter(|_| !has_clock && about.sequence != OWN_SEQUENCE);
         about.has_state |= about.is_cleared || about.event.is_none();
         // The clocks of the machine are in the service's own packets.
         about.is_of_service |= has_clocks && about.sequence == OWN_SEQUENCE;
@@ -652,6 +709,18 @@ impl<'p> About<'p> {
             }
         }
     }
+}
+
+/// Returns the track of events that name none, from the defaults of a sequence.
+fn default_track(defaults: &[u8]) -> Option<u64> {
+    let of_events = fields(defaults).find_map(|field| match field {
+        (trace_packet_defaults::TRACK_EVENT_DEFAULTS, FieldValue::Bytes { bytes, .. }) => Some(bytes),
+        _ => None,
+    });
+    fields(of_events?).find_map(|field| match field {
+        (track_event_defaults::TRACK_UUID, FieldValue::Varint(track)) => Some(track),
+        _ => None,
+    })
 }
 
 /// Returns the track and the categories of a counter, from the description of its track.
@@ -683,4 +752,38 @@ fn packets(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
 /// The content of one packet.
 fn whole(packet: &[u8]) -> &[u8] {
     packets(packet).next().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_does_not_come_back_to_a_buffer_after_another_one() {
+        let mut numbers = WriterNumbers { last: MOST_WRITERS, free: VecDeque::new() };
+        let free = |id, buffers: &[u16]| FreeNumber { id, next: 9, buffers: buffers.to_vec() };
+        assert!(numbers.next(1).is_none());
+        numbers.free.extend([free(5, &[1, 2]), free(6, &[2]), free(7, &[1])]);
+        let mut next = |buffer| numbers.next(buffer).map(|of| (of.id, of.next));
+        assert_eq!(next(1), Some((6, 9)), "never had by this buffer");
+        assert_eq!(next(1), Some((7, 9)), "had by this buffer last");
+        assert_eq!(next(1), None, "there would be a hole");
+        assert_eq!(next(2), Some((5, 9)));
+    }
+
+    #[test]
+    fn an_event_that_is_left_out_leaves_its_time_and_its_state() {
+        let mut packet = Vec::new();
+        put_uint(&mut packet, trace_packet::TRUSTED_PACKET_SEQUENCE_ID, 7);
+        put_uint(&mut packet, trace_packet::TIMESTAMP, 100);
+        put_uint(&mut packet, trace_packet::SEQUENCE_FLAGS, 2);
+        hairline_formats::proto::put_bytes(&mut packet, trace_packet::TRACK_EVENT, &[72, 1]);
+        let about = About::of(&packet);
+        assert_eq!((about.sequence, about.delta, about.needs_state), (SequenceId(7), Some(100), true));
+        let (mut whole, mut later) = (Vec::new(), Vec::new());
+        about.put(&mut whole, 0, true);
+        assert_eq!(whole, packet[2..], "without the number of its sequence");
+        about.put(&mut later, 28, false);
+        assert_eq!(later, [64, 128, 1, 104, 2]);
+    }
 }

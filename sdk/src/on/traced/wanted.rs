@@ -6,8 +6,8 @@ use crate::filter::{Effect, Filter};
 use crate::vocabulary::Level;
 
 /// The most patterns of a list, and the most bytes of one. Further ones are ignored.
-const MOST_PATTERNS: usize = 1000;
-const LONGEST_PATTERN: usize = 1000;
+const MOST_PATTERNS: usize = 100;
+const LONGEST_PATTERN: usize = 200;
 
 /// What an instance wants.
 #[derive(Clone, Debug, PartialEq)]
