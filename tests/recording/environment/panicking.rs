@@ -134,7 +134,7 @@ fn a_hook_that_ends_the_process_does_not_keep_the_panic_from_the_trace() {
 fn panics_wait_for_an_output_that_is_stuck_once_and_not_for_long() {
     let directory = tempfile::tempdir().expect("a directory");
     // The pipe has its reader, who never reads, before the program opens it.
-    let script = "mkfifo t.fxt; exec 3<>t.fxt; sleep 5 <&3 3<&- & exec 3<&-; \"$1\" stuck t.fxt; kill %1";
+    let script = "mkfifo t.fxt; exec 3<>t.fxt; sleep 60 <&3 3<&- & exec 3<&-; \"$1\" stuck t.fxt; kill %1";
     let run = std::process::Command::new("bash")
         .args(["-c", script, "-"])
         .arg(env!("CARGO_BIN_EXE_panics"))
