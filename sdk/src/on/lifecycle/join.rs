@@ -23,7 +23,6 @@ pub(crate) fn environments_session() -> Option<Arc<Shared>> {
         let _busy = this_thread::busy();
         entry::start_before_own_session();
     }
-    current::wait_while_starting(); // a command or the tracing service may have asked for one just now
     current::running().filter(|session| session.settings.requester.has_variables())
 }
 

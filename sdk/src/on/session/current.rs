@@ -107,15 +107,6 @@ pub(crate) fn running() -> Option<Arc<Shared>> {
     CURRENT.try_lock_until(until)?.running().cloned()
 }
 
-/// Waits until no thread starts a session, for [`PATIENCE`] at most.
-pub(crate) fn wait_while_starting() {
-    const PAUSE: Duration = Duration::from_micros(100);
-    let until = Instant::now() + PATIENCE;
-    while matches!(*CURRENT.lock(), Current::Starting) && Instant::now() < until {
-        std::thread::sleep(PAUSE);
-    }
-}
-
 /// Sessions that have ended, and that a thread left for another one.
 static RETIRED: Mutex<List<Arc<Shared>>> = Mutex::new(List::new());
 
