@@ -34,7 +34,7 @@ use crate::on::base::platform::process;
 const TRIES: u32 = 16;
 
 /// Tries to lock a file, and the time between two of them.
-const LOCK_TRIES: u32 = 5;
+const LOCK_TRIES: u32 = 20;
 const LOCK_PAUSE: Duration = Duration::from_millis(1);
 
 /// The most names that are tried. A program that crashes all day does not fill the disk with traces.
