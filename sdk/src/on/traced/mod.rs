@@ -5,6 +5,9 @@
 //! lifecycle/traced.rs   the thread that registers, and does what the service commands
 //!        |  changes.rs
 //! output.rs             on the session's thread: packets to the memory of each instance's writers
+//!    packet.rs             what the output must know of a packet
+//!    sorting.rs            the category of each event, where instances want different ones
+//!    numbers.rs            the numbers of writers
 //!    memory.rs             pages, chunks and packets (the ABI, version 1)
 //!    link.rs               calls to the service, from both threads
 //!    frames.rs             their bytes, and those of commands
@@ -20,5 +23,8 @@ pub(crate) mod changes;
 pub(crate) mod frames;
 pub(crate) mod link;
 pub(crate) mod memory;
+mod numbers;
 pub(crate) mod output;
+mod packet;
+mod sorting;
 pub(crate) mod wanted;
