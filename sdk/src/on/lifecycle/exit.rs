@@ -4,7 +4,8 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::on::base::{lease, platform};
-use crate::on::lifecycle::{fork, registration, socket};
+use crate::on::lifecycle::place::REGISTRATION;
+use crate::on::lifecycle::{fork, socket};
 use crate::on::session::control;
 
 /// Registers the handlers of fork and exit, once.
@@ -27,7 +28,7 @@ extern "C" fn at_exit() {
     // A panic must not leave an extern "C" function.
     let _ = std::panic::catch_unwind(|| {
         socket::close();
-        registration::close();
+        REGISTRATION.set_ends();
         control::stop_current();
     });
     lease::forget_key();

@@ -66,7 +66,8 @@ use crate::on::base::files::output_file;
 use crate::on::base::{heap, lock, platform, this_thread};
 use crate::on::callsite::registry;
 use crate::on::event::flow;
-use crate::on::lifecycle::{inherited, registration, socket};
+use crate::on::lifecycle::inherited;
+use crate::on::lifecycle::place::{self, LISTENER, REGISTRATION};
 use crate::on::session::{current, descriptors};
 use crate::on::thread::{cold, lanes};
 
@@ -168,8 +169,7 @@ extern "C" fn in_child() {
     output_file::close_in_child();
     descriptors::close_in_child();
     flow::detach_after_fork();
-    socket::leave_in_child();
-    registration::leave_in_child();
+    place::leave_in_child();
     let Some(Fork { lease, mut locks, is_consistent }) = take_fork() else { return forget_all() };
     cold::leave_in_child(lease);
     let unused = leave_session(&mut locks, is_consistent);
@@ -201,7 +201,7 @@ fn leave_session(locks: &mut Held, is_consistent: bool) -> Unused {
     };
     let mut unused = Unused::default();
     let config = session.as_ref().and_then(|session| session.take_child_config());
-    let is_pending = config.is_some() || socket::is_wanted() || registration::is_wanted();
+    let is_pending = config.is_some() || LISTENER.is_wanted() || REGISTRATION.is_wanted();
     if let Some(mut config) = config {
         let mut of_parent = registry.take_session();
         let filter = of_parent.as_mut().map(|of| std::mem::take(&mut of.filter)).unwrap_or_default();

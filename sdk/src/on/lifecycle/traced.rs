@@ -29,7 +29,8 @@ use crate::on::base::platform::{self, process};
 use crate::on::base::stderr::{self, Level};
 use crate::on::base::{this_thread, variables};
 use crate::on::callsite::registry;
-use crate::on::lifecycle::{connect, env, registration, socket, start};
+use crate::on::lifecycle::place::{REGISTRATION, this_process};
+use crate::on::lifecycle::{connect, env, start};
 use crate::on::session::current;
 use crate::on::session::shared::Shared;
 use crate::on::traced::changes::{Change, Changes};
@@ -112,8 +113,8 @@ impl Drop for Registered {
         if self.process != this_process() {
             return std::mem::forget(thread); // it does not exist here
         }
-        registration::set_wanted(false);
-        registration::close();
+        REGISTRATION.set_wanted(false);
+        REGISTRATION.set_ends();
         drop(thread); // it ends within `LOOK`, and nobody waits for that
         let _uncancelled = Uncancelled::new();
         if let Some(session) = current::running().filter(|it| it.settings.requester == Requester::Service) {
@@ -140,20 +141,16 @@ pub(crate) fn start(builder: SessionBuilder) -> Result<Registered, Error> {
         return Ok(Registered { thread: None, process });
     }
     let thread = spawn(config).map_err(Error::Traced);
-    let thread = thread.inspect_err(|_| registration::free())?;
-    registration::set_wanted(true);
+    let thread = thread.inspect_err(|_| REGISTRATION.free())?;
+    REGISTRATION.set_wanted(true);
     Ok(Registered { thread: Some(thread), process })
-}
-
-fn this_process() -> (u32, u32) {
-    (process::id(), socket::forks())
 }
 
 /// Takes the place of the one registration, after one that is about to end. Returns false if this process is
 /// registered.
 fn reserve() -> Result<bool, Error> {
     let until = Instant::now() + 2 * LOOK;
-    while registration::is_here() && registration::ends() {
+    while REGISTRATION.is_taken() && REGISTRATION.ends() {
         if Instant::now() >= until {
             return Err(Error::Traced(io::Error::new(
                 io::ErrorKind::TimedOut,
@@ -162,7 +159,7 @@ fn reserve() -> Result<bool, Error> {
         }
         std::thread::sleep(FIRST_PAUSE);
     }
-    Ok(registration::reserve())
+    Ok(REGISTRATION.reserve())
 }
 
 fn spawn(config: Config) -> io::Result<OwnThread> {
@@ -178,7 +175,7 @@ fn spawn(config: Config) -> io::Result<OwnThread> {
             let why = "the thread cannot have open files of its own (close_range, Linux 5.9)";
             let _ = sender.send(Err(io::Error::new(io::ErrorKind::Unsupported, why)));
         }
-        registration::free();
+        REGISTRATION.free();
     };
     let thread = own_thread::spawn(c"hairline-traced", serve)?;
     ready.recv_timeout(PATIENCE).unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))?;
@@ -188,7 +185,7 @@ fn spawn(config: Config) -> io::Result<OwnThread> {
 /// In a forked child of a registered process: registers the child, with the settings of the environment. A
 /// failure is reported.
 pub(crate) fn go_on_in_child() {
-    if registration::is_wanted() && !registration::is_here() {
+    if REGISTRATION.is_wanted() && !REGISTRATION.is_taken() {
         let settings =
             if env::asks_for_traced() { env::settings_for_service() } else { Ok(SessionBuilder::new()) };
         match settings.and_then(start) {
@@ -201,7 +198,7 @@ pub(crate) fn go_on_in_child() {
 /// Connects to the service, again and again, and does what it commands.
 fn run(config: &Config) {
     let (mut pause, mut said) = (FIRST_PAUSE, None);
-    while !registration::ends() {
+    while !REGISTRATION.ends() {
         match Producer::connect(config) {
             Ok(mut producer) => {
                 stderr::write(Level::Info, format_args!("registered with the tracing service"));
@@ -222,7 +219,7 @@ fn run(config: &Config) {
             }
         }
         let until = Instant::now() + pause;
-        while !registration::ends() && Instant::now() < until {
+        while !REGISTRATION.ends() && Instant::now() < until {
             std::thread::sleep(FIRST_PAUSE.min(until.saturating_duration_since(Instant::now())));
         }
         pause = (pause * 2).min(LONGEST_PAUSE);
@@ -294,7 +291,7 @@ impl Inbox {
         let until = Instant::now() + PATIENCE;
         loop {
             let rest = until.saturating_duration_since(Instant::now());
-            if rest.is_zero() || registration::ends() {
+            if rest.is_zero() || REGISTRATION.ends() {
                 return Err(io::ErrorKind::TimedOut.into());
             }
             match self.next(connection) {
@@ -360,7 +357,7 @@ impl<'c> Producer<'c> {
 
     /// Does what the service commands, until it goes or this registration ends.
     fn serve(&mut self) {
-        while !registration::ends() && !self.link.is_broken() {
+        while !REGISTRATION.ends() && !self.link.is_broken() {
             match self.inbox.next(self.link.connection()) {
                 Next::Said(Said::Reply { request, has_succeeded, bytes }) if request == self.commands => {
                     if !has_succeeded || self.obey(frames::command(&bytes)).is_err() {
@@ -375,7 +372,7 @@ impl<'c> Producer<'c> {
                 Next::End => break,
             }
         }
-        if !registration::ends() {
+        if !REGISTRATION.ends() {
             self.link.break_off(); // the service has gone, and waits for nothing
         }
         self.end_session();

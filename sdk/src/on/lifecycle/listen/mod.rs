@@ -22,6 +22,7 @@ use crate::on::base::platform::door::{self, Door};
 use crate::on::base::platform::own_thread::{self, OwnThread};
 use crate::on::base::platform::{self, process};
 use crate::on::base::{stderr, this_thread};
+use crate::on::lifecycle::place::{LISTENER, this_process};
 use crate::on::lifecycle::{connect, socket};
 use crate::wire;
 
@@ -78,8 +79,8 @@ impl Drop for Listening {
         if self.process != this_process() {
             return std::mem::forget(thread); // it does not exist here
         }
-        socket::set_wanted(false);
-        socket::set_ends();
+        LISTENER.set_wanted(false);
+        LISTENER.set_ends();
         let _uncancelled = Uncancelled::new();
         match door::knock(&socket::path()) {
             Ok(()) => thread.join(),
@@ -97,16 +98,12 @@ pub(crate) fn start() -> Result<Listening, Error> {
         let why = "the process has more rights than its caller, or was forked without handlers";
         return Err(Error::Listen(io::Error::new(io::ErrorKind::PermissionDenied, why)));
     }
-    if !socket::reserve() {
+    if !LISTENER.reserve() {
         return Ok(Listening { thread: None, process });
     }
-    let thread = start_thread().inspect_err(|_| socket::free()).map_err(Error::Listen)?;
-    socket::set_wanted(true);
+    let thread = start_thread().inspect_err(|_| LISTENER.free()).map_err(Error::Listen)?;
+    LISTENER.set_wanted(true);
     Ok(Listening { thread: Some(thread), process })
-}
-
-fn this_process() -> (u32, u32) {
-    (process::id(), socket::forks())
 }
 
 fn start_thread() -> io::Result<OwnThread> {
@@ -120,13 +117,13 @@ fn start_thread() -> io::Result<OwnThread> {
             door::remove_stale(&hairline_shm::folder(), wire::pid_in);
             server::serve(&door);
             socket::remove();
-            socket::free();
+            LISTENER.free();
         }
         Err(e) => drop(sender.send(Err(e))),
     };
     let thread = own_thread::spawn(c"hairline-listen", serve)?;
     let opened = opened.recv_timeout(PATIENCE).unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
-    opened.inspect_err(|_| socket::set_ends())?;
+    opened.inspect_err(|_| LISTENER.set_ends())?;
     Ok(thread)
 }
 
@@ -141,7 +138,7 @@ fn open(path: &Path) -> io::Result<Door> {
 
 /// In a forked child of a process that listened: listens again. A failure is reported.
 pub(crate) fn go_on_in_child() {
-    if socket::is_wanted() && !socket::is_here() {
+    if LISTENER.is_wanted() && !LISTENER.is_taken() {
         match start() {
             Ok(listening) => listening.keep_on(),
             Err(e) => stderr::report_error(&e),

@@ -16,7 +16,8 @@ use crate::on::base::platform::door::{self, Door, Visitor};
 use crate::on::base::platform::facts::Received;
 use crate::on::base::variables::{Source, is_known};
 use crate::on::callsite::registry;
-use crate::on::lifecycle::{env, socket, start};
+use crate::on::lifecycle::place::LISTENER;
+use crate::on::lifecycle::{env, start};
 use crate::on::session::current;
 use crate::on::session::shared::Shared;
 use crate::on::session::trigger;
@@ -49,11 +50,11 @@ struct Recording {
     shared: Arc<Shared>,
 }
 
-/// Serves the socket until it [ends](socket::ends).
+/// Serves the socket until it ends.
 pub(super) fn serve(door: &Door) {
     let mut visits: Vec<Visit> = Vec::new();
     let mut recording: Option<Recording> = None;
-    while !socket::ends() {
+    while !LISTENER.ends() {
         let longest = match (&recording, visits.is_empty()) {
             (None, true) => None,
             _ => Some(LOOK),
@@ -61,7 +62,7 @@ pub(super) fn serve(door: &Door) {
         let visitors =
             recording.iter().map(|of| &of.visitor).chain(visits.iter().map(|visit| &visit.visitor));
         let ready = door.wait(visitors, longest);
-        if socket::ends() {
+        if LISTENER.ends() {
             break;
         }
         let mut has_something = ready.visitors.into_iter();
