@@ -69,8 +69,8 @@ impl Place {
     }
 }
 
-/// In a forked child: the threads are the parent's. The child may have the parent's pid, in a pid namespace of
-/// its own.
+/// In a forked child: the threads are the parent's. The child may have the parent's pid, in a pid
+/// namespace of its own.
 pub(crate) fn leave_in_child() {
     LISTENER.free();
     REGISTRATION.free();
