@@ -62,6 +62,8 @@
 //! * `futures`: `TraceStream`, which records streams as [`TraceFuture`] records futures.
 //! * `http`: `Flow::from_headers` and `Flow::add_to_headers`, for the headers of the `http` crate.
 //! * `serde`: `serialize`, which makes an argument of any `serde::Serialize`.
+//! * `sync`: the module `sync`, the locks of the standard library with the waits for them in the trace.
+//! * `lock_api`: the same for the locks of `lock_api`, like those of `parking_lot`. Turns `sync` on.
 //! * `sampling`: `SessionBuilder::sampling`, which records the call stacks of the process's threads (Linux).
 //!   Turns `enable` on.
 
@@ -97,6 +99,9 @@ mod slow;
 #[cfg(feature = "subscriber")]
 mod spans;
 mod summary;
+#[cfg(feature = "sync")]
+#[cfg_attr(docsrs, doc(cfg(feature = "sync")))]
+pub mod sync;
 mod traceparent;
 mod vocabulary;
 #[cfg(feature = "enable")]

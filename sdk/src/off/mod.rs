@@ -5,6 +5,8 @@ mod event;
 mod futures;
 mod guards;
 pub(crate) mod heap;
+#[cfg(feature = "sync")]
+pub(crate) mod locks;
 mod macros;
 #[cfg(feature = "metrics")]
 pub(crate) mod measures;

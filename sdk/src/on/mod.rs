@@ -15,6 +15,8 @@ pub(crate) mod thread;
 pub(crate) mod traced;
 
 pub(crate) use bridges::heap;
+#[cfg(feature = "sync")]
+pub(crate) use bridges::locks;
 #[cfg(feature = "log")]
 pub(crate) use bridges::log as messages;
 #[cfg(feature = "metrics")]

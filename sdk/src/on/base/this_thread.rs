@@ -18,6 +18,8 @@ use hairline_formats::track_event::TrackUuid;
 use hairline_shm::{Commit, Lease};
 
 use crate::on::base::lease;
+#[cfg(feature = "sync")]
+use crate::on::base::platform::process;
 
 /// Number of callsites whose "seen" bit is in [`Hot`] itself.
 pub(crate) const NEAR_CALLSITES: u32 = 1024;
@@ -34,6 +36,35 @@ pub(crate) const fn near_bit(id: u32) -> (u32, u8) {
 
 thread_local! {
     static HOT: Hot = const { Hot::new() };
+}
+
+#[cfg(feature = "sync")]
+thread_local! {
+    /// The kernel's id of this thread; 0 before it is asked for.
+    static TID: Cell<u32> = const { Cell::new(0) };
+}
+
+/// Returns the kernel's id of this thread, which is kept.
+#[cfg(feature = "sync")]
+#[inline(always)]
+pub(crate) fn tid() -> u32 {
+    let kept = TID.get();
+    if kept == 0 { ask_tid() } else { kept }
+}
+
+#[cfg(feature = "sync")]
+#[cold]
+#[inline(never)]
+fn ask_tid() -> u32 {
+    let tid = process::tid().max(1);
+    TID.set(tid);
+    tid
+}
+
+/// In a forked child: its thread has another id than in the parent.
+pub(crate) fn forget_tid() {
+    #[cfg(feature = "sync")]
+    TID.set(0);
 }
 
 /// Returns this thread's state.

@@ -3,6 +3,8 @@
 
 pub(crate) mod futures;
 pub(crate) mod heap;
+#[cfg(feature = "sync")]
+pub(crate) mod locks;
 #[cfg(feature = "log")]
 pub(crate) mod log;
 #[cfg(any(feature = "log", feature = "subscriber"))]

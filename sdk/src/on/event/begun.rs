@@ -68,7 +68,7 @@ impl Begun {
     }
 
     /// Returns the last epoch in which the flow began, as far as this clone knows; 0 if there is none.
-    #[cfg(feature = "subscriber")]
+    #[cfg(any(feature = "subscriber", feature = "sync"))]
     pub(crate) fn last(&self) -> u32 {
         self.here.load(Ordering::Relaxed) as u32
     }

@@ -187,7 +187,7 @@ impl Flow {
 
     /// Recreates a flow from its id and its [`begun`](Self::begun), for code that stores these two where
     /// threads share them.
-    #[cfg(feature = "subscriber")]
+    #[cfg(any(feature = "subscriber", feature = "sync"))]
     pub(crate) fn resumed(id: u64, begun: u32) -> Self {
         Self::made(id, Begun::new(begun))
     }
@@ -203,7 +203,7 @@ impl Flow {
     }
 
     /// Returns the epoch in which the flow began; 0 if it has not begun.
-    #[cfg(feature = "subscriber")]
+    #[cfg(any(feature = "subscriber", feature = "sync"))]
     pub(crate) fn begun(&self) -> u32 {
         self.begun.last()
     }

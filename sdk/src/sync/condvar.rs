@@ -1,0 +1,201 @@
+//! [`Condvar`].
+
+use std::panic::Location;
+use std::sync::{LockResult, WaitTimeoutResult};
+use std::time::{Duration, Instant};
+
+use crate::imp::locks::{Watch, epoch};
+use crate::sync::MutexGuard;
+use crate::sync::name::{Name, Place};
+use crate::sync::watched::{self, Alone};
+
+/// [`std::sync::Condvar`], whose waits are recorded.
+///
+/// A wait ends with the name of the thread that notified it, if it was the only one that waited. Its slice
+/// includes the wait for the mutex.
+///
+/// ```
+/// use hairline::sync::{Condvar, Mutex};
+///
+/// static READY: Mutex<bool> = Mutex::named("ready", false);
+/// static CHANGED: Condvar = Condvar::named("ready changed");
+///
+/// let thread = std::thread::spawn(|| {
+///     *READY.lock().unwrap() = true;
+///     CHANGED.notify_one();
+/// });
+/// let ready = CHANGED.wait_while(READY.lock().unwrap(), |ready| !*ready).unwrap();
+/// assert!(*ready);
+/// # drop(ready);
+/// # thread.join().unwrap();
+/// ```
+#[derive(Debug)]
+pub struct Condvar {
+    watch: Watch,
+    inner: std::sync::Condvar,
+}
+
+impl Condvar {
+    /// Creates a condition variable. Its name in the trace is this place in the source.
+    #[must_use]
+    #[track_caller]
+    pub const fn new() -> Self {
+        Self::with(Name::MadeAt(Location::caller()))
+    }
+
+    /// Creates a condition variable with a name.
+    #[must_use]
+    pub const fn named(name: &'static str) -> Self {
+        Self::with(Name::Given(name))
+    }
+
+    const fn with(name: Name) -> Self {
+        Self { watch: Watch::new(name), inner: std::sync::Condvar::new() }
+    }
+
+    /// As [`std::sync::Condvar::wait`]. The wait is recorded.
+    ///
+    /// # Errors
+    /// The guard all the same, if a thread that held the mutex has panicked.
+    #[track_caller]
+    pub fn wait<'m, T>(&self, guard: MutexGuard<'m, T>) -> LockResult<MutexGuard<'m, T>> {
+        self.wait_at(Location::caller(), guard)
+    }
+
+    /// As [`std::sync::Condvar::wait_while`]. Each wait is recorded.
+    ///
+    /// # Errors
+    /// As [`wait`](Self::wait).
+    #[track_caller]
+    pub fn wait_while<'m, T>(
+        &self,
+        mut guard: MutexGuard<'m, T>,
+        mut condition: impl FnMut(&mut T) -> bool,
+    ) -> LockResult<MutexGuard<'m, T>> {
+        let place = Location::caller();
+        while condition(&mut guard) {
+            guard = self.wait_at(place, guard)?;
+        }
+        Ok(guard)
+    }
+
+    /// As [`std::sync::Condvar::wait_timeout`]. The wait is recorded.
+    ///
+    /// # Errors
+    /// As [`wait`](Self::wait).
+    #[track_caller]
+    pub fn wait_timeout<'m, T>(
+        &self,
+        guard: MutexGuard<'m, T>,
+        limit: Duration,
+    ) -> LockResult<(MutexGuard<'m, T>, WaitTimeoutResult)> {
+        self.wait_timeout_at(Location::caller(), guard, limit)
+    }
+
+    /// As [`std::sync::Condvar::wait_timeout_while`]. Each wait is recorded.
+    ///
+    /// # Errors
+    /// As [`wait`](Self::wait).
+    #[track_caller]
+    pub fn wait_timeout_while<'m, T>(
+        &self,
+        mut guard: MutexGuard<'m, T>,
+        limit: Duration,
+        mut condition: impl FnMut(&mut T) -> bool,
+    ) -> LockResult<(MutexGuard<'m, T>, WaitTimeoutResult)> {
+        let (place, start) = (Location::caller(), Instant::now());
+        while condition(&mut guard) {
+            let Some(rest) = limit.checked_sub(start.elapsed()) else { return self.outcome(guard, true) };
+            guard = self.wait_timeout_at(place, guard, rest)?.0;
+        }
+        self.outcome(guard, false)
+    }
+
+    /// Returns the guard with an outcome that only the standard library can make. It waits for no time.
+    fn outcome<'m, T>(
+        &self,
+        guard: MutexGuard<'m, T>,
+        is_over: bool,
+    ) -> LockResult<(MutexGuard<'m, T>, WaitTimeoutResult)> {
+        let (held, inner) = guard.into_parts();
+        let got = self.inner.wait_timeout_while(inner, Duration::ZERO, |_| is_over);
+        watched::wrapped(got, |(inner, outcome)| (MutexGuard::from_parts(held, inner), outcome))
+    }
+
+    fn wait_at<'m, T>(&self, place: Place, guard: MutexGuard<'m, T>) -> LockResult<MutexGuard<'m, T>> {
+        let block = |inner| {
+            let got = self.inner.wait(inner);
+            watched::wrapped(got, |inner| (inner, ()))
+        };
+        let got = self.record(place, guard, block, |()| true);
+        watched::wrapped(got, |(guard, ())| guard)
+    }
+
+    fn wait_timeout_at<'m, T>(
+        &self,
+        place: Place,
+        guard: MutexGuard<'m, T>,
+        limit: Duration,
+    ) -> LockResult<(MutexGuard<'m, T>, WaitTimeoutResult)> {
+        let block = |inner| self.inner.wait_timeout(inner, limit);
+        self.record(place, guard, block, |outcome| !outcome.timed_out())
+    }
+
+    /// Releases the mutex, waits as `block` does, and has the mutex again. `is_notified` tells whether the
+    /// wait ended because of another thread.
+    fn record<'m, T, O>(
+        &self,
+        place: Place,
+        guard: MutexGuard<'m, T>,
+        block: impl FnOnce(std::sync::MutexGuard<'m, T>) -> LockResult<(std::sync::MutexGuard<'m, T>, O)>,
+        is_notified: impl FnOnce(&O) -> bool,
+    ) -> LockResult<(MutexGuard<'m, T>, O)> {
+        let epoch = epoch();
+        let (held, inner) = guard.into_parts();
+        let mutex = held.watch();
+        drop(held);
+        let got = match epoch {
+            None => block(inner),
+            Some(epoch) => {
+                self.watch.expect_notify();
+                let is_notified = |got: &LockResult<(_, O)>| match got {
+                    Ok((_, outcome)) => is_notified(outcome),
+                    Err(poisoned) => is_notified(&poisoned.get_ref().1),
+                };
+                self.watch.wait(epoch, place, || block(inner), is_notified)
+            }
+        };
+        let held = Alone::took(mutex, place, epoch.is_some());
+        watched::wrapped(got, |(inner, outcome)| (MutexGuard::from_parts(held, inner), outcome))
+    }
+
+    /// As [`std::sync::Condvar::notify_one`]. If a thread waits, an instant is recorded.
+    #[inline]
+    #[track_caller]
+    pub fn notify_one(&self) {
+        self.note_notify(Location::caller());
+        self.inner.notify_one();
+    }
+
+    /// As [`std::sync::Condvar::notify_all`]. If a thread waits, an instant is recorded.
+    #[inline]
+    #[track_caller]
+    pub fn notify_all(&self) {
+        self.note_notify(Location::caller());
+        self.inner.notify_all();
+    }
+
+    #[inline]
+    fn note_notify(&self, place: Place) {
+        if self.watch.is_awaited() {
+            self.watch.notify(place);
+        }
+    }
+}
+
+impl Default for Condvar {
+    #[track_caller]
+    fn default() -> Self {
+        Self::new()
+    }
+}

@@ -1,0 +1,31 @@
+//! How a lock is called in the trace.
+
+use std::fmt;
+use std::panic::Location;
+
+/// A place in the source of the program.
+pub(crate) type Place = &'static Location<'static>;
+
+/// The name of a lock.
+#[derive(Clone, Copy, Debug)]
+#[cfg_attr(not(feature = "enable"), allow(dead_code))] // nothing is recorded
+pub(crate) enum Name {
+    /// The name that the program gave.
+    Given(&'static str),
+    /// The place where it was made.
+    MadeAt(Place),
+    /// Neither is known.
+    #[cfg(feature = "lock_api")]
+    Unknown,
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Given(name) => f.write_str(name),
+            Self::MadeAt(place) => write!(f, "{}:{}", place.file(), place.line()),
+            #[cfg(feature = "lock_api")]
+            Self::Unknown => f.write_str("lock"),
+        }
+    }
+}
