@@ -11,6 +11,7 @@ mod signals;
 mod threads;
 mod vocabulary;
 mod volume;
+mod waits;
 
 #[global_allocator]
 static ALLOCATOR: hairline_tests::alloc::CountingAlloc = hairline_tests::alloc::CountingAlloc;

@@ -1,6 +1,6 @@
 //! The waits for locks, which are not recorded.
 
-use crate::sync::name::{Name, Place};
+use crate::sync::name::{Kind, Name, Place};
 
 /// There is no session.
 #[derive(Clone, Copy, Debug)]
@@ -43,6 +43,7 @@ impl Watch {
     pub(crate) fn wait<R>(
         &self,
         epoch: Epoch,
+        _: Kind,
         _: Place,
         _: impl FnOnce() -> R,
         _: impl FnOnce(&R) -> bool,
@@ -58,7 +59,7 @@ pub(crate) enum Wait<'w> {
 }
 
 impl<'w> Wait<'w> {
-    pub(crate) fn begin(_: &'w Watch, epoch: Epoch, _: Place) -> Self {
+    pub(crate) fn begin(_: &'w Watch, epoch: Epoch, _: Kind, _: Place) -> Self {
         match epoch {}
     }
 

@@ -6,7 +6,7 @@ use std::sync::BarrierWaitResult;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::imp::locks::{Watch, epoch};
-use crate::sync::name::Name;
+use crate::sync::name::{Kind, Name};
 
 /// [`std::sync::Barrier`], whose waits are recorded: of all threads but the last one, which the ends of the
 /// waits name.
@@ -60,7 +60,7 @@ impl Barrier {
         }
         match epoch {
             None => self.inner.wait(),
-            Some(epoch) => self.watch.wait(epoch, place, || self.inner.wait(), |_| true),
+            Some(epoch) => self.watch.wait(epoch, Kind::Alone, place, || self.inner.wait(), |_| true),
         }
     }
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::imp::locks::{Watch, epoch};
 use crate::sync::MutexGuard;
-use crate::sync::name::{Name, Place};
+use crate::sync::name::{Kind, Name, Place};
 use crate::sync::watched::{self, Alone};
 
 /// [`std::sync::Condvar`], whose waits are recorded.
@@ -162,7 +162,7 @@ impl Condvar {
                     Ok((_, outcome)) => is_notified(outcome),
                     Err(poisoned) => is_notified(&poisoned.get_ref().1),
                 };
-                self.watch.wait(epoch, place, || block(inner), is_notified)
+                self.watch.wait(epoch, Kind::Alone, place, || block(inner), is_notified)
             }
         };
         let held = Alone::took(mutex, place, epoch.is_some());

@@ -1,4 +1,4 @@
-//! How a lock is called in the trace.
+//! How a lock is called in the trace, and how a thread takes it.
 
 use std::fmt;
 use std::panic::Location;
@@ -28,4 +28,14 @@ impl fmt::Display for Name {
             Self::Unknown => f.write_str("lock"),
         }
     }
+}
+
+/// How a thread takes a lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(not(feature = "enable"), allow(dead_code))] // nothing is recorded
+pub(crate) enum Kind {
+    /// As the only one.
+    Alone,
+    /// Together with others, who read.
+    Shared,
 }

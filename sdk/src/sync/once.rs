@@ -6,7 +6,7 @@ use std::sync::OnceState;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::imp::locks::{Wait, Watch, epoch};
-use crate::sync::name::{Name, Place};
+use crate::sync::name::{Kind, Name, Place};
 use crate::sync::watched::Alone;
 
 /// [`std::sync::Once`]: the waits for the thread that runs the closure are recorded.
@@ -102,7 +102,7 @@ impl Once {
     fn wait_at(&self, place: Place, wait: impl FnOnce()) {
         match epoch() {
             None => wait(),
-            Some(epoch) => self.watch.wait(epoch, place, wait, |()| true),
+            Some(epoch) => self.watch.wait(epoch, Kind::Alone, place, wait, |()| true),
         }
     }
 
@@ -112,7 +112,8 @@ impl Once {
         let epoch = epoch();
         // Relaxed: who comes second only records a wait, which may be short.
         let is_first = !self.is_begun.swap(true, Ordering::Relaxed);
-        let wait = epoch.filter(|_| !is_first).map(|epoch| Wait::begin(&self.watch, epoch, place));
+        let wait =
+            epoch.filter(|_| !is_first).map(|epoch| Wait::begin(&self.watch, epoch, Kind::Alone, place));
         let mut run = Run { once: self, place, is_on: epoch.is_some(), wait };
         call(&mut run);
         if let Some(wait) = run.wait {

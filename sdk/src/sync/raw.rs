@@ -10,7 +10,7 @@ use lock_api::{
 };
 
 use crate::imp::locks::{Watch, epoch};
-use crate::sync::name::{Name, Place};
+use crate::sync::name::{Kind, Name, Place};
 
 /// A raw mutex of [`lock_api`] around another one, whose waits are recorded.
 ///
@@ -73,13 +73,6 @@ impl<R: lock_api::RawRwLock> RawRwLock<R> {
     }
 }
 
-/// Whether a thread takes a lock alone.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Alone,
-    Shared,
-}
-
 /// Takes a lock by `attempt`, else by `block` if there is one. All say whether they have it.
 #[inline]
 fn take<B: FnOnce() -> bool>(
@@ -93,7 +86,7 @@ fn take<B: FnOnce() -> bool>(
     let has_it = attempt()
         || block.is_some_and(|block| match epoch {
             None => block(),
-            Some(epoch) => watch.wait(epoch, place, block, |has_it| *has_it),
+            Some(epoch) => watch.wait(epoch, kind, place, block, |has_it| *has_it),
         });
     if has_it && kind == Kind::Alone && epoch.is_some() {
         watch.took(place);

@@ -3,7 +3,7 @@
 use std::sync::{LockResult, PoisonError, TryLockError, TryLockResult};
 
 use crate::imp::locks::{Watch, epoch};
-use crate::sync::name::Place;
+use crate::sync::name::{Kind, Place};
 
 /// The lock of a guard that has it alone. The drop of this comes before the release of the lock.
 #[derive(Debug)]
@@ -57,7 +57,7 @@ pub(crate) fn alone<'w, G>(
     let epoch = epoch();
     let got = attempt().unwrap_or_else(|| match epoch {
         None => block(),
-        Some(epoch) => watch.wait(epoch, place, block, |_| true),
+        Some(epoch) => watch.wait(epoch, Kind::Alone, place, block, |_| true),
     });
     (Alone::took(watch, place, epoch.is_some()), got)
 }
@@ -84,7 +84,7 @@ pub(crate) fn shared<'w, G>(
     let epoch = epoch();
     let got = attempt().unwrap_or_else(|| match epoch {
         None => block(),
-        Some(epoch) => watch.wait(epoch, place, block, |_| true),
+        Some(epoch) => watch.wait(epoch, Kind::Shared, place, block, |_| true),
     });
     (Shared { watch, place }, got)
 }

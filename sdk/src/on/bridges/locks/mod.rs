@@ -29,7 +29,7 @@ use crate::on::event::text::Text;
 use crate::on::thread::events;
 use crate::on::thread::guards::Scope;
 use crate::site::{CallsiteKind, Site};
-use crate::sync::name::{Name, Place};
+use crate::sync::name::{Kind, Name, Place};
 
 static WAIT: Callsite = callsite(CallsiteKind::Scope, "wait", &WAIT_KEYS);
 static RELEASED: Callsite = callsite(CallsiteKind::Instant, "released", &RELEASED_KEYS);
@@ -56,8 +56,8 @@ pub(crate) struct Watch {
     /// Who holds it, if one thread alone does. Written by that thread.
     holder: Who<Location<'static>>,
     released: Released,
-    /// The number of recorded waits.
-    waiting: AtomicU32,
+    /// The number of recorded waits. Low half: of threads that want it alone. High half: of readers.
+    waiting: AtomicU64,
 }
 
 /// The last release while a thread waited.
@@ -68,6 +68,8 @@ struct Released {
     flow: AtomicU64,
     /// The epoch of that event.
     epoch: AtomicU32,
+    /// 1 if the release was that of a reader. It lets no reader continue.
+    is_shared: AtomicU32,
     /// Whether a thread is writing the words above. Two readers of one lock may release it at once.
     is_taken: AtomicU32,
 }
@@ -78,9 +80,10 @@ impl Watch {
             by: Who::nobody(),
             flow: AtomicU64::new(0),
             epoch: AtomicU32::new(0),
+            is_shared: AtomicU32::new(0),
             is_taken: AtomicU32::new(0),
         };
-        Self { name, holder: Who::nobody(), released, waiting: AtomicU32::new(0) }
+        Self { name, holder: Who::nobody(), released, waiting: AtomicU64::new(0) }
     }
 
     /// Notes that this thread holds the lock alone.
@@ -98,15 +101,15 @@ impl Watch {
         }
         if self.waiting.load(Ordering::Relaxed) != 0 {
             let place = is_known.then(|| self.holder.own_place());
-            self.release(place.and_then(place_of));
+            self.release(Kind::Alone, place.and_then(place_of));
         }
     }
 
     /// Call it before the lock is released by a thread that holds it with others.
     #[inline(always)]
     pub(crate) fn leave_shared(&self, place: Option<Place>) {
-        if self.waiting.load(Ordering::Relaxed) != 0 {
-            self.release(place);
+        if self.waiting.load(Ordering::Relaxed) as u32 != 0 {
+            self.release(Kind::Shared, place);
         }
     }
 
@@ -119,11 +122,11 @@ impl Watch {
     /// Records that this thread releases the lock, for which others wait.
     #[cold]
     #[inline(never)]
-    pub(crate) fn release(&self, place: Option<Place>) {
+    fn release(&self, kind: Kind, place: Option<Place>) {
         let Some(epoch) = RELEASE.registered_epoch() else { return };
         let flow = Flow::new();
         self.record_release("release", epoch, place, Extras::new().flow(&flow));
-        self.publish(place, &flow);
+        self.publish(kind, place, &flow);
     }
 
     /// Records that this thread wakes threads that wait. Which one of several it is cannot be known, nor
@@ -138,7 +141,7 @@ impl Watch {
         let extras = if is_sure { Extras::new().flow(&flow) } else { Extras::new() };
         self.record_release("notify", epoch, Some(place), extras);
         if is_sure {
-            self.publish(Some(place), &flow);
+            self.publish(Kind::Alone, Some(place), &flow);
         }
     }
 
@@ -156,7 +159,7 @@ impl Watch {
     }
 
     /// Tells the threads that wait who ends their waits.
-    fn publish(&self, place: Option<Place>, flow: &Flow) {
+    fn publish(&self, kind: Kind, place: Option<Place>, flow: &Flow) {
         // Acquire and Release: the next thread that writes the words sees those of this one.
         if flow.begun() == 0 || self.released.is_taken.swap(1, Ordering::Acquire) != 0 {
             return; // the event was lost, or another thread releases the lock at the same time
@@ -164,6 +167,7 @@ impl Watch {
         self.released.by.clear();
         self.released.flow.store(flow.id(), Ordering::Release);
         self.released.epoch.store(flow.begun(), Ordering::Release);
+        self.released.is_shared.store(u32::from(kind == Kind::Shared), Ordering::Release);
         let place = place.map_or(std::ptr::null_mut(), |place| std::ptr::from_ref(place).cast_mut());
         self.released.by.set(this_thread::tid(), place);
         self.released.is_taken.store(0, Ordering::Release);
@@ -175,11 +179,12 @@ impl Watch {
     pub(crate) fn wait<R>(
         &self,
         epoch: Epoch,
+        kind: Kind,
         place: Place,
         block: impl FnOnce() -> R,
         is_released: impl FnOnce(&R) -> bool,
     ) -> R {
-        let wait = Wait::begin(self, epoch, place);
+        let wait = Wait::begin(self, epoch, kind, place);
         let got = block();
         if is_released(&got) {
             wait.note_release();
@@ -194,16 +199,21 @@ pub(crate) struct Wait<'w> {
     /// The number of the last release before it.
     before: u32,
     epoch: Epoch,
+    kind: Kind,
     _slice: Scope,
-    _counted: Counted<'w>,
 }
 
-/// A wait that is counted, after its slice has ended or not.
-struct Counted<'w>(&'w AtomicU32);
-
-impl Drop for Counted<'_> {
+impl Drop for Wait<'_> {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
+        self.watch.waiting.fetch_sub(one(self.kind), Ordering::Relaxed);
+    }
+}
+
+/// A wait of this kind in [`Watch::waiting`].
+fn one(kind: Kind) -> u64 {
+    match kind {
+        Kind::Alone => 1,
+        Kind::Shared => 1 << 32,
     }
 }
 
@@ -211,16 +221,15 @@ impl<'w> Wait<'w> {
     /// Begins a wait.
     #[cold]
     #[inline(never)]
-    pub(crate) fn begin(watch: &'w Watch, epoch: Epoch, place: Place) -> Self {
-        watch.waiting.fetch_add(1, Ordering::Relaxed);
-        let counted = Counted(&watch.waiting);
+    pub(crate) fn begin(watch: &'w Watch, epoch: Epoch, kind: Kind, place: Place) -> Self {
+        watch.waiting.fetch_add(one(kind), Ordering::Relaxed);
         let before = watch.released.by.number();
         let holder = watch.holder.look(|| ()).map(|(seen, ())| seen);
         let (by, at) = shown(holder);
         let values = (text_of(place), (by, (at, ())));
         let name = Text::display(&format_args!("wait: {}", watch.name));
         let slice = Scope::begin_named(&WAIT, epoch, &values, name.as_str());
-        Self { watch, before, epoch, _slice: slice, _counted: counted }
+        Self { watch, before, epoch, kind, _slice: slice }
     }
 
     /// Records who released the lock, at the end of the wait.
@@ -228,13 +237,16 @@ impl<'w> Wait<'w> {
     #[inline(never)]
     pub(crate) fn note_release(&self) {
         let released = &self.watch.released;
-        let words = || (released.flow.load(Ordering::Acquire), released.epoch.load(Ordering::Acquire));
+        let words = || {
+            let is_shared = released.is_shared.load(Ordering::Acquire) != 0;
+            (released.flow.load(Ordering::Acquire), released.epoch.load(Ordering::Acquire), is_shared)
+        };
         if released.by.number() == self.before {
             return;
         }
-        let Some((seen, (id, begun))) = released.by.look(words) else { return };
-        if begun != self.epoch.get() {
-            return; // of an earlier session
+        let Some((seen, (id, begun, is_shared))) = released.by.look(words) else { return };
+        if begun != self.epoch.get() || is_shared && self.kind == Kind::Shared {
+            return; // of an earlier session, or for others
         }
         let Some(epoch) = RELEASED.registered_epoch().filter(|epoch| *epoch == self.epoch) else { return };
         let (by, at) = shown(Some(seen));
