@@ -16,6 +16,7 @@ mod callsites;
 mod clock;
 mod flows;
 mod heap;
+mod holders;
 mod on;
 mod slices;
 mod spans;
