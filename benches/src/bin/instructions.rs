@@ -7,9 +7,10 @@ use std::collections::BTreeMap;
 use std::hint::black_box;
 use std::io;
 use std::net::Ipv4Addr;
+use std::sync::PoisonError;
 
 use hairline::{
-    Error, Flow, Format, Overflow, Session, SessionBuilder, Track, Unit, trace_async, trace_begin,
+    Error, Flow, Format, Overflow, Session, SessionBuilder, Track, Unit, sync, trace_async, trace_begin,
     trace_counter, trace_end, trace_instant, trace_scope,
 };
 use hairline_benches::row::label;
@@ -66,6 +67,7 @@ fn recorded(format: Format) -> Result<(), Error> {
         trace_counter!("bench", "counter", i64::from(n));
     });
     composed(&name);
+    locks(&name);
     count(&name("span of tracing, Subscriber"), &mut |_| {
         let _span = tracing::info_span!("span").entered();
     });
@@ -79,6 +81,36 @@ fn recorded(format: Format) -> Result<(), Error> {
         trace_scope!("bench", "scope in a flight recorder");
     });
     none_lost(recording)
+}
+
+/// Locks that are free: nothing is recorded, but who holds them is noted.
+fn locks(name: &impl Fn(&str) -> String) {
+    let (mutex, lock) = (sync::Mutex::new(1_u64), sync::RwLock::new(1_u64));
+    let parking = lock_api::Mutex::<sync::RawMutex<parking_lot::RawMutex>, u64>::new(1);
+    count(&name("sync::Mutex, lock and unlock"), &mut |_| {
+        *black_box(&mutex).lock().unwrap_or_else(PoisonError::into_inner) += 1;
+    });
+    count(&name("sync::RwLock, read and unlock"), &mut |_| {
+        black_box(*black_box(&lock).read().unwrap_or_else(PoisonError::into_inner));
+    });
+    count(&name("sync::RawMutex of parking_lot, lock and unlock"), &mut |_| {
+        *black_box(&parking).lock() += 1;
+    });
+}
+
+/// The floor of the locks: those that they contain.
+fn inner_locks() {
+    let (mutex, lock) = (std::sync::Mutex::new(1_u64), std::sync::RwLock::new(1_u64));
+    let parking = parking_lot::Mutex::new(1_u64);
+    count("std::sync::Mutex alone", &mut |_| {
+        *black_box(&mutex).lock().unwrap_or_else(PoisonError::into_inner) += 1;
+    });
+    count("std::sync::RwLock alone", &mut |_| {
+        black_box(*black_box(&lock).read().unwrap_or_else(PoisonError::into_inner));
+    });
+    count("parking_lot::Mutex alone", &mut |_| {
+        *black_box(&parking).lock() += 1;
+    });
 }
 
 /// Events on tracks other than the thread's own, and counters with a unit.
@@ -214,6 +246,8 @@ fn main() -> Result<(), Error> {
         trace_scope!("off", "disabled");
     });
     formatting();
+    inner_locks();
+    locks(&|what| format!("{what}, no session"));
     let listens = tracing::subscriber::set_global_default(hairline::Subscriber::new());
     assert!(listens.is_ok(), "nobody else listens");
     for format in [Format::Fxt, Format::TrackEvent] {

@@ -44,7 +44,7 @@
 //! library. While waits are recorded, it costs some 1 to 2 ns more, and no clock is read. The filter
 //! `-lock` turns them off. Without the feature `enable` it costs nothing.
 //!
-//! A lock has 96 bytes more than one of the standard library. Nothing is kept outside of it.
+//! A lock has 80 bytes more than one of the standard library. Nothing is kept outside of it.
 
 mod barrier;
 mod condvar;
@@ -69,3 +69,15 @@ pub use once::Once;
 #[cfg_attr(docsrs, doc(cfg(feature = "lock_api")))]
 pub use raw::{RawMutex, RawRwLock};
 pub use rwlock::{RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_has_80_bytes_more_than_the_one_in_it() {
+        let more = if cfg!(feature = "enable") { 80 } else { 0 };
+        assert_eq!(size_of::<Mutex<u64>>(), size_of::<std::sync::Mutex<u64>>() + more);
+        assert_eq!(size_of::<RwLock<u64>>(), size_of::<std::sync::RwLock<u64>>() + more);
+    }
+}

@@ -14,9 +14,6 @@ pub(crate) enum Name {
     Given(&'static str),
     /// The place where it was made.
     MadeAt(Place),
-    /// Neither is known.
-    #[cfg(feature = "lock_api")]
-    Unknown,
 }
 
 impl fmt::Display for Name {
@@ -24,8 +21,6 @@ impl fmt::Display for Name {
         match self {
             Self::Given(name) => f.write_str(name),
             Self::MadeAt(place) => write!(f, "{}:{}", place.file(), place.line()),
-            #[cfg(feature = "lock_api")]
-            Self::Unknown => f.write_str("lock"),
         }
     }
 }

@@ -160,7 +160,7 @@ fn leave(watch: &Watch, kind: Kind) {
 // SAFETY: each method below is that of `R`, which keeps the contract of its trait. Beside it, only words of
 // the watch are read and written, and events recorded, which do not unwind. `named` and `INIT` are free.
 unsafe impl<R: lock_api::RawMutex> lock_api::RawMutex for RawMutex<R> {
-    const INIT: Self = Self { watch: Watch::new(Name::Unknown), inner: R::INIT };
+    const INIT: Self = Self { watch: Watch::new(Name::Given("lock")), inner: R::INIT };
     type GuardMarker = R::GuardMarker;
 
     takes!(Alone try_lock, lock);
@@ -190,7 +190,7 @@ unsafe impl<R: RawMutexTimed> RawMutexTimed for RawMutex<R> {
 
 // SAFETY: as above.
 unsafe impl<R: lock_api::RawRwLock> lock_api::RawRwLock for RawRwLock<R> {
-    const INIT: Self = Self { watch: Watch::new(Name::Unknown), inner: R::INIT };
+    const INIT: Self = Self { watch: Watch::new(Name::Given("lock")), inner: R::INIT };
     type GuardMarker = R::GuardMarker;
 
     takes!(Shared try_lock_shared, lock_shared);
