@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use crate::imp::locks::{Watch, epoch};
 use crate::sync::MutexGuard;
 use crate::sync::name::{Kind, Name, Place};
-use crate::sync::watched::{self, Alone};
+use crate::sync::watched::{self, Alone, Held};
 
 /// [`std::sync::Condvar`], whose waits are recorded.
 ///

@@ -57,9 +57,8 @@ impl<T: ?Sized> Mutex<T> {
     #[inline]
     #[track_caller]
     pub fn lock(&self) -> LockResult<MutexGuard<'_, T>> {
-        let attempt = || watched::attempted(self.inner.try_lock());
-        let (held, inner) = watched::alone(&self.watch, Location::caller(), attempt, || self.inner.lock());
-        watched::wrapped(inner, |inner| MutexGuard { held, inner })
+        let (attempt, block) = (|| self.inner.try_lock(), || self.inner.lock());
+        watched::take(&self.watch, Location::caller(), attempt, block, MutexGuard::from_parts)
     }
 
     /// As [`std::sync::Mutex::try_lock`].
@@ -69,9 +68,7 @@ impl<T: ?Sized> Mutex<T> {
     #[inline]
     #[track_caller]
     pub fn try_lock(&self) -> TryLockResult<MutexGuard<'_, T>> {
-        let attempt = || watched::attempted(self.inner.try_lock());
-        let got = watched::alone_if_free(&self.watch, Location::caller(), attempt);
-        watched::tried(got.map(|(held, inner)| watched::wrapped(inner, |inner| MutexGuard { held, inner })))
+        watched::try_take(&self.watch, Location::caller(), || self.inner.try_lock(), MutexGuard::from_parts)
     }
 
     /// As [`std::sync::Mutex::is_poisoned`].
@@ -130,6 +127,7 @@ impl<'m, T: ?Sized> MutexGuard<'m, T> {
         (self.held, self.inner)
     }
 
+    #[inline(always)]
     pub(crate) fn from_parts(held: Alone<'m>, inner: std::sync::MutexGuard<'m, T>) -> Self {
         Self { held, inner }
     }

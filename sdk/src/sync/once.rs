@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::imp::locks::{Wait, Watch, epoch};
 use crate::sync::name::{Kind, Name, Place};
-use crate::sync::watched::Alone;
+use crate::sync::watched::{Alone, Held};
 
 /// [`std::sync::Once`]: the waits for the thread that runs the closure are recorded.
 ///

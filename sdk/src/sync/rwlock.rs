@@ -60,9 +60,8 @@ impl<T: ?Sized> RwLock<T> {
     #[inline]
     #[track_caller]
     pub fn read(&self) -> LockResult<RwLockReadGuard<'_, T>> {
-        let attempt = || watched::attempted(self.inner.try_read());
-        let (held, inner) = watched::shared(&self.watch, Location::caller(), attempt, || self.inner.read());
-        watched::wrapped(inner, |inner| RwLockReadGuard { _held: held, inner })
+        let (attempt, block) = (|| self.inner.try_read(), || self.inner.read());
+        watched::take(&self.watch, Location::caller(), attempt, block, RwLockReadGuard::from_parts)
     }
 
     /// As [`std::sync::RwLock::try_read`].
@@ -72,10 +71,11 @@ impl<T: ?Sized> RwLock<T> {
     #[inline]
     #[track_caller]
     pub fn try_read(&self) -> TryLockResult<RwLockReadGuard<'_, T>> {
-        let attempt = || watched::attempted(self.inner.try_read());
-        let got = watched::shared_if_free(&self.watch, Location::caller(), attempt);
-        watched::tried(
-            got.map(|(held, inner)| watched::wrapped(inner, |inner| RwLockReadGuard { _held: held, inner })),
+        watched::try_take(
+            &self.watch,
+            Location::caller(),
+            || self.inner.try_read(),
+            RwLockReadGuard::from_parts,
         )
     }
 
@@ -86,9 +86,8 @@ impl<T: ?Sized> RwLock<T> {
     #[inline]
     #[track_caller]
     pub fn write(&self) -> LockResult<RwLockWriteGuard<'_, T>> {
-        let attempt = || watched::attempted(self.inner.try_write());
-        let (held, inner) = watched::alone(&self.watch, Location::caller(), attempt, || self.inner.write());
-        watched::wrapped(inner, |inner| RwLockWriteGuard { _held: held, inner })
+        let (attempt, block) = (|| self.inner.try_write(), || self.inner.write());
+        watched::take(&self.watch, Location::caller(), attempt, block, RwLockWriteGuard::from_parts)
     }
 
     /// As [`std::sync::RwLock::try_write`].
@@ -98,10 +97,11 @@ impl<T: ?Sized> RwLock<T> {
     #[inline]
     #[track_caller]
     pub fn try_write(&self) -> TryLockResult<RwLockWriteGuard<'_, T>> {
-        let attempt = || watched::attempted(self.inner.try_write());
-        let got = watched::alone_if_free(&self.watch, Location::caller(), attempt);
-        watched::tried(
-            got.map(|(held, inner)| watched::wrapped(inner, |inner| RwLockWriteGuard { _held: held, inner })),
+        watched::try_take(
+            &self.watch,
+            Location::caller(),
+            || self.inner.try_write(),
+            RwLockWriteGuard::from_parts,
         )
     }
 
@@ -165,7 +165,14 @@ pub struct RwLockWriteGuard<'l, T: ?Sized> {
 
 /// What the guards of readers and writers have in common.
 macro_rules! guards {
-    ($($guard:ident)*) => {$(
+    ($($guard:ident $held:ident)*) => {$(
+        impl<'l, T: ?Sized> $guard<'l, T> {
+            #[inline(always)]
+            fn from_parts(held: $held<'l>, inner: std::sync::$guard<'l, T>) -> Self {
+                Self { _held: held, inner }
+            }
+        }
+
         impl<T: ?Sized> Deref for $guard<'_, T> {
             type Target = T;
 
@@ -189,7 +196,7 @@ macro_rules! guards {
     )*};
 }
 
-guards!(RwLockReadGuard RwLockWriteGuard);
+guards!(RwLockReadGuard Shared RwLockWriteGuard Alone);
 
 impl<T: ?Sized> DerefMut for RwLockWriteGuard<'_, T> {
     #[inline]

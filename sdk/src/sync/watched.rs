@@ -10,15 +10,6 @@ use crate::sync::name::{Kind, Place};
 pub(crate) struct Alone<'w>(&'w Watch);
 
 impl<'w> Alone<'w> {
-    /// The lock was taken, or taken again. `is_on`: a session recorded waits before that.
-    #[inline]
-    pub(crate) fn took(watch: &'w Watch, place: Place, is_on: bool) -> Self {
-        if is_on {
-            watch.took(place);
-        }
-        Self(watch)
-    }
-
     pub(crate) fn watch(&self) -> &'w Watch {
         self.0
     }
@@ -45,67 +36,73 @@ impl Drop for Shared<'_> {
     }
 }
 
-/// Takes a lock for one thread alone: by `attempt`, which returns `None` if the lock is not free, else by
-/// `block`.
-#[inline]
-pub(crate) fn alone<'w, G>(
-    watch: &'w Watch,
-    place: Place,
-    attempt: impl FnOnce() -> Option<G>,
-    block: impl FnOnce() -> G,
-) -> (Alone<'w>, G) {
-    let epoch = epoch();
-    let got = attempt().unwrap_or_else(|| match epoch {
-        None => block(),
-        Some(epoch) => watch.wait(epoch, Kind::Alone, place, block, |_| true),
-    });
-    (Alone::took(watch, place, epoch.is_some()), got)
+/// How a thread takes a lock: what its guard keeps until the drop, and what is noted of it.
+pub(crate) trait Held<'w>: Sized {
+    const KIND: Kind;
+
+    /// The lock was taken, or taken again. `is_on`: a session recorded waits before that.
+    fn took(watch: &'w Watch, place: Place, is_on: bool) -> Self;
 }
 
-/// The same, if the lock is free.
-#[inline]
-pub(crate) fn alone_if_free<'w, G>(
+impl<'w> Held<'w> for Alone<'w> {
+    const KIND: Kind = Kind::Alone;
+
+    #[inline(always)]
+    fn took(watch: &'w Watch, place: Place, is_on: bool) -> Self {
+        if is_on {
+            watch.took(place);
+        }
+        Self(watch)
+    }
+}
+
+impl<'w> Held<'w> for Shared<'w> {
+    const KIND: Kind = Kind::Shared;
+
+    #[inline(always)]
+    fn took(watch: &'w Watch, place: Place, _: bool) -> Self {
+        Self { watch, place }
+    }
+}
+
+/// Takes a lock of the standard library: by `attempt` if it is free, else by `block`.
+#[inline(always)]
+pub(crate) fn take<'w, H: Held<'w>, G, W>(
     watch: &'w Watch,
     place: Place,
-    attempt: impl FnOnce() -> Option<G>,
-) -> Option<(Alone<'w>, G)> {
+    attempt: impl FnOnce() -> TryLockResult<G>,
+    block: impl FnOnce() -> LockResult<G>,
+    wrap: impl FnOnce(H, G) -> W,
+) -> LockResult<W> {
+    let epoch = epoch();
+    let got = match attempt() {
+        // The common outcome, alone: a match of all three would move each of them through memory.
+        Ok(guard) => return Ok(wrap(H::took(watch, place, epoch.is_some()), guard)),
+        Err(TryLockError::Poisoned(poisoned)) => Err(poisoned),
+        Err(TryLockError::WouldBlock) => match epoch {
+            None => block(),
+            Some(epoch) => watch.wait(epoch, H::KIND, place, block, |_| true),
+        },
+    };
+    wrapped(got, |guard| wrap(H::took(watch, place, epoch.is_some()), guard))
+}
+
+/// Takes such a lock if it is free.
+#[inline(always)]
+pub(crate) fn try_take<'w, H: Held<'w>, G, W>(
+    watch: &'w Watch,
+    place: Place,
+    attempt: impl FnOnce() -> TryLockResult<G>,
+    wrap: impl FnOnce(H, G) -> W,
+) -> TryLockResult<W> {
     let is_on = epoch().is_some();
-    attempt().map(|got| (Alone::took(watch, place, is_on), got))
-}
-
-/// Takes a lock that several threads may have at once.
-#[inline]
-pub(crate) fn shared<'w, G>(
-    watch: &'w Watch,
-    place: Place,
-    attempt: impl FnOnce() -> Option<G>,
-    block: impl FnOnce() -> G,
-) -> (Shared<'w>, G) {
-    let epoch = epoch();
-    let got = attempt().unwrap_or_else(|| match epoch {
-        None => block(),
-        Some(epoch) => watch.wait(epoch, Kind::Shared, place, block, |_| true),
-    });
-    (Shared { watch, place }, got)
-}
-
-/// Takes such a lock, if it is free.
-#[inline]
-pub(crate) fn shared_if_free<'w, G>(
-    watch: &'w Watch,
-    place: Place,
-    attempt: impl FnOnce() -> Option<G>,
-) -> Option<(Shared<'w>, G)> {
-    attempt().map(|got| (Shared { watch, place }, got))
-}
-
-/// The outcome of an attempt at a lock of the standard library; `None` if the lock is not free.
-#[inline]
-pub(crate) fn attempted<G>(result: TryLockResult<G>) -> Option<LockResult<G>> {
-    match result {
-        Ok(guard) => Some(Ok(guard)),
-        Err(TryLockError::Poisoned(poisoned)) => Some(Err(poisoned)),
-        Err(TryLockError::WouldBlock) => None,
+    match attempt() {
+        Ok(guard) => Ok(wrap(H::took(watch, place, is_on), guard)),
+        Err(TryLockError::WouldBlock) => Err(TryLockError::WouldBlock),
+        Err(TryLockError::Poisoned(poisoned)) => {
+            let guard = wrap(H::took(watch, place, is_on), poisoned.into_inner());
+            Err(TryLockError::Poisoned(PoisonError::new(guard)))
+        }
     }
 }
 
@@ -115,14 +112,5 @@ pub(crate) fn wrapped<G, H>(result: LockResult<G>, wrap: impl FnOnce(G) -> H) ->
     match result {
         Ok(guard) => Ok(wrap(guard)),
         Err(poisoned) => Err(PoisonError::new(wrap(poisoned.into_inner()))),
-    }
-}
-
-/// The same for an attempt that [`attempted`] looked at.
-#[inline]
-pub(crate) fn tried<H>(result: Option<LockResult<H>>) -> TryLockResult<H> {
-    match result {
-        Some(result) => result.map_err(TryLockError::Poisoned),
-        None => Err(TryLockError::WouldBlock),
     }
 }
