@@ -4,9 +4,12 @@ use hairline_convert::timeline::Split;
 use serde_json::{Value, json};
 
 use crate::explain::explained::Explained;
+use crate::explain::held::{Held, Lock};
+use crate::explain::locks::Holder;
+use crate::explain::shares::{Share, largest};
 use crate::explain::survey::Survey;
 use crate::explain::target::{Band, Target};
-use crate::explain::verdict::{Share, inner, largest, meanwhile, verdict};
+use crate::explain::verdict::{inner, meanwhile, verdict};
 
 /// The limit for the rows of each list.
 const ROWS: usize = 100;
@@ -53,11 +56,41 @@ fn target(explained: &Explained, target: &Target) -> Value {
             "is_compared": verdict.is_compared,
             "inside": verdict.inside.map(|name| survey.keys().text(name)),
             "text": verdict.lines,
+            "locks": verdict.locks.iter().map(|of| lock(survey, of)).collect::<Vec<_>>(),
         },
         "all": band(survey, &target.all),
         "typical": band(survey, &target.typical),
         "slowest": band(survey, &target.slow),
         "meanwhile": meanwhile.collect::<Vec<_>>(),
+    })
+}
+
+/// The waits for one lock in the slices that the cause is about.
+fn lock(survey: &Survey, lock: &Lock) -> Value {
+    let holder = |held: &Held| {
+        let (tid, readers, notified) = match held.holder {
+            Holder::Thread(tid) => (Some(tid), None, false),
+            Holder::Notifier(tid) => (Some(tid), None, true),
+            Holder::Readers(count) => (None, Some(count), false),
+            Holder::Unknown => (None, None, false),
+        };
+        json!({
+            "thread": tid.map(|tid| survey.thread_name(tid)),
+            "tid": tid,
+            "readers": readers,
+            "notified": notified,
+            "at": held.place,
+            "inside": held.inside.map(|name| survey.keys().text(name)),
+            "ns": held.time,
+        })
+    };
+    let place = |place: &Share| json!({ "at": place.what, "ns": place.time });
+    json!({
+        "name": lock.name,
+        "total_ns": lock.time,
+        "extra_ns": lock.extra,
+        "holders": lock.holders.iter().take(ROWS).map(holder).collect::<Vec<_>>(),
+        "waiters": lock.places.iter().map(place).collect::<Vec<_>>(),
     })
 }
 

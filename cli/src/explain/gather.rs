@@ -7,9 +7,9 @@ use hairline_convert::slices::{Frame, Key, Slice, SliceSink, Slices};
 use hairline_convert::timeline::Split;
 use hairline_convert::{Item, RunState, SampleKind, TrackId};
 
-use crate::explain::nested::{Inside, Nested};
+use crate::explain::nested::Nested;
 use crate::explain::survey::{Chosen, SliceName, Survey};
-use crate::explain::target::{Band, Inner, Longest, MOST, Part, Target, add};
+use crate::explain::target::{Band, Inner, Inside, Longest, Part, Target, Wait, add};
 use crate::trace::ItemVisitor;
 
 /// The mark of a frame that is in no chosen slice. Other marks are 2 plus the depth of the innermost chosen
@@ -26,10 +26,14 @@ struct Found<'s> {
     numbers: HashMap<SliceName, usize>,
     targets: Vec<Target>,
     /// What the slices inside open chosen slices add up to, by track and depth of the chosen one.
-    open: HashMap<(TrackId, u32), HashMap<Key, Inner>>,
+    open: HashMap<(TrackId, u32), Inside>,
     /// The split of finished slices inside the open slice at each depth, by track.
     below: Vec<Vec<Split>>,
     nested: Nested,
+    /// The waits for locks inside open chosen slices, by track.
+    waits: HashMap<TrackId, Longest<1024>>,
+    /// The begin and name of the slice that ends next, and the tag of its end.
+    end: Option<(i64, Key, u32)>,
 }
 
 impl<'s> Gather<'s> {
@@ -43,6 +47,8 @@ impl<'s> Gather<'s> {
             slow_examples: Longest::default(),
             typical_examples: Longest::default(),
             sleeps: Longest::default(),
+            waits: Longest::default(),
+            held_in: HashMap::new(),
             others: HashMap::new(),
             chances: HashMap::new(),
         };
@@ -54,6 +60,8 @@ impl<'s> Gather<'s> {
             open: HashMap::new(),
             below: Vec::new(),
             nested: Nested::default(),
+            waits: HashMap::new(),
+            end: None,
         };
         Self { slices, found }
     }
@@ -65,6 +73,7 @@ impl<'s> Gather<'s> {
             target.slow_examples.shorten();
             target.typical_examples.shorten();
             target.sleeps.shorten();
+            target.waits.shorten();
         }
         Ok(targets)
     }
@@ -72,7 +81,12 @@ impl<'s> Gather<'s> {
 
 impl ItemVisitor for Gather<'_> {
     fn item(&mut self, item: &Item<'_>) {
-        self.slices.item(item, &mut self.found);
+        match item {
+            Item::Event(event) if let Some(tag @ 1..) = self.found.survey.locks.tag(event) => {
+                self.slices.tagged(event, tag, &mut self.found);
+            }
+            _ => self.slices.item(item, &mut self.found),
+        }
     }
 }
 
@@ -117,28 +131,21 @@ impl Found<'_> {
         (whole.minus(inner), whole)
     }
 
-    /// The intervals below one that ends, with their names if they are asked for. It may be below another one
-    /// itself.
-    fn nested(&mut self, slice: &Slice, depth: usize, with_names: bool) -> Inside {
+    /// What is inside of an interval that ends, and its time without that. It may be below another one
+    /// itself. What is inside is empty if nobody asks for it.
+    fn nested(&mut self, slice: &Slice, depth: usize, wait: Option<Wait>, is_asked: bool) -> (Inside, i64) {
         let names = &self.survey.track_names;
         if depth > 0 || names.tid(slice.track).is_some() {
-            return Inside { names: HashMap::new(), own: slice.duration };
+            return (Inside::default(), slice.duration);
         }
-        let inside = self.nested.take(slice);
-        let Some(parent) = names.track_above(slice.track) else { return inside };
-        let own = inside.own;
-        let copy = if with_names { inside.names.clone() } else { HashMap::new() };
-        self.nested.add(parent, slice, inside);
-        Inside { names: copy, own }
+        let (inside, own) = self.nested.take(slice);
+        let Some(parent) = names.track_above(slice.track) else { return (inside, own) };
+        let copy = if is_asked { inside.clone() } else { Inside::default() };
+        self.nested.add(parent, (slice, wait), (inside, own));
+        (copy, own)
     }
 
-    fn inner(&mut self, track: TrackId, depth: u32, name: Key, inner: &Inner) {
-        let names = self.open.entry((track, depth)).or_default();
-        let name = if names.len() < MOST || names.contains_key(&name) { name } else { Key::OTHER };
-        names.entry(name).or_default().add(inner);
-    }
-
-    fn chosen(&mut self, number: usize, slice: &Slice, whole: Split, inner: &HashMap<Key, Inner>) {
+    fn chosen(&mut self, number: usize, slice: &Slice, whole: Split, inside: &Inside) {
         let survey = self.survey;
         let target = &mut self.targets[number];
         let (shortest, longest_typical) = target.chosen.typical;
@@ -150,27 +157,32 @@ impl Found<'_> {
             band.count += 1;
             band.duration = band.duration.saturating_add(slice.duration);
             band.split = band.split.plus(whole);
-            for (name, inner) in inner {
-                let name =
-                    if band.inner.len() < MOST || band.inner.contains_key(name) { *name } else { Key::OTHER };
-                band.inner.entry(name).or_default().add(inner);
-            }
+            band.inside.add(inside);
             look_inside(survey, band, slice);
         }
         let end = slice.start.saturating_add(slice.duration);
-        let example = Part { track: slice.track, start: slice.start, end, is_woken: false, waker: None };
+        let example = Part::new(slice.track, slice.start, end);
         if is_slow {
             target.slow_examples.add(example);
         }
         if is_typical {
             target.typical_examples.add(example);
         }
-        if let Some(tid) = tid.filter(|_| is_slow) {
+        if !is_slow {
+            return;
+        }
+        let waits = self.waits.get(&slice.track).map_or(&[][..], Longest::all);
+        let waits = waits.iter().filter(|wait| wait.start >= slice.start);
+        waits.clone().for_each(|wait| target.waits.add(*wait));
+        let is_wait = |start, end| waits.clone().any(|wait| wait.start <= start && end <= wait.end);
+        if let Some(tid) = tid {
             survey.timeline.stretches(tid, slice.start, end, &mut |stretch| {
-                if stretch.state.is_some_and(RunState::is_asleep) && stretch.is_whole {
-                    let (start, end) = (stretch.start, stretch.end);
+                // What a wait for a lock is for is known.
+                let (start, end) = (stretch.start, stretch.end);
+                let is_asleep = stretch.state.is_some_and(RunState::is_asleep) && stretch.is_whole;
+                if is_asleep && !is_wait(start, end) {
                     let (is_woken, waker) = (stretch.is_woken, stretch.waker);
-                    target.sleeps.add(Part { track: slice.track, start, end, is_woken, waker });
+                    target.sleeps.add(Part { is_woken, waker, ..Part::new(slice.track, start, end) });
                 }
             });
         }
@@ -223,33 +235,46 @@ fn look_inside(survey: &Survey, band: &mut Band, slice: &Slice) {
 
 impl SliceSink for Found<'_> {
     fn slice(&mut self, slice: &Slice, above: &mut [Frame]) {
+        let end = self.end.take().filter(|(start, name, _)| (*start, *name) == (slice.start, slice.name));
+        let wait = (slice.tag != 0).then(|| Wait {
+            name: slice.name,
+            facts: end.map_or(slice.tag, |(_, _, tag)| tag),
+            around: above.last().map_or(Key::NONE, |above| above.name),
+        });
         let around = self.around(slice.track, above);
         let number = self.number(slice.category, slice.name, slice.track);
         let depth = above.len();
-        let nested = self.nested(slice, depth, number.is_some());
+        let (mut inside, own_time) = self.nested(slice, depth, wait, number.is_some());
         if around.is_none() && number.is_none() {
             return;
         }
         let (mut own, whole) = self.splits(slice, depth);
-        own.unknown = own.unknown.saturating_sub(slice.duration.saturating_sub(nested.own)).max(0);
+        own.unknown = own.unknown.saturating_sub(slice.duration.saturating_sub(own_time)).max(0);
         let itself = Inner { count: 1, total: slice.duration, own };
-        if let Some(number) = number {
-            let mut inner = self.open.remove(&(slice.track, depth as u32)).unwrap_or_default();
-            nested.names.iter().for_each(|(name, nested)| inner.entry(*name).or_default().add(nested));
-            inner.entry(slice.name).or_default().add(&itself);
-            self.chosen(number, slice, whole, &inner);
-            // Slices inside it are inside the next chosen one around it too.
-            if let Some(around) = around {
-                inner.iter().for_each(|(name, inner)| self.inner(slice.track, around, *name, inner));
-            }
-        } else if let Some(around) = around {
-            self.inner(slice.track, around, slice.name, &itself);
+        inside.slices(slice.name, wait, &itself);
+        if let Some(wait) = wait {
+            let until = slice.start.saturating_add(slice.duration);
+            let waker = self.survey.locks.facts(wait.facts).holder.thread();
+            let part = Part { waker, facts: wait.facts, ..Part::new(slice.track, slice.start, until) };
+            self.waits.entry(slice.track).or_default().add(part);
         }
-        if around.is_none() {
-            // Nothing around it asks for the split of what is inside.
+        if let Some(number) = number {
+            inside.add(&self.open.remove(&(slice.track, depth as u32)).unwrap_or_default());
+            self.chosen(number, slice, whole, &inside);
+        }
+        if let Some(around) = around {
+            // Slices inside it are inside the next chosen one around it too.
+            self.open.entry((slice.track, around)).or_default().add(&inside);
+        } else {
+            // Nothing around it asks for what is inside.
+            self.waits.remove(&slice.track);
             if let Some(below) = self.below.get_mut(slice.track.0 as usize) {
                 below.iter_mut().for_each(|split| *split = Split::default());
             }
         }
+    }
+
+    fn ends(&mut self, slice: &Frame, tag: u32) {
+        self.end = Some((slice.start, slice.name, tag));
     }
 }

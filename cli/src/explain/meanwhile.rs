@@ -7,7 +7,7 @@ use hairline_convert::slices::{Frame, Key, Slice, SliceSink, Slices};
 use hairline_convert::{Item, TrackId};
 
 use crate::explain::survey::Survey;
-use crate::explain::target::{Chance, MOST, Other, Part, Target};
+use crate::explain::target::{Chance, MOST, Other, Part, Target, add};
 use crate::trace::ItemVisitor;
 
 /// A thread that is woken runs a moment later, and the one that woke it may end its slice a moment later. A
@@ -23,6 +23,12 @@ fn is_long(duration: i64, slept: i64) -> bool {
 /// How near its end a slice must end.
 fn near(slept: i64, is_long: bool) -> i64 {
     if is_long { NEAR.max(slept / 20) } else { NEAR }
+}
+
+/// Whether a slice was open during the whole of a sleep or a wait, or from before it to its end.
+fn is_open(part: &Part, slice: &Slice) -> bool {
+    let near = near(part.duration(), true);
+    slice.start <= part.start && slice.start.saturating_add(slice.duration) >= part.end.saturating_sub(near)
 }
 
 /// When the slices of a name end.
@@ -67,6 +73,8 @@ struct Found<'s> {
     /// The sleeps that ended with slices of a name, by number.
     ended: HashSet<(usize, Key, Key)>,
     ends: HashMap<(Key, Key), Ends>,
+    /// The innermost slice that was open on a track during the whole of a question: its begin and name.
+    open: HashMap<(usize, TrackId), (i64, Key)>,
     /// From the first begin to the last end.
     time: Option<(i64, i64)>,
 }
@@ -83,6 +91,7 @@ enum Kind {
     Slow,
     Typical,
     Sleep,
+    Wait,
 }
 
 impl<'s> Meanwhile<'s> {
@@ -95,6 +104,7 @@ impl<'s> Meanwhile<'s> {
             ask(of.slow_examples.all(), Kind::Slow);
             ask(of.typical_examples.all(), Kind::Typical);
             ask(of.sleeps.all(), Kind::Sleep);
+            ask(of.waits.all(), Kind::Wait);
         }
         questions.sort_by_key(|question| question.part.start);
         let mut last = i64::MIN;
@@ -106,7 +116,8 @@ impl<'s> Meanwhile<'s> {
         let ends = |block: &[Question]| block.iter().map(|question| question.part.end).max();
         let latest_of_block = questions.chunks(BLOCK).filter_map(ends).collect();
         let (ended, ends) = (HashSet::new(), HashMap::new());
-        let found = Found { survey, targets, questions, latest, latest_of_block, ended, ends, time: None };
+        let (open, time) = (HashMap::new(), None);
+        let found = Found { survey, targets, questions, latest, latest_of_block, ended, ends, open, time };
         Self { slices, found }
     }
 
@@ -116,7 +127,11 @@ impl<'s> Meanwhile<'s> {
 
     pub(super) fn finish(mut self) -> io::Result<Vec<Target>> {
         self.slices.finish(&mut self.found)?;
-        let Found { mut targets, ends, time, .. } = self.found;
+        let Found { mut targets, questions, ends, open, time, .. } = self.found;
+        for ((number, _), (_, name)) in open {
+            let Question { target, part, .. } = &questions[number];
+            add(&mut targets[*target].held_in, (part.facts, name), part.duration());
+        }
         let time = time.map_or(0, |(first, last)| last.saturating_sub(first));
         for target in &mut targets {
             let Target { others, sleeps, chances, .. } = target;
@@ -162,6 +177,16 @@ impl Found<'_> {
             Kind::Typical => {
                 let other = self.other(&question, key);
                 other.overlap_typical = other.overlap_typical.saturating_add(overlap);
+            }
+            Kind::Wait => {
+                let is_holder = question.part.waker == self.survey.track_names.own_tid(slice.track);
+                if is_holder && question.part.waker.is_some() && is_open(&question.part, slice) {
+                    let innermost =
+                        self.open.entry((number, slice.track)).or_insert((slice.start, slice.name));
+                    if innermost.0 < slice.start {
+                        *innermost = (slice.start, slice.name);
+                    }
+                }
             }
             Kind::Sleep => {
                 let waker = question.part.waker;

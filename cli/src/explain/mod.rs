@@ -4,9 +4,12 @@ mod explained;
 mod export;
 mod flames;
 mod gather;
+mod held;
+mod locks;
 mod meanwhile;
 mod nested;
 mod pattern;
+mod shares;
 mod show;
 mod survey;
 mod target;
@@ -31,7 +34,8 @@ use crate::trace::{FileArguments, TraceArguments, unsorted};
 /// Takes the slices of one name, or the ten names that took most, and compares the slowest hundredth with the
 /// typical ones: the time that their thread ran, waited for a core and slept; the inner slices in which it
 /// did; the functions on the CPU, and the stacks in which it slept; the threads that had the core meanwhile.
-/// The first lines name the cause. A trace without scheduling still shows inner slices, and what other
+/// The first lines name the cause. Waits for locks that the program recorded (`lock/wait: NAME`) come first:
+/// the lock, who held it, and where. A trace without scheduling still shows inner slices, and what other
 /// threads did meanwhile. Intervals of async tasks are explained by the intervals inside of them. Reads the
 /// trace up to three times, so it must be a file.
 #[derive(Debug, clap::Args)]

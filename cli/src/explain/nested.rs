@@ -4,10 +4,10 @@
 use std::collections::HashMap;
 
 use hairline_convert::TrackId;
-use hairline_convert::slices::{Key, Slice};
+use hairline_convert::slices::Slice;
 use hairline_convert::timeline::Split;
 
-use crate::explain::target::{Inner, MOST};
+use crate::explain::target::{Inner, Inside, Wait};
 
 /// The intervals that wait for the end of the one around them, by the track that they are below.
 #[derive(Default)]
@@ -20,23 +20,17 @@ pub(super) struct Nested {
 struct Below {
     start: i64,
     end: i64,
-    names: HashMap<Key, Inner>,
+    inside: Inside,
 }
 
 /// The limit for intervals that wait. Further ones are as if they were not inside of others.
 const MOST_WAITING: usize = 1 << 20;
 
-/// The names inside of an interval, and its time without them.
-pub(super) struct Inside {
-    pub(super) names: HashMap<Key, Inner>,
-    pub(super) own: i64,
-}
-
 impl Nested {
-    /// Takes the intervals below one that ends.
-    pub(super) fn take(&mut self, slice: &Slice) -> Inside {
-        let mut inside = Inside { names: HashMap::new(), own: slice.duration };
-        let Some(mut below) = self.below.remove(&slice.track) else { return inside };
+    /// Takes the intervals below one that ends. Returns them, and the interval's time without them.
+    pub(super) fn take(&mut self, slice: &Slice) -> (Inside, i64) {
+        let (mut inside, mut own) = (Inside::default(), slice.duration);
+        let Some(mut below) = self.below.remove(&slice.track) else { return (inside, own) };
         self.count -= below.len();
         // What began before it is of an earlier one on its track.
         below.retain(|one| one.start >= slice.start);
@@ -44,35 +38,36 @@ impl Nested {
         let mut until = slice.start;
         for one in below {
             let end = one.end.min(slice.start.saturating_add(slice.duration));
-            inside.own = inside.own.saturating_sub(end.saturating_sub(one.start.max(until)).max(0));
+            own = own.saturating_sub(end.saturating_sub(one.start.max(until)).max(0));
             until = until.max(end);
-            for (name, inner) in one.names {
-                add(&mut inside.names, name, &inner);
-            }
+            inside.add(&one.inside);
         }
-        inside
+        (inside, own)
     }
 
-    /// Adds an interval, with what is inside of it, below another track.
-    pub(super) fn add(&mut self, parent: TrackId, slice: &Slice, mut inside: Inside) {
+    /// Adds an interval, which may be a wait for a lock, below another track: with what is inside of it, and
+    /// its time without that.
+    pub(super) fn add(
+        &mut self,
+        parent: TrackId,
+        (slice, wait): (&Slice, Option<Wait>),
+        (mut inside, own): (Inside, i64),
+    ) {
         if self.count >= MOST_WAITING {
             return;
         }
-        let own = Split { unknown: inside.own, ..Split::default() };
-        add(&mut inside.names, slice.name, &Inner { count: 1, total: slice.duration, own });
+        let own = Split { unknown: own, ..Split::default() };
+        inside.slices(slice.name, wait, &Inner { count: 1, total: slice.duration, own });
         let end = slice.start.saturating_add(slice.duration);
-        self.below.entry(parent).or_default().push(Below { start: slice.start, end, names: inside.names });
+        self.below.entry(parent).or_default().push(Below { start: slice.start, end, inside });
         self.count += 1;
     }
 }
 
-fn add(names: &mut HashMap<Key, Inner>, name: Key, inner: &Inner) {
-    let name = if names.len() < MOST || names.contains_key(&name) { name } else { Key::OTHER };
-    names.entry(name).or_default().add(inner);
-}
-
 #[cfg(test)]
 mod tests {
+    use hairline_convert::slices::Key;
+
     use super::*;
 
     fn slice(track: u32, start: i64, end: i64) -> Slice {
@@ -86,14 +81,14 @@ mod tests {
         let mut nested = Nested::default();
         let mut add = |parent, one: Slice| {
             let inside = nested.take(&one);
-            nested.add(TrackId(parent), &one, inside);
+            nested.add(TrackId(parent), (&one, None), inside);
         };
         add(1, slice(2, 10, 20)); // of an earlier one on the track
         add(2, slice(3, 50, 60));
         add(1, slice(2, 40, 70));
         add(1, slice(4, 60, 90)); // at the same time
-        let inside = nested.take(&slice(1, 30, 100));
-        assert_eq!(inside.own, 70 - 50);
+        let (inside, own) = nested.take(&slice(1, 30, 100));
+        assert_eq!(own, 70 - 50);
         let all = inside.names.values().next().expect("a name");
         assert_eq!((all.count, all.total, all.own.unknown), (3, 10 + 30 + 30, 10 + 20 + 30));
         assert_eq!(nested.count, 0);

@@ -3,9 +3,10 @@
 use std::fmt::Write;
 
 use crate::explain::explained::Explained;
+use crate::explain::shares::{Share, largest, percent};
 use crate::explain::survey::Survey;
 use crate::explain::target::{Band, Target, total};
-use crate::explain::verdict::{Share, inner, largest, meanwhile, percent, verdict};
+use crate::explain::verdict::{inner, meanwhile, verdict};
 use crate::table::{Table, in_colour, plain};
 use crate::text::{duration, grouped, grouped_count};
 
@@ -107,7 +108,7 @@ fn inner_table(survey: &Survey, target: &Target, has_scheduling: bool) -> Table 
         } else {
             row.push(own(of.own.unknown));
         }
-        let typical = target.typical.inner.get(&name).map_or(0, |inner| inner.total);
+        let typical = target.typical.inside.names.get(&name).map_or(0, |inner| inner.total);
         row.push(duration(target.typical.per_slice(typical)));
         table.add(row);
     }

@@ -7,6 +7,7 @@ use hairline_convert::slices::{Defect, Frame, Key, Keys, Slice, SliceSink, Slice
 use hairline_convert::timeline::Timeline;
 use hairline_convert::{Item, TrackId};
 
+use crate::explain::locks::Locks;
 use crate::explain::pattern::Pattern;
 use crate::folded::without_symbols;
 use crate::stats::{Row, Rows};
@@ -22,6 +23,7 @@ pub(super) struct Survey {
     pub(super) track_names: TrackNames,
     pub(super) timeline: Timeline,
     pub(super) samples: Samples,
+    pub(super) locks: Locks,
 }
 
 /// The kinds of slices.
@@ -81,6 +83,7 @@ impl Survey {
             track_names: TrackNames::default(),
             timeline: Timeline::default(),
             samples: Samples::default(),
+            locks: Locks::default(),
         }
     }
 
@@ -153,6 +156,7 @@ impl Survey {
             of(unnamed, "slice", "of names beyond the first 16,384 left out"),
             of(changes, "change", "of thread states beyond the first 4,194,304 left out"),
             of(samples, "stack sample", "beyond the limit left out"),
+            of(self.locks.left_out, "wait", "for locks beyond 65,534 different ones have no holder here"),
             of(shared, "thread id", "of several processes, whose states are left out"),
         ];
         notes.into_iter().flatten().chain(without_symbols(&self.samples)).collect()
@@ -181,6 +185,7 @@ impl ItemVisitor for Survey {
             }
             Item::Scheduling(scheduling) => self.timeline.add(scheduling),
             Item::Loss(_) => self.found.losses += 1,
+            Item::Event(event) => self.locks.add(event),
             _ => self.samples.item(item),
         }
         self.slices.item(item, &mut self.found);

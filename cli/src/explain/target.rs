@@ -23,6 +23,11 @@ pub(super) struct Target {
     pub(super) slow_examples: Longest<128>,
     pub(super) typical_examples: Longest<128>,
     pub(super) sleeps: Longest<1024>,
+    /// The longest waits for locks inside the slowest.
+    pub(super) waits: Longest<1024>,
+    /// The innermost slices that the holders had open during whole waits: by the tag of the facts and the
+    /// name, with the time of the waits.
+    pub(super) held_in: HashMap<(u32, Key), i64>,
     /// Slices of other threads, by what they had to do with those.
     pub(super) others: HashMap<(Key, Key, TrackId), Other>,
     /// How many of the sleeps end with slices of those names by chance.
@@ -63,8 +68,8 @@ pub(super) struct Band {
     pub(super) count: u64,
     pub(super) duration: i64,
     pub(super) split: Split,
-    /// Inner slices by name, and the slices' own time under their own name.
-    pub(super) inner: HashMap<Key, Inner>,
+    /// The inner slices, and the slices' own time under their own name.
+    pub(super) inside: Inside,
     /// The threads that had the processor for which the slices waited, and how long.
     pub(super) holders: HashMap<u64, i64>,
     /// The threads that woke them, with the time slept.
@@ -73,6 +78,26 @@ pub(super) struct Band {
     pub(super) on_cpu: HashMap<StackId, i64>,
     /// Stacks in which they slept, with the time.
     pub(super) off_cpu: HashMap<StackId, i64>,
+}
+
+/// The slices inside of others.
+#[derive(Clone, Default)]
+pub(super) struct Inside {
+    /// All of them, by name.
+    pub(super) names: HashMap<Key, Inner>,
+    /// Those of them that are waits for locks.
+    pub(super) waits: HashMap<Wait, Inner>,
+}
+
+/// A kind of waits for a lock.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct Wait {
+    /// The name of the slices.
+    pub(super) name: Key,
+    /// The tag of their [facts](crate::explain::locks::Facts).
+    pub(super) facts: u32,
+    /// The name of the slice around them.
+    pub(super) around: Key,
 }
 
 /// Inner slices of one name.
@@ -85,15 +110,18 @@ pub(super) struct Inner {
     pub(super) own: Split,
 }
 
-/// A part of a thread's time: a slice, or a sleep inside it.
+/// A part of a thread's time: a slice, or a sleep or a wait for a lock inside it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Part {
     pub(super) track: TrackId,
     pub(super) start: i64,
     pub(super) end: i64,
-    /// Whether a wake-up ended the sleep, and the thread that did it, if it was no interrupt.
+    /// Whether a wake-up ended the sleep, and the thread that did it, if it was no interrupt. Of a wait, the
+    /// thread that had the lock.
     pub(super) is_woken: bool,
     pub(super) waker: Option<u64>,
+    /// The tag of the facts of a wait.
+    pub(super) facts: u32,
 }
 
 /// The `MOST` longest parts.
@@ -125,7 +153,12 @@ impl Band {
     }
 
     pub(super) fn mean_split(&self) -> Split {
-        let Split { running, waiting, asleep, uninterruptible, unknown } = self.split;
+        self.split_per_slice(self.split)
+    }
+
+    /// A sum of times divided by the number of slices.
+    pub(super) fn split_per_slice(&self, sum: Split) -> Split {
+        let Split { running, waiting, asleep, uninterruptible, unknown } = sum;
         Split {
             running: self.per_slice(running),
             waiting: self.per_slice(waiting),
@@ -137,6 +170,11 @@ impl Band {
 }
 
 impl Part {
+    /// A slice, or a part of one of which nothing else is known.
+    pub(super) fn new(track: TrackId, start: i64, end: i64) -> Self {
+        Self { track, start, end, is_woken: false, waker: None, facts: 0 }
+    }
+
     pub(super) fn duration(&self) -> i64 {
         self.end.saturating_sub(self.start)
     }
@@ -171,12 +209,45 @@ pub(super) fn total(all: impl IntoIterator<Item = i64>) -> i64 {
     all.into_iter().fold(0, i64::saturating_add)
 }
 
+/// The time in all states.
+pub(super) fn whole(split: &Split) -> i64 {
+    total([split.running, split.waiting, split.asleep, split.unknown])
+}
+
 /// Adds to an entry, unless there are too many.
 pub(super) fn add<K: Eq + std::hash::Hash>(sums: &mut HashMap<K, i64>, key: K, value: i64) {
     if sums.len() < MOST || sums.contains_key(&key) {
         let sum = sums.entry(key).or_default();
         *sum = sum.saturating_add(value);
     }
+}
+
+impl Inside {
+    /// Adds slices of one name, which are waits for a lock or not.
+    pub(super) fn slices(&mut self, name: Key, wait: Option<Wait>, inner: &Inner) {
+        add_inner(&mut self.names, name, Key::OTHER, inner);
+        if let Some(wait) = wait {
+            add_inner(&mut self.waits, wait, Wait { name: Key::OTHER, ..Wait::default() }, inner);
+        }
+    }
+
+    /// Adds what is inside of a part.
+    pub(super) fn add(&mut self, other: &Self) {
+        other.names.iter().for_each(|(name, inner)| self.slices(*name, None, inner));
+        let rest = Wait { name: Key::OTHER, ..Wait::default() };
+        other.waits.iter().for_each(|(wait, inner)| add_inner(&mut self.waits, *wait, rest, inner));
+    }
+
+    /// The time of all waits for locks.
+    pub(super) fn waited(&self) -> Split {
+        self.waits.values().fold(Split::default(), |sum, inner| sum.plus(inner.own))
+    }
+}
+
+/// Adds to an entry, or to that of the rest if there are too many.
+fn add_inner<K: Copy + Eq + std::hash::Hash>(sums: &mut HashMap<K, Inner>, key: K, rest: K, inner: &Inner) {
+    let key = if sums.len() < MOST || sums.contains_key(&key) { key } else { rest };
+    sums.entry(key).or_default().add(inner);
 }
 
 impl Inner {

@@ -5,8 +5,10 @@ use std::collections::HashMap;
 use hairline_convert::slices::Key;
 use hairline_convert::timeline::Split;
 
+use crate::explain::held::{Lock, locks};
+use crate::explain::shares::{Share, largest, percent};
 use crate::explain::survey::{SliceName, Survey};
-use crate::explain::target::{Band, Inner, Other, Target, total};
+use crate::explain::target::{Band, Inner, Other, Target, total, whole};
 use crate::table::plain;
 use crate::text::duration;
 
@@ -23,6 +25,8 @@ pub(super) struct Verdict {
     pub(super) inside: Option<Key>,
     /// How much of the time of the cause passes in no inner slice.
     in_itself: i64,
+    /// The locks that they wait for longer than the typical ones, the longest first.
+    pub(super) locks: Vec<Lock>,
     /// The sentences: the cause, the place, and what led to it.
     pub(super) lines: Vec<String>,
 }
@@ -30,6 +34,8 @@ pub(super) struct Verdict {
 /// What the time went to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Cause {
+    /// A wait for a lock, as the program recorded it.
+    Lock,
     Running,
     Waiting,
     Asleep,
@@ -40,10 +46,23 @@ pub(super) enum Cause {
 impl Cause {
     pub(super) fn name(self) -> &'static str {
         match self {
+            Self::Lock => "waiting for a lock",
             Self::Running => "running",
             Self::Waiting => "waiting for a core",
             Self::Asleep => "asleep",
             Self::Unknown => "unknown",
+        }
+    }
+
+    /// What most of the time went to: waits for locks, or a state beside them.
+    fn of_most(in_locks: i64, beside: &Split, is_known: bool) -> Self {
+        let Split { running, waiting, asleep, unknown, .. } = *beside;
+        match is_known {
+            _ if in_locks > 0 && in_locks >= running.max(waiting).max(asleep).max(unknown) => Self::Lock,
+            false => Self::Unknown,
+            _ if waiting > running && waiting >= asleep => Self::Waiting,
+            _ if asleep > running => Self::Asleep,
+            _ => Self::Running,
         }
     }
 
@@ -52,33 +71,9 @@ impl Cause {
             Self::Running => split.running,
             Self::Waiting => split.waiting,
             Self::Asleep => split.asleep,
-            Self::Unknown => total([split.running, split.waiting, split.asleep, split.unknown]),
+            Self::Lock | Self::Unknown => whole(split),
         }
     }
-}
-
-/// A name with its share.
-pub(super) struct Share {
-    pub(super) what: String,
-    pub(super) time: i64,
-}
-
-/// The largest sums of a map, each with its name. Equal names are one.
-pub(super) fn largest<K>(sums: &HashMap<K, i64>, name: impl Fn(&K) -> String, most: usize) -> Vec<Share> {
-    let mut by_name: HashMap<String, i64> = HashMap::new();
-    for (key, time) in sums {
-        let sum = by_name.entry(name(key)).or_default();
-        *sum = sum.saturating_add(*time);
-    }
-    let mut all: Vec<_> = by_name.into_iter().map(|(what, time)| Share { what, time }).collect();
-    all.sort_by(|a, b| b.time.cmp(&a.time).then_with(|| a.what.cmp(&b.what)));
-    all.truncate(most);
-    all
-}
-
-#[allow(clippy::cast_precision_loss)] // no digits are shown
-pub(super) fn percent(part: i64, whole: i64) -> String {
-    if whole <= 0 { "0 %".to_owned() } else { format!("{:.0} %", 100.0 * part as f64 / whole as f64) }
 }
 
 /// Why the slices of a target take long. `all` are the targets: an interval may have its polls among them.
@@ -112,28 +107,27 @@ fn of_its_own(survey: &Survey, target: &Target) -> Verdict {
     let nothing = Band::default();
     let (band, base) = if is_compared { (slow, typical) } else { (&target.all, &nothing) };
     let extra = band.mean_split().minus(base.mean_split());
+    let waited = |band: &Band| band.split_per_slice(band.inside.waited());
+    let waited = waited(band).minus(waited(base));
+    let (in_locks, extra) = (Cause::Lock.of(&waited), extra.minus(waited));
     let is_known = |band: &Band| band.split.unknown <= band.duration / 2;
-    let cause = match (is_known(band) && is_known(base) && band.duration > 0, extra) {
-        (false, _) => Cause::Unknown,
-        (_, Split { running, waiting, asleep, .. }) if waiting > running && waiting >= asleep => {
-            Cause::Waiting
-        }
-        (_, Split { running, asleep, .. }) if asleep > running => Cause::Asleep,
-        _ => Cause::Running,
-    };
+    let cause = Cause::of_most(in_locks, &extra, is_known(band) && is_known(base) && band.duration > 0);
     let mut verdict = Verdict {
         cause,
         extra: band.mean().saturating_sub(base.mean()),
-        share: cause.of(&extra),
+        share: if cause == Cause::Lock { in_locks } else { cause.of(&extra) },
         is_compared,
         inside: None,
         in_itself: 0,
+        locks: locks(survey, target, (band, base)),
         lines: Vec::new(),
     };
     let place = verdict.place(survey, target, (band, base));
     verdict.lines.push(verdict.headline(survey, target, (band, base)));
     verdict.lines.extend(place);
+    verdict.lines.extend(verdict.held(survey));
     match cause {
+        Cause::Lock => {}
         Cause::Running => running(survey, band, &mut verdict.lines),
         Cause::Waiting => waiting(survey, band, &mut verdict.lines),
         Cause::Asleep => asleep(survey, target, band, &mut verdict.lines),
@@ -147,6 +141,16 @@ impl Verdict {
         let (extra, share) = (duration(self.extra), duration(self.share.min(self.extra)));
         let known = |band: &Band| percent(band.duration.saturating_sub(band.split.unknown), band.duration);
         let (what, does) = match self.cause {
+            Cause::Lock => match &self.locks[..] {
+                [lock] => {
+                    (format!("waiting for the {} `{}`", lock.kind(), plain(&lock.name)), "they wait for it")
+                }
+                [lock, ..] => {
+                    let most = plain(&lock.name);
+                    (format!("waiting for locks, most of all `{most}`"), "they wait for them")
+                }
+                [] => ("waiting for locks".to_owned(), "they wait for them"),
+            },
             Cause::Running => ("computing".to_owned(), "their thread runs"),
             Cause::Waiting => ("no free core".to_owned(), "their thread could run, but waits for a core,"),
             Cause::Asleep => ("sleep".to_owned(), "their thread is asleep"),
@@ -189,22 +193,54 @@ impl Verdict {
 
     /// Finds the inner slices in which the time of the cause passes. Returns a sentence.
     fn place(&mut self, survey: &Survey, target: &Target, (band, base): (&Band, &Band)) -> Option<String> {
-        let own = |band: &Band, name: &Key| {
-            band.per_slice(band.inner.get(name).map_or(0, |inner| self.cause.of(&inner.own)))
+        let (itself, waits) = (target.chosen.name.name, |band: &Band| {
+            let mut around: HashMap<Key, Split> = HashMap::new();
+            for (wait, inner) in &band.inside.waits {
+                let name = if wait.name == target.chosen.name.name { wait.name } else { wait.around };
+                let sum = around.entry(name).or_default();
+                *sum = sum.plus(inner.own);
+            }
+            around
+        });
+        let names = |band: &Band| match self.cause {
+            Cause::Lock => waits(band),
+            _ => band.inside.names.iter().map(|(name, inner)| (*name, inner.own)).collect(),
         };
-        let more_in = |name: &Key| own(band, name).saturating_sub(own(base, name));
-        self.in_itself = more_in(&target.chosen.name.name);
-        let more = band.inner.keys().map(|name| (more_in(name), *name));
+        let (of_band, of_base) = (names(band), names(base));
+        let own = |band: &Band, names: &HashMap<Key, Split>, name: &Key| {
+            band.per_slice(names.get(name).map_or(0, |own| self.cause.of(own)))
+        };
+        let more_in = |name: &Key| own(band, &of_band, name).saturating_sub(own(base, &of_base, name));
+        self.in_itself = more_in(&itself);
+        let more = of_band.keys().map(|name| (more_in(name), *name));
         let most = more.filter(|(time, _)| *time > 0).max_by_key(|(time, name)| (*time, name.0));
         let (time, name) = most?;
         self.inside = Some(name);
         // A name may have more of it than all names together: others have less than in the typical ones.
         let time = time.min(self.share);
         let (time, of) = (duration(time.min(self.extra)), percent(time, self.share));
-        Some(if name == target.chosen.name.name {
-            format!("Where: {time} ({of}) in itself, not in an inner slice.")
+        let at = match &self.locks[..] {
+            [lock, ..] if self.cause == Cause::Lock => lock.place(),
+            _ => String::new(),
+        };
+        Some(if name == itself {
+            format!("Where: {time} ({of}) in itself, not in an inner slice{at}.")
         } else {
-            format!("Where: {time} ({of}) inside `{}`.", plain(survey.keys().text(name)))
+            format!("Where: {time} ({of}) inside `{}`{at}.", plain(survey.keys().text(name)))
+        })
+    }
+
+    /// Says who had the lock that took most. Waits that take less than a tenth explain nothing.
+    fn held(&self, survey: &Survey) -> Option<String> {
+        let lock = self.locks.first().filter(|lock| lock.extra >= self.extra / 10)?;
+        let (name, held) = (plain(&lock.name), lock.held(survey));
+        Some(match self.cause {
+            Cause::Lock if self.locks.len() == 1 => format!("Why: {held}."),
+            Cause::Lock => format!("Why: `{name}` takes {} of that: {held}.", duration(lock.extra)),
+            _ => {
+                let (kind, extra) = (lock.kind(), duration(lock.extra));
+                format!("They also wait {extra} longer for the {kind} `{name}`: {held}.")
+            }
         })
     }
 }
@@ -370,8 +406,8 @@ pub(super) fn meanwhile(survey: &Survey, target: &Target) -> Vec<(String, i64, i
 
 /// The inner slices of a band, those with the most time of their own first.
 pub(super) fn inner(band: &Band) -> Vec<(Key, Inner)> {
-    let mut all: Vec<_> = band.inner.iter().map(|(name, inner)| (*name, *inner)).collect();
-    let own = |inner: &Inner| Cause::Unknown.of(&inner.own);
+    let mut all: Vec<_> = band.inside.names.iter().map(|(name, inner)| (*name, *inner)).collect();
+    let own = |inner: &Inner| whole(&inner.own);
     all.sort_by_key(|(name, inner)| (std::cmp::Reverse(own(inner)), name.0));
     all
 }

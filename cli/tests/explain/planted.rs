@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use hairline_formats::Value;
 use hairline_formats::proto::{put_message, put_str, put_uint};
 use hairline_formats::track_event::fields::{trace, trace_packet};
 use hairline_formats::track_event::{
@@ -57,14 +58,29 @@ impl Planted {
         Self { out, switches: Vec::new(), now: 1_000 * MS }
     }
 
-    pub(crate) fn slice(&mut self, track: u64, (start, end): (u64, u64), category: &str, name: &str) {
-        for (kind, time) in [(EventType::SliceBegin, start), (EventType::SliceEnd, end)] {
+    pub(crate) fn slice(&mut self, track: u64, times: (u64, u64), category: &str, name: &str) {
+        self.slice_with(track, times, (category, name), [&[], &[]]);
+    }
+
+    /// A slice with arguments at its begin and at its end.
+    pub(crate) fn slice_with(
+        &mut self,
+        track: u64,
+        (start, end): (u64, u64),
+        (category, name): (&str, &str),
+        arguments: [&[(&str, Value<'_>)]; 2],
+    ) {
+        let ends = [(EventType::SliceBegin, start), (EventType::SliceEnd, end)];
+        for ((kind, time), arguments) in ends.into_iter().zip(arguments) {
             let categories = [Name::Text(category)];
+            let annotations: Vec<_> =
+                arguments.iter().map(|(name, value)| (Name::Text(name), *value)).collect();
             let event = Event {
                 needs_state: false,
                 track_uuid: Some(TrackUuid(track)),
                 name: (kind == EventType::SliceBegin).then_some(Name::Text(name)),
                 categories: if kind == EventType::SliceBegin { &categories } else { &[] },
+                annotations: &annotations,
                 ..Event::new(SEQUENCE, kind, time)
             };
             te::event(&mut self.out, &event);
@@ -169,6 +185,14 @@ pub(crate) fn explain(folder: &Path, trace: &[u8], more: &[&str]) -> String {
     let output = command.output().expect("it ran");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).expect("text")
+}
+
+/// The output of `hairline explain` for the trace, and for the same one in the other format.
+pub(crate) fn explain_both(trace: &[u8], more: &[&str]) -> [String; 2] {
+    let folder = tempfile::tempdir().expect("a folder");
+    let text = explain(folder.path(), trace, more);
+    command(folder.path(), &["convert", "t.pftrace", "t.fxt"]);
+    [text, command(folder.path(), &[&["explain", "t.fxt"], more].concat())]
 }
 
 /// The output of another command on the same trace.

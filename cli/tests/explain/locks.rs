@@ -1,0 +1,182 @@
+//! `hairline explain` uses the facts about waits for locks before it guesses.
+
+use hairline_formats::Value;
+
+use crate::planted::{LIVES, MS, OTHER, Planted, SERVER, Shape, State, explain_both, requests, sleeps};
+
+/// The sentences that are guesses, or that advise to record what is known.
+const GUESSES: [&str; 6] =
+    ["something outside", " ends when ", "end when", "record scheduling", "not known", "they wait for other"];
+
+/// Requires these words in the first five lines, in both formats, with and without scheduling; and no guess.
+#[track_caller]
+fn require(plant: impl Fn() -> Planted, name: &str, words: &[&str]) {
+    for shape in [Shape::States, Shape::Ftrace, Shape::Nothing] {
+        for text in explain_both(&plant().finish(shape), &[name]) {
+            let first: String = text.lines().take(5).collect::<Vec<_>>().join("\n");
+            for word in words {
+                assert!(first.contains(word), "{shape:?}: no {word:?} in the first lines of\n{text}");
+            }
+            for guess in GUESSES {
+                assert!(!first.contains(guess), "{shape:?}: {guess:?} in the first lines of\n{text}");
+            }
+        }
+    }
+}
+
+/// A wait of the server for a lock, with these arguments at its begin and at its end.
+fn waits(trace: &mut Planted, (from, to): (u64, u64), lock: &str, arguments: [&[(&str, Value<'_>)]; 2]) {
+    trace.slice_with(SERVER, (from, to), ("lock", &format!("wait: {lock}")), arguments);
+}
+
+const AT: (&str, Value<'_>) = ("at", Value::Str("src/lookup.rs:10"));
+
+fn held(by: u64, at: &'static str) -> [(&'static str, Value<'static>); 3] {
+    [AT, ("held_by", Value::I64(by as i64)), ("held_at", Value::Str(at))]
+}
+
+/// Two slow requests that wait 50 ms for a lock inside of `lookup`.
+fn contended(arguments: [&[(&str, Value<'_>)]; 2]) -> Planted {
+    requests("request", |trace, middle| {
+        sleeps(trace, middle, State::Asleep, 0);
+        trace.slice(OTHER, (middle - 2 * MS, middle + 60 * MS), "app", "serve");
+        waits(trace, (middle, middle + 50 * MS), "cache", arguments);
+        Some(("cache", "lookup"))
+    })
+}
+
+#[test]
+fn the_lock_and_who_held_it_are_named() {
+    let plant = || {
+        requests("request", |trace, middle| {
+            sleeps(trace, middle, State::Asleep, 0);
+            trace.slice(OTHER, (middle - MS, middle + 50 * MS), "journal", "write");
+            trace.slice(OTHER, (middle - 2 * MS, middle + 60 * MS), "app", "serve");
+            waits(trace, (middle, middle + 50 * MS), "cache", [&held(OTHER, "src/journal.rs:40"), &[]]);
+            Some(("cache", "lookup"))
+        })
+    };
+    let words = [
+        "Cause: waiting for the lock `cache`.",
+        "and they wait for it for 50.0 ms of that",
+        "Where: 50.0 ms (100 %) inside `lookup`, at src/lookup.rs:10.",
+        "Why: held by the thread rebuilder (102), at src/journal.rs:40, inside `write`, for 100 % of that \
+         time.",
+    ];
+    require(plant, "net/request", &words);
+    // The waits themselves may be asked for.
+    let own =
+        ["Cause: waiting for the lock `cache`.", "held by the thread rebuilder (102), at src/journal.rs:40"];
+    require(plant, "lock/wait: cache", &own);
+}
+
+#[test]
+fn holders_have_shares_by_the_time_of_the_waits() {
+    let plant = || {
+        requests("request", |trace, middle| {
+            sleeps(trace, middle, State::Asleep, 0);
+            let (first, second) = (middle + 40 * MS, middle + 49 * MS);
+            waits(trace, (middle, first), "cache", [&held(OTHER, "src/journal.rs:40"), &[]]);
+            waits(trace, (first, second), "cache", [&[AT, ("readers", Value::I64(3))], &[]]);
+            waits(trace, (second, middle + 50 * MS), "cache", [&[AT], &[]]);
+            None
+        })
+    };
+    let words = [
+        "held by the thread rebuilder (102), at src/journal.rs:40, for 80 % of that time; held by up to 3 \
+         readers for 18 % of that time; the trace does not have the holder for 2 % of that time.",
+        "in itself, not in an inner slice, at src/lookup.rs:10",
+    ];
+    require(plant, "net/request", &words);
+}
+
+#[test]
+fn who_notified_a_condition_variable_is_named() {
+    let at_end = [("notified_by", Value::I64(OTHER as i64)), ("notified_at", Value::Str("src/queue.rs:8"))];
+    let words =
+        ["the condition variable `cache`", "notified by the thread rebuilder (102), at src/queue.rs:8"];
+    require(|| contended([&[AT], &at_end]), "net/request", &words);
+}
+
+#[test]
+fn a_slice_that_the_holder_began_during_the_wait_is_not_where_it_held_the_lock() {
+    let plant = || {
+        let mut trace = contended([&held(OTHER, "src/journal.rs:40"), &[]]);
+        let now = trace.now;
+        trace.slice(LIVES, (1_000 * MS, now), "app", "life");
+        trace
+    };
+    let words = ["held by the thread rebuilder (102), at src/journal.rs:40, inside `serve`, for 100 %"];
+    require(plant, "net/request", &words);
+    let plant = || {
+        requests("request", |trace, middle| {
+            sleeps(trace, middle, State::Asleep, 0);
+            trace.slice(OTHER, (middle + MS, middle + 50 * MS), "app", "late");
+            waits(trace, (middle, middle + 50 * MS), "cache", [&held(OTHER, "src/journal.rs:40"), &[]]);
+            None
+        })
+    };
+    require(plant, "net/request", &["held by the thread rebuilder (102), at src/journal.rs:40, for 100 %"]);
+}
+
+#[test]
+fn of_several_locks_the_longest_waits_are_named_first() {
+    let plant = || {
+        requests("request", |trace, middle| {
+            sleeps(trace, middle, State::Asleep, 0);
+            let between = middle + 35 * MS;
+            waits(trace, (middle, between), "cache", [&held(OTHER, "src/journal.rs:40"), &[]]);
+            waits(trace, (between, middle + 50 * MS), "pool", [&[AT], &[]]);
+            None
+        })
+    };
+    let words = [
+        "Cause: waiting for locks, most of all `cache`.",
+        "and they wait for them for 50.0 ms of that",
+        "Why: `cache` takes 35.0 ms of that: held by the thread rebuilder (102)",
+    ];
+    require(plant, "net/request", &words);
+}
+
+#[test]
+fn a_wait_that_is_the_smaller_part_is_named_beside_the_cause() {
+    let plant = || {
+        requests("request", |trace, middle| {
+            sleeps(trace, middle, State::Asleep, 0);
+            waits(trace, (middle, middle + 10 * MS), "cache", [&held(OTHER, "src/journal.rs:40"), &[]]);
+            None
+        })
+    };
+    for text in explain_both(&plant().finish(Shape::States), &["net/request"]) {
+        let first: String = text.lines().take(5).collect::<Vec<_>>().join("\n");
+        let words = [
+            "Cause: sleep.",
+            "asleep for 40.0 ms of that",
+            "They also wait 10.0 ms longer for the lock `cache`: held by the thread rebuilder (102)",
+        ];
+        words.iter().for_each(|word| assert!(first.contains(word), "no {word:?}: {text}"));
+    }
+}
+
+#[test]
+fn json_has_the_locks_with_their_holders() {
+    let trace = contended([&held(OTHER, "src/journal.rs:40"), &[]]).finish(Shape::Nothing);
+    for text in explain_both(&trace, &["net/request", "--json"]) {
+        let all: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+        let cause = &all["names"][0]["cause"];
+        assert_eq!(cause["state"], "waiting for a lock", "{text}");
+        let lock = &cause["locks"][0];
+        assert_eq!(
+            (lock["name"].as_str(), lock["extra_ns"].as_u64()),
+            (Some("cache"), Some(50 * MS)),
+            "{text}"
+        );
+        assert_eq!(lock["waiters"][0]["at"], "src/lookup.rs:10");
+        let holder = &lock["holders"][0];
+        assert_eq!((holder["tid"].as_u64(), holder["ns"].as_u64()), (Some(OTHER), Some(100 * MS)));
+        assert_eq!(
+            (holder["at"].as_str(), holder["inside"].as_str()),
+            (Some("src/journal.rs:40"), Some("serve"))
+        );
+    }
+}
