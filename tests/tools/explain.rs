@@ -64,7 +64,7 @@ fn cpu_starvation() {
 
 #[test]
 fn a_slow_disk() {
-    require("disk", "net/request", &["Cause: sleep.", "inside `sync`", "outside: a disk"]);
+    require("disk", "net/request", &["Cause: sleep.", "inside `sync`", "a disk"]);
 }
 
 #[test]
@@ -74,7 +74,7 @@ fn a_blocking_call_in_a_poll() {
 
 #[test]
 fn a_slow_dependency() {
-    require("dependency", "net/request", &["Cause: sleep.", "inside `inventory`", "outside"]);
+    require("dependency", "net/request", &["Cause: sleep.", "inside `inventory`", "the network"]);
 }
 
 /// The first lines of what `explain` says of the requests of a program, in both formats.

@@ -10,48 +10,36 @@ use crate::explain::survey::Survey;
 use crate::explain::target::{Chance, MOST, Other, Part, Target, add};
 use crate::trace::ItemVisitor;
 
-/// A thread that is woken runs a moment later, and the one that woke it may end its slice a moment later. A
-/// slice that ends so near the end of a sleep may have ended it; so may one that took a quarter of the sleep
-/// and ends nearer than a twentieth of it.
+/// A thread that is woken runs a moment later, and the one that woke it may end its slice a moment later or
+/// earlier.
 const NEAR: i64 = 200_000;
 
-/// The part of a sleep that a slice takes which does not end with it by chance alone.
-fn is_long(duration: i64, slept: i64) -> bool {
-    duration >= slept / 4
-}
-
-/// How near its end a slice must end.
-fn near(slept: i64, is_long: bool) -> i64 {
-    if is_long { NEAR.max(slept / 20) } else { NEAR }
+/// How near to its end the slice that ended a sleep ends at least.
+fn near(slept: i64) -> i64 {
+    NEAR.max(slept / 20)
 }
 
 /// Whether a slice was open during the whole of a sleep or a wait, or from before it to its end.
 fn is_open(part: &Part, slice: &Slice) -> bool {
-    let near = near(part.duration(), true);
-    slice.start <= part.start && slice.start.saturating_add(slice.duration) >= part.end.saturating_sub(near)
+    let end = slice.start.saturating_add(slice.duration);
+    slice.start <= part.start && end >= part.end.saturating_sub(near(part.duration()))
 }
 
-/// When the slices of a name end.
-#[derive(Default)]
-struct Ends {
-    count: u64,
-    duration: i64,
+/// The number of slices of a name whose durations have the same number of bits, and their time.
+type Lengths = HashMap<(Key, Key, u32), (u64, i64)>;
+
+/// The probability that a slice of a name is open during a sleep by chance, if `time` is that of the whole
+/// trace: each slice is for as long as it is longer than the sleep.
+#[allow(clippy::cast_precision_loss)] // an estimate
+fn chance(lengths: &Lengths, (category, name): (Key, Key), sleep: &Part, time: i64) -> f64 {
+    let least = sleep.duration().saturating_sub(near(sleep.duration())).max(0);
+    let of = (0..=i64::BITS).filter_map(|bits| lengths.get(&(category, name, bits)));
+    let longer = of.map(|(count, sum)| (*sum as f64 - *count as f64 * least as f64).max(0.0));
+    (longer.sum::<f64>() / time.max(1) as f64).min(1.0)
 }
 
-impl Ends {
-    /// The probability that one ends with a sleep by chance, if `time` is that of the whole trace.
-    #[allow(clippy::cast_precision_loss)] // an estimate
-    fn chance(&self, sleep: &Part, time: i64) -> f64 {
-        let slept = sleep.duration();
-        let is_long = is_long(self.duration / i64::try_from(self.count).unwrap_or(i64::MAX).max(1), slept);
-        let late = if is_long && !sleep.is_woken { slept / 4 } else { 0 };
-        let window = (2 * near(slept, is_long)).max(late + near(slept, is_long));
-        (self.count as f64 * window as f64 / time.max(1) as f64).min(1.0)
-    }
-}
-
-/// The limit for pairs of a sleep and a name that ended with it.
-const MOST_ENDED: usize = 1 << 20;
+/// The limit for pairs of a sleep and a track.
+const MOST_OPEN: usize = 1 << 20;
 
 /// The number of questions that are passed over together.
 const BLOCK: usize = 64;
@@ -70,13 +58,20 @@ struct Found<'s> {
     /// the trace is before all others.
     latest: Vec<i64>,
     latest_of_block: Vec<i64>,
-    /// The sleeps that ended with slices of a name, by number.
-    ended: HashSet<(usize, Key, Key)>,
-    ends: HashMap<(Key, Key), Ends>,
-    /// The innermost slice that was open on a track during the whole of a question: its begin and name.
-    open: HashMap<(usize, TrackId), (i64, Key)>,
+    /// The innermost slice that was open on a track during the whole of a question, by the question's number.
+    open: HashMap<(usize, TrackId), Open>,
+    lengths: Lengths,
     /// From the first begin to the last end.
     time: Option<(i64, i64)>,
+}
+
+#[derive(Clone, Copy)]
+struct Open {
+    start: i64,
+    category: Key,
+    name: Key,
+    /// Whether it ended with the sleep.
+    has_ended: bool,
 }
 
 #[derive(Clone, Copy)]
@@ -115,9 +110,8 @@ impl<'s> Meanwhile<'s> {
         let latest = latest.collect();
         let ends = |block: &[Question]| block.iter().map(|question| question.part.end).max();
         let latest_of_block = questions.chunks(BLOCK).filter_map(ends).collect();
-        let (ended, ends) = (HashSet::new(), HashMap::new());
-        let (open, time) = (HashMap::new(), None);
-        let found = Found { survey, targets, questions, latest, latest_of_block, ended, ends, open, time };
+        let (open, lengths, time) = (HashMap::new(), HashMap::new(), None);
+        let found = Found { survey, targets, questions, latest, latest_of_block, open, lengths, time };
         Self { slices, found }
     }
 
@@ -127,21 +121,30 @@ impl<'s> Meanwhile<'s> {
 
     pub(super) fn finish(mut self) -> io::Result<Vec<Target>> {
         self.slices.finish(&mut self.found)?;
-        let Found { mut targets, questions, ends, open, time, .. } = self.found;
-        for ((number, _), (_, name)) in open {
-            let Question { target, part, .. } = &questions[number];
-            add(&mut targets[*target].held_in, (part.facts, name), part.duration());
-        }
+        let Found { mut targets, questions, open, lengths, time, .. } = self.found;
         let time = time.map_or(0, |(first, last)| last.saturating_sub(first));
-        for target in &mut targets {
-            let Target { others, sleeps, chances, .. } = target;
-            for (category, name, _) in others.iter().filter(|(_, of)| of.has_ended).map(|(key, _)| key) {
-                let Some(ends) = ends.get(&(*category, *name)) else { continue };
-                chances.entry((*category, *name)).or_insert_with(|| {
-                    let chances = sleeps.all().iter().map(|sleep| ends.chance(sleep, time));
-                    chances.fold(Chance::default(), Chance::and)
-                });
+        let mut ended = HashSet::new();
+        for ((number, track), Open { category, name, has_ended, .. }) in open {
+            let Question { target, part, kind } = questions[number];
+            let target = &mut targets[target];
+            if kind == Kind::Wait {
+                add(&mut target.held_in, (part.facts, name), part.duration());
+                continue;
             }
+            // A sleep during which several threads have a slice of the name counts for one.
+            let is_first = ended.insert((number, category, name));
+            let Other { open, open_time, ended, .. } =
+                target.others.entry((category, name, track)).or_default();
+            let (count, slept) = if is_first { (1, part.duration()) } else { (0, 0) };
+            *open = Some(open.unwrap_or(0) + count);
+            *open_time = open_time.saturating_add(slept);
+            *ended += if has_ended { count } else { 0 };
+            target.chances.entry((category, name)).or_insert_with(|| {
+                // The waker of a sleep is no chance.
+                let sleeps = target.sleeps.all().iter().filter(|sleep| sleep.waker.is_none());
+                let chances = sleeps.map(|sleep| chance(&lengths, (category, name), sleep, time));
+                chances.fold(Chance::default(), Chance::and)
+            });
         }
         Ok(targets)
     }
@@ -178,50 +181,35 @@ impl Found<'_> {
                 let other = self.other(&question, key);
                 other.overlap_typical = other.overlap_typical.saturating_add(overlap);
             }
-            Kind::Wait => {
-                let is_holder = question.part.waker == self.survey.track_names.own_tid(slice.track);
-                if is_holder && question.part.waker.is_some() && is_open(&question.part, slice) {
-                    let innermost =
-                        self.open.entry((number, slice.track)).or_insert((slice.start, slice.name));
-                    if innermost.0 < slice.start {
-                        *innermost = (slice.start, slice.name);
-                    }
-                }
-            }
-            Kind::Sleep => {
-                let waker = question.part.waker;
-                if waker.is_some() && waker != self.survey.track_names.own_tid(slice.track) {
+            Kind::Sleep | Kind::Wait => {
+                let place = (number, slice.track);
+                let is_full = self.open.len() >= MOST_OPEN && !self.open.contains_key(&place);
+                if is_full || !is_open(&question.part, slice) || !self.may_end(&question, slice.track) {
                     return;
                 }
-                let slept = question.part.duration();
-                let is_long = is_long(overlap, slept);
-                let is_near = end.abs_diff(question.part.end) <= near(slept, is_long).unsigned_abs();
-                // A thread that has woken another one may lose its core before it ends its slice. One that
-                // slept at that time has woken nobody.
-                let lost_its_core = || {
-                    let tid = self.survey.track_names.own_tid(slice.track)?;
-                    let (timeline, woken) = (&self.survey.timeline, question.part.end);
-                    let since = timeline.split(tid, woken, end);
-                    let before = timeline.split(tid, woken.saturating_sub(NEAR), woken);
-                    Some(before.running > 0 && since.running <= NEAR && since.unknown == 0)
-                };
-                // Without wake-ups, a woken thread that waits for a core is still asleep, for as long as
-                // other processes have all of them. A wake-up, also by an interrupt, tells when the sleep was
-                // over.
-                let was_over_late =
-                    !question.part.is_woken && end <= question.part.end && overlap >= slept / 4 * 3;
-                let ends_with_it = is_near
-                    || was_over_late
-                    || is_long && end > question.part.end && lost_its_core() == Some(true);
-                if ends_with_it {
-                    let is_first = self.ended.len() < MOST_ENDED
-                        && self.ended.insert((number, slice.category, slice.name));
-                    let other = self.other(&question, key);
-                    other.has_ended = true;
-                    other.ended += u64::from(is_first);
-                    other.ended_time = other.ended_time.saturating_add(if is_first { slept } else { 0 });
+                let has_ended = end <= question.part.end.saturating_add(near(question.part.duration()));
+                let Slice { start, category, name, .. } = *slice;
+                let open = Open { start, category, name, has_ended };
+                let innermost = self.open.entry(place).or_insert(open);
+                if innermost.start < start {
+                    *innermost = open;
                 }
             }
+        }
+    }
+
+    /// Whether the thread of a track may have ended a sleep or a wait.
+    fn may_end(&self, Question { part, kind, .. }: &Question, track: TrackId) -> bool {
+        let tid = self.survey.track_names.own_tid(track);
+        match (part.waker, tid) {
+            (Some(waker), tid) => tid == Some(waker),
+            // A thread that did not run before the sleep ended has not ended it: it may even be a thread that
+            // waits for the one that slept.
+            (None, Some(tid)) if *kind == Kind::Sleep && !part.is_woken => {
+                let before = part.end.saturating_sub(near(part.duration()));
+                self.survey.timeline.split(tid, before, part.end).running > 0
+            }
+            _ => false,
         }
     }
 }
@@ -235,9 +223,10 @@ impl SliceSink for Found<'_> {
         let end = slice.start.saturating_add(slice.duration);
         let (first, last) = self.time.unwrap_or((slice.start, end));
         self.time = Some((first.min(slice.start), last.max(end)));
-        let ends = self.ends.entry((slice.category, slice.name)).or_default();
-        ends.count += 1;
-        ends.duration = ends.duration.saturating_add(slice.duration);
+        let bits = i64::BITS - slice.duration.leading_zeros();
+        let (count, sum) = self.lengths.entry((slice.category, slice.name, bits)).or_default();
+        *count += 1;
+        *sum = sum.saturating_add(slice.duration);
         let mut index = self.questions.partition_point(|question| question.part.start < end);
         while let Some(before) = index.checked_sub(1)
             && self.latest[before] > slice.start

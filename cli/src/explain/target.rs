@@ -30,35 +30,27 @@ pub(super) struct Target {
     pub(super) held_in: HashMap<(u32, Key), i64>,
     /// Slices of other threads, by what they had to do with those.
     pub(super) others: HashMap<(Key, Key, TrackId), Other>,
-    /// How many of the sleeps end with slices of those names by chance.
+    /// During how many of the sleeps slices of those names are open by chance.
     pub(super) chances: HashMap<(Key, Key), Chance>,
 }
 
 /// How many of several things happen by chance: the mean, and the variance.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Chance {
-    things: u32,
     mean: f64,
     variance: f64,
 }
 
-/// Of fewer sleeps no chance is told: one that ends with the only slice of a name may be no chance at all.
-const FEW: u32 = 5;
-
 impl Chance {
     /// Adds a thing with this probability.
     pub(super) fn and(self, probability: f64) -> Self {
-        Self {
-            things: self.things.saturating_add(1),
-            mean: self.mean + probability,
-            variance: self.variance + probability * (1.0 - probability),
-        }
+        Self { mean: self.mean + probability, variance: self.variance + probability * (1.0 - probability) }
     }
 
     /// Whether so many are no surprise.
     #[allow(clippy::cast_precision_loss)] // an estimate
     pub(super) fn explains(self, count: u64) -> bool {
-        self.things >= FEW && count as f64 <= self.mean + 3.0 * self.variance.sqrt()
+        count as f64 <= self.mean + 3.0 * self.variance.sqrt()
     }
 }
 
@@ -134,11 +126,11 @@ pub(super) struct Other {
     /// The time that they overlap slow examples, and typical ones.
     pub(super) overlap_slow: i64,
     pub(super) overlap_typical: i64,
-    /// Whether a sleep ended when such a slice did.
-    pub(super) has_ended: bool,
-    /// Such sleeps: their number and time. A sleep that ended with several slices of the name counts for one.
+    /// The sleeps during which such a slice was open: their number and time. A sleep counts on one thread.
+    pub(super) open: Option<u64>,
+    pub(super) open_time: i64,
+    /// Those of them that ended when the slice did.
     pub(super) ended: u64,
-    pub(super) ended_time: i64,
 }
 
 impl Band {
@@ -269,6 +261,6 @@ mod tests {
             chance(30, 0.08).explains(2) && chance(30, 0.08).explains(6) && !chance(30, 0.08).explains(12)
         );
         assert!(chance(10, 1.0).explains(10) && !chance(10, 0.01).explains(10));
-        assert!(!chance(1, 0.5).explains(1), "of one it is not known");
+        assert!(chance(1, 0.5).explains(1) && !chance(1, 0.05).explains(1) && !chance(0, 0.0).explains(1));
     }
 }

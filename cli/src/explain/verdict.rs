@@ -2,13 +2,14 @@
 
 use std::collections::HashMap;
 
+use hairline_convert::TrackId;
 use hairline_convert::slices::Key;
 use hairline_convert::timeline::Split;
 
 use crate::explain::held::{Lock, locks};
 use crate::explain::shares::{Share, largest, percent};
 use crate::explain::survey::{SliceName, Survey};
-use crate::explain::target::{Band, Inner, Other, Target, total, whole};
+use crate::explain::target::{Band, Inner, Other, Part, Target, total, whole};
 use crate::table::plain;
 use crate::text::duration;
 
@@ -300,70 +301,90 @@ fn asleep(survey: &Survey, target: &Target, band: &Band, lines: &mut Vec<String>
         [] => String::new(),
         _ => format!(" Woken by {}.", list(&wakers, band.split.asleep)),
     };
-    let (whole, sleeps) = (target.sleeps.total(), target.sleeps.all().len());
+    let (whole, sleeps) = (target.sleeps.total(), target.sleeps.all());
+    let of_all = |has: fn(&&Part) -> bool| {
+        let these: Vec<_> = sleeps.iter().filter(has).collect();
+        (these.len(), total(these.iter().map(|sleep| sleep.duration())) > whole / 2)
+    };
+    let (interrupted, are_most) = of_all(|sleep| sleep.is_woken && sleep.waker.is_none());
+    let (wakeups, _) = of_all(|sleep| sleep.is_woken);
     let ending = ending(survey, target).filter(|ending| ending.time >= whole / 2);
     if let Some(ending) = ending.as_ref().filter(|ending| !ending.is_by_chance) {
+        let (name, threads) = (plain(&ending.name), plain(&ending.threads));
         lines.push(format!(
-            "Why: {} of {sleeps} sleeps end when `{}` ends on {}, which may have what they wait for, like a \
-             lock or an answer.{woken}",
+            "Why: {} of {} sleeps {}, which may have what they wait for, like a lock or an answer.{woken}",
             ending.count,
-            plain(&ending.name),
-            plain(&ending.threads),
+            sleeps.len(),
+            if ending.is_at_end {
+                format!("end when `{name}` ends on {threads}")
+            } else {
+                format!("pass while `{name}` is open on {threads}")
+            },
         ));
     } else if band.split.uninterruptible > band.split.asleep / 2 {
         lines.push(format!("Why: the sleep is uninterruptible, so it is for a disk as a rule.{woken}"));
     } else if !wakers.is_empty() {
         lines.push(format!("Why: they wait for other threads.{woken}"));
-    } else if let Some(ending) = ending {
+    } else if are_most {
         lines.push(format!(
-            "Why: not known. {} of {sleeps} sleeps end when `{}` ends, but that ends so often that it may be \
-             by chance.",
-            ending.count,
-            plain(&ending.name),
+            "Why: an interrupt ended {interrupted} of {} sleeps, as of a disk, the network or a timer.",
+            sleeps.len()
         ));
     } else if !target.chosen.is_poll {
-        let what = "Why: no slice of another thread ends with most of these sleeps: they may wait for \
-                    something outside: a disk, the network, a timer, another process; or for a thread \
-                    without slices.";
+        let seen = ending.map_or_else(
+            || {
+                "no slice of another thread was open during most of these sleeps and ran when they ended"
+                    .to_owned()
+            },
+            |ending| format!("`{}` was open so long that it says nothing", plain(&ending.name)),
+        );
+        lines.push(format!(
+            "Why: not known: {seen}. They may wait for a thread without slices, a disk, the network or a timer."
+        ));
+    }
+    if wakeups == 0 && band.split.asleep > 0 {
+        let what = "Without wake-ups, which the kernel gives to root, the time asleep contains the wait for a \
+                    core at the end of each sleep, and a sleep does not name the thread that ended it.";
         lines.push(what.to_owned());
     }
 }
 
-/// What ends when sleeps end.
+/// The slices that are open during sleeps and run when those end.
 struct Ending {
     name: String,
     threads: String,
     count: u64,
     time: i64,
+    /// Whether most of them end then.
+    is_at_end: bool,
     is_by_chance: bool,
 }
 
 fn ending(survey: &Survey, target: &Target) -> Option<Ending> {
-    let mut by_name: HashMap<(Key, Key), (Other, u64, hairline_convert::TrackId)> = HashMap::new();
-    for ((category, name, track), other) in target.others.iter().filter(|(_, other)| other.has_ended) {
-        let (sum, tracks, first) = by_name.entry((*category, *name)).or_insert((Other::default(), 0, *track));
+    let mut by_name: HashMap<(Key, Key), (u64, Other, u64, TrackId)> = HashMap::new();
+    for ((category, name, track), other) in &target.others {
+        let Some(open) = other.open else { continue };
+        let none = (0, Other::default(), 0, *track);
+        let (count, sum, tracks, first) = by_name.entry((*category, *name)).or_insert(none);
+        *count += open;
         sum.ended += other.ended;
-        sum.ended_time = sum.ended_time.saturating_add(other.ended_time);
-        sum.overlap_slow = sum.overlap_slow.saturating_add(other.overlap_slow);
+        sum.open_time = sum.open_time.saturating_add(other.open_time);
         *tracks += 1;
         *first = (*first).min(*track);
     }
     let is_by_chance =
         |key: &(Key, Key), count| target.chances.get(key).is_some_and(|chance| chance.explains(count));
-    if by_name.iter().any(|(key, (sum, ..))| !is_by_chance(key, sum.ended)) {
-        by_name.retain(|key, (sum, ..)| !is_by_chance(key, sum.ended));
-    }
-    let most = by_name.values().map(|(sum, ..)| sum.ended_time).max()?;
-    // The innermost of those that end together.
-    let best = by_name.iter().filter(|(_, (sum, ..))| sum.ended_time >= most / 10 * 9);
-    let (key, (sum, tracks, track)) = best.min_by_key(|(key, (sum, ..))| (sum.overlap_slow, **key))?;
+    let best = by_name.iter().max_by_key(|(key, (count, sum, ..))| {
+        (!is_by_chance(key, *count), sum.open_time, std::cmp::Reverse(**key))
+    });
+    let (key, (count, sum, tracks, track)) = best?;
     let threads = match tracks {
         1 => format!("the thread {}", survey.track_names.name(*track)),
         many => format!("{many} threads"),
     };
-    let name = survey.keys().text(key.1).to_owned();
-    let is_by_chance = is_by_chance(key, sum.ended);
-    Some(Ending { name, threads, count: sum.ended, time: sum.ended_time, is_by_chance })
+    let (name, is_by_chance) = (survey.keys().text(key.1).to_owned(), is_by_chance(key, *count));
+    let is_at_end = sum.ended * 2 >= *count;
+    Some(Ending { name, threads, count: *count, time: sum.open_time, is_at_end, is_by_chance })
 }
 
 fn overlapping(survey: &Survey, target: &Target, lines: &mut Vec<String>) {

@@ -97,7 +97,7 @@ fn a_slow_dependency_is_named() {
             Some(("rpc", "inventory"))
         })
     };
-    require("net/request", plant, &["Cause: sleep.", "inside `inventory`", "wait for something outside"]);
+    require("net/request", plant, &["Cause: sleep.", "inside `inventory`", "Why: not known", "the network"]);
 }
 
 #[test]

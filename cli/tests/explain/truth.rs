@@ -55,6 +55,7 @@ fn several_slices_that_end_with_one_sleep_end_one_sleep() {
         sleeps(trace, middle, State::Asleep, 0);
         if number == 0 {
             for thread in 0..6 {
+                state(&mut trace.out, middle, 200 + thread, TaskState::Running, Some(1 + thread as i32));
                 trace.slice(200 + thread, (middle - MS, middle + 50 * MS), "cache", "rebuild");
             }
         }
@@ -330,14 +331,18 @@ fn the_thread_that_wakes_them_is_named() {
 }
 
 #[test]
-fn a_slice_that_was_over_long_before_has_ended_no_sleep_whose_end_is_known() {
-    let ends = "sleeps end when `rebuild` ends";
-    let text = woken(None);
-    assert!(text.contains(ends), "the sleep may have been over then: {text}");
-    for waker in [(OTHER, false), (OTHER, true), (0, true)] {
-        let text = woken(Some(waker));
-        assert!(text.contains("Cause: sleep.") && !text.contains(ends), "{waker:?}: {text}");
+fn a_slice_that_was_over_long_before_has_ended_no_sleep() {
+    for waker in [None, Some((OTHER, false)), Some((OTHER, true)), Some((0, true))] {
+        let text = woken(waker);
+        assert!(text.contains("Cause: sleep."), "{text}");
+        assert!(!text.contains("`rebuild` ends") && !text.contains("`rebuild` is open"), "{waker:?}: {text}");
     }
+}
+
+#[test]
+fn sleeps_that_interrupts_end_are_said_to_be() {
+    let text = woken(Some((0, true)));
+    assert!(text.contains("Why: an interrupt ended 2 of 2 sleeps"), "{text}");
 }
 
 /// 200 requests, two of which sleep ten times for 5 ms, beside slices of another thread that sleeps always:
@@ -367,8 +372,98 @@ fn a_thread_that_sleeps_itself_has_woken_nobody() {
 #[test]
 fn a_slice_that_ends_with_each_sleep_by_chance_is_not_the_cause() {
     let text = beside(MS / 4);
-    assert!(text.contains("20 of 20 sleeps end when `nap` ends, but"), "{text}");
-    assert!(!text.contains("may have what they wait for"), "{text}");
+    assert!(text.contains("Why: not known") && !text.contains("`nap` "), "{text}");
+}
+
+/// Requests, two of which sleep for 50 ms while the other thread has these slices, by name, begin and end
+/// after the begin of the sleep. The other thread runs meanwhile, or sleeps until a moment after the sleep.
+fn during(slices: &[(&str, i64, i64)], is_running: bool) -> String {
+    let trace = requests("request", |trace, middle| {
+        if is_running {
+            sleeps(trace, middle, State::Asleep, OTHER);
+        } else {
+            sleeps(trace, middle, State::Disk, 0);
+            let after = middle + 50 * MS + MS / 20;
+            trace.switch(after, (SERVER, State::Preempted), OTHER);
+            trace.switch(after + MS / 20, (OTHER, State::Asleep), SERVER);
+        }
+        for (name, start, end) in slices {
+            let times = [*start, *end].map(|time| middle.saturating_add_signed(time));
+            trace.slice(OTHER, times.into(), "", name);
+        }
+        None
+    });
+    text(&trace.finish(Shape::States), "net/request")
+}
+
+const MS_AFTER: i64 = MS as i64;
+
+#[test]
+fn the_innermost_slice_that_was_open_all_the_time_is_named() {
+    let write = ("write", -MS_AFTER, 50 * MS_AFTER + 10_000);
+    let late = ("flush", 40 * MS_AFTER, 50 * MS_AFTER);
+    let outer = ("request", -2 * MS_AFTER, 51 * MS_AFTER);
+    let text = during(&[write, late, outer], true);
+    assert!(text.contains("2 of 2 sleeps end when `write` ends on the thread rebuilder (102)"), "{text}");
+}
+
+#[test]
+fn a_slice_that_lasts_beyond_the_sleeps_does_not_end_with_them() {
+    let text = during(&[("write", -MS_AFTER, 90 * MS_AFTER)], true);
+    assert!(
+        text.contains("2 of 2 sleeps pass while `write` is open on the thread rebuilder (102)"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_slice_that_began_during_the_sleep_is_not_what_it_waited_for() {
+    let text = during(&[("read", 5 * MS_AFTER, 50 * MS_AFTER)], true);
+    assert!(text.contains("Why: not known") && !text.contains("`read` "), "{text}");
+}
+
+#[test]
+fn a_slice_that_waits_for_the_one_that_sleeps_is_not_its_cause() {
+    // Its thread sleeps until the server, which slept on a disk, wakes it.
+    for name in ["scan_files", "request"] {
+        let text = during(&[(name, -MS_AFTER, 50 * MS_AFTER + MS_AFTER / 10)], false);
+        assert!(text.contains("the sleep is uninterruptible"), "{text}");
+        assert!(!text.contains(&format!("`{name}` ends")), "{text}");
+        assert!(!text.contains(&format!("`{name}` is open")), "{text}");
+    }
+}
+
+#[test]
+fn a_slice_that_is_open_all_the_time_says_nothing() {
+    let mut trace = requests("request", |trace, middle| {
+        sleeps(trace, middle, State::Asleep, OTHER);
+        None
+    });
+    let now = trace.now;
+    trace.slice(OTHER, (1_000 * MS, now), "app", "serve");
+    let text = text(&trace.finish(Shape::States), "net/request");
+    assert!(text.contains("Why: not known: `serve` was open so long"), "{text}");
+}
+
+#[test]
+fn a_writer_that_starves_behind_readers_does_not_wait_outside() {
+    let trace = requests("request", |trace, middle| {
+        sleeps(trace, middle, State::Asleep, OTHER);
+        for read in 0..10 {
+            let start = middle + read * 5 * MS;
+            trace.slice(OTHER, (start, start + 5 * MS), "", "read");
+        }
+        None
+    });
+    let text = text(&trace.finish(Shape::States), "net/request");
+    assert!(text.contains("Why: not known"), "{text}");
+    assert!(!text.contains("outside") && !text.contains("`read` ends"), "{text}");
+}
+
+#[test]
+fn a_sleep_without_wakeups_contains_the_wait_for_a_core() {
+    let note = "the time asleep contains the wait for a core";
+    assert!(woken(None).contains(note) && !woken(Some((OTHER, false))).contains(note));
 }
 
 /// Intervals below others, of which the last one takes longer.
