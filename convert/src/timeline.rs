@@ -25,6 +25,9 @@ pub struct Split {
     pub asleep: i64,
     /// Asleep and not to be interrupted, as a rule for a disk.
     pub uninterruptible: i64,
+    /// On no processor, so waiting or asleep. A timeline has no such time: it is of readers that know only
+    /// the CPU time of a thread.
+    pub off_cpu: i64,
     /// The trace does not say.
     pub unknown: i64,
 }
@@ -48,6 +51,7 @@ impl Split {
             waiting: f(self.waiting, other.waiting),
             asleep: f(self.asleep, other.asleep),
             uninterruptible: f(self.uninterruptible, other.uninterruptible),
+            off_cpu: f(self.off_cpu, other.off_cpu),
             unknown: f(self.unknown, other.unknown),
         }
     }

@@ -100,6 +100,7 @@ fn split(split: &Split) -> Value {
         "waiting_ns": split.waiting,
         "asleep_ns": split.asleep,
         "uninterruptible_ns": split.uninterruptible,
+        "off_cpu_ns": split.off_cpu,
         "unknown_ns": split.unknown,
     })
 }

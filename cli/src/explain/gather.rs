@@ -112,12 +112,17 @@ impl Found<'_> {
 
     /// The split of a slice's own time, and of all of it.
     fn splits(&mut self, slice: &Slice, depth: usize) -> (Split, Split) {
-        let whole = match self.survey.track_names.own_tid(slice.track) {
-            Some(tid) => {
-                self.survey.timeline.split(tid, slice.start, slice.start.saturating_add(slice.duration))
-            }
-            None => Split { unknown: slice.duration, ..Split::default() },
-        };
+        let (survey, end) = (self.survey, slice.start.saturating_add(slice.duration));
+        let of_tid = |tid| survey.timeline.split(tid, slice.start, end);
+        let mut whole = survey
+            .track_names
+            .own_tid(slice.track)
+            .map_or(Split { unknown: slice.duration, ..Split::default() }, of_tid);
+        if whole.unknown == slice.duration
+            && let Some(running) = survey.cpu_times.running(slice.track, slice.start, end)
+        {
+            whole = Split { running, off_cpu: slice.duration.saturating_sub(running), ..Split::default() };
+        }
         let track = slice.track.0 as usize;
         if self.below.len() <= track {
             self.below.resize_with(track + 1, Vec::new);

@@ -1,5 +1,6 @@
 //! `hairline explain`
 
+mod cpu_times;
 mod explained;
 mod export;
 mod flames;

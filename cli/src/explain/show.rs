@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use hairline_convert::timeline::Split;
+
 use crate::explain::explained::Explained;
 use crate::explain::shares::{Share, largest, percent};
 use crate::explain::survey::Survey;
@@ -52,46 +54,50 @@ fn target_text(out: &mut String, explained: &Explained, target: &Target) {
     for line in verdict(survey, target, &explained.targets).lines {
         let _ = writeln!(out, "{line}");
     }
-    let has_scheduling = target.all.split.unknown < target.all.duration;
-    let _ = write!(out, "\n{}", bands(target, has_scheduling).lines(in_colour()));
-    let _ = write!(out, "\n{}", inner_table(survey, target, has_scheduling).lines(in_colour()));
+    let states = states(survey, target);
+    let _ = write!(out, "\n{}", bands(target, &states).lines(in_colour()));
+    let _ = write!(out, "\n{}", inner_table(survey, target, &states).lines(in_colour()));
     lists(out, survey, target);
 }
 
+/// A column: its title, and the time that it shows.
+type State = (&'static str, fn(&Split) -> i64);
+
+/// The states that the trace knows of the threads of some slices.
+fn states(survey: &Survey, target: &Target) -> Vec<State> {
+    if target.all.split.unknown >= target.all.duration {
+        return Vec::new();
+    }
+    let running: State = ("running", |split| split.running);
+    if survey.timeline.is_empty() {
+        return vec![running, ("off the CPU", |split| split.off_cpu)];
+    }
+    vec![running, ("waiting for a core", |split| split.waiting), ("asleep", |split| split.asleep)]
+}
+
 /// The means of the bands.
-fn bands(target: &Target, has_scheduling: bool) -> Table {
-    let mut titles = vec!["per slice, on average", "slices", "time"];
-    if has_scheduling {
-        titles.extend(["running", "waiting for a core", "asleep"]);
-    }
+fn bands(target: &Target, states: &[State]) -> Table {
     let rows = [("all", &target.all), ("typical", &target.typical), ("slowest 1 %", &target.slow)];
-    let is_partial = has_scheduling && rows.iter().any(|(_, band)| band.mean_split().unknown > 0);
-    if is_partial {
-        titles.push("not known");
-    }
+    let is_partial = !states.is_empty() && rows.iter().any(|(_, band)| band.mean_split().unknown > 0);
+    let not_known: &[State] = if is_partial { &[("not known", |split| split.unknown)] } else { &[] };
+    let states = || states.iter().chain(not_known);
+    let mut titles = vec!["per slice, on average", "slices", "time"];
+    titles.extend(states().map(|(title, _)| title));
     let mut table = Table::new(1, &titles);
     for (what, band) in rows {
         let split = band.mean_split();
         let mut row = vec![what.to_owned(), grouped(band.count), duration(band.mean())];
-        if has_scheduling {
-            row.extend([split.running, split.waiting, split.asleep].map(duration));
-        }
-        if is_partial {
-            row.push(duration(split.unknown));
-        }
+        row.extend(states().map(|(_, time)| duration(time(&split))));
         table.add(row);
     }
     table
 }
 
 /// The inner slices of the slowest, beside those of the typical ones.
-fn inner_table(survey: &Survey, target: &Target, has_scheduling: bool) -> Table {
+fn inner_table(survey: &Survey, target: &Target, states: &[State]) -> Table {
+    let states: &[State] = if states.is_empty() { &[("own", |split| split.unknown)] } else { states };
     let mut titles = vec!["own time in the slowest 1 %", "count", "total"];
-    if has_scheduling {
-        titles.extend(["running", "waiting for a core", "asleep"]);
-    } else {
-        titles.push("own");
-    }
+    titles.extend(states.iter().map(|(title, _)| title));
     titles.push("total if typical");
     let mut table = Table::new(1, &titles);
     let slow = &target.slow;
@@ -103,11 +109,7 @@ fn inner_table(survey: &Survey, target: &Target, has_scheduling: bool) -> Table 
         };
         let own = |time: i64| duration(slow.per_slice(time));
         let mut row = vec![what, grouped(of.count), own(of.total)];
-        if has_scheduling {
-            row.extend([of.own.running, of.own.waiting, of.own.asleep].map(own));
-        } else {
-            row.push(own(of.own.unknown));
-        }
+        row.extend(states.iter().map(|(_, time)| own(time(&of.own))));
         let typical = target.typical.inside.names.get(&name).map_or(0, |inner| inner.total);
         row.push(duration(target.typical.per_slice(typical)));
         table.add(row);

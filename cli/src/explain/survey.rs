@@ -7,6 +7,7 @@ use hairline_convert::slices::{Defect, Frame, Key, Keys, Slice, SliceSink, Slice
 use hairline_convert::timeline::Timeline;
 use hairline_convert::{Item, TrackId};
 
+use crate::explain::cpu_times::CpuTimes;
 use crate::explain::locks::Locks;
 use crate::explain::pattern::Pattern;
 use crate::folded::without_symbols;
@@ -24,6 +25,7 @@ pub(super) struct Survey {
     pub(super) timeline: Timeline,
     pub(super) samples: Samples,
     pub(super) locks: Locks,
+    pub(super) cpu_times: CpuTimes,
 }
 
 /// The kinds of slices.
@@ -84,6 +86,7 @@ impl Survey {
             timeline: Timeline::default(),
             samples: Samples::default(),
             locks: Locks::default(),
+            cpu_times: CpuTimes::default(),
         }
     }
 
@@ -91,6 +94,7 @@ impl Survey {
         self.slices.finish(&mut self.found)?;
         self.timeline.finish();
         self.samples.finish();
+        self.cpu_times.finish();
         Ok(())
     }
 
@@ -157,6 +161,7 @@ impl Survey {
             of(changes, "change", "of thread states beyond the first 4,194,304 left out"),
             of(samples, "stack sample", "beyond the limit left out"),
             of(self.locks.left_out, "wait", "for locks beyond 65,534 different ones have no holder here"),
+            of(self.cpu_times.left_out, "reading", "of thread CPU times beyond the first 4,194,304 left out"),
             of(shared, "thread id", "of several processes, whose states are left out"),
         ];
         notes.into_iter().flatten().chain(without_symbols(&self.samples)).collect()
@@ -188,6 +193,7 @@ impl ItemVisitor for Survey {
             Item::Event(event) => self.locks.add(event),
             _ => self.samples.item(item),
         }
+        self.cpu_times.item(item);
         self.slices.item(item, &mut self.found);
     }
 }

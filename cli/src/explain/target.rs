@@ -150,12 +150,13 @@ impl Band {
 
     /// A sum of times divided by the number of slices.
     pub(super) fn split_per_slice(&self, sum: Split) -> Split {
-        let Split { running, waiting, asleep, uninterruptible, unknown } = sum;
+        let Split { running, waiting, asleep, uninterruptible, off_cpu, unknown } = sum;
         Split {
             running: self.per_slice(running),
             waiting: self.per_slice(waiting),
             asleep: self.per_slice(asleep),
             uninterruptible: self.per_slice(uninterruptible),
+            off_cpu: self.per_slice(off_cpu),
             unknown: self.per_slice(unknown),
         }
     }
@@ -203,7 +204,7 @@ pub(super) fn total(all: impl IntoIterator<Item = i64>) -> i64 {
 
 /// The time in all states.
 pub(super) fn whole(split: &Split) -> i64 {
-    total([split.running, split.waiting, split.asleep, split.unknown])
+    total([split.running, split.waiting, split.asleep, split.off_cpu, split.unknown])
 }
 
 /// Adds to an entry, unless there are too many.

@@ -40,6 +40,8 @@ pub(super) enum Cause {
     Running,
     Waiting,
     Asleep,
+    /// Waiting for a core or asleep.
+    OffCpu,
     /// The trace does not tell.
     Unknown,
 }
@@ -51,18 +53,21 @@ impl Cause {
             Self::Running => "running",
             Self::Waiting => "waiting for a core",
             Self::Asleep => "asleep",
+            Self::OffCpu => "off the CPU",
             Self::Unknown => "unknown",
         }
     }
 
     /// What most of the time went to: waits for locks, or a state beside them.
     fn of_most(in_locks: i64, beside: &Split, is_known: bool) -> Self {
-        let Split { running, waiting, asleep, unknown, .. } = *beside;
+        let Split { running, waiting, asleep, off_cpu, unknown, .. } = *beside;
+        let most = running.max(waiting).max(asleep).max(off_cpu).max(unknown);
         match is_known {
-            _ if in_locks > 0 && in_locks >= running.max(waiting).max(asleep).max(unknown) => Self::Lock,
+            _ if in_locks > 0 && in_locks >= most => Self::Lock,
             false => Self::Unknown,
             _ if waiting > running && waiting >= asleep => Self::Waiting,
-            _ if asleep > running => Self::Asleep,
+            _ if asleep > running && asleep >= off_cpu => Self::Asleep,
+            _ if off_cpu > running => Self::OffCpu,
             _ => Self::Running,
         }
     }
@@ -72,6 +77,7 @@ impl Cause {
             Self::Running => split.running,
             Self::Waiting => split.waiting,
             Self::Asleep => split.asleep,
+            Self::OffCpu => split.off_cpu,
             Self::Lock | Self::Unknown => whole(split),
         }
     }
@@ -132,6 +138,14 @@ fn of_its_own(survey: &Survey, target: &Target) -> Verdict {
         Cause::Running => running(survey, band, &mut verdict.lines),
         Cause::Waiting => waiting(survey, band, &mut verdict.lines),
         Cause::Asleep => asleep(survey, target, band, &mut verdict.lines),
+        Cause::OffCpu => {
+            let [whole, on_cpu] = [band.mean(), band.mean_split().running].map(duration);
+            verdict.lines.push(format!(
+                "Why: not known. They take {whole}, of which {on_cpu} on the CPU. The CPU time of a thread does not \
+                 tell a sleep from a wait for a core."
+            ));
+            overlapping(survey, target, &mut verdict.lines);
+        }
         Cause::Unknown => overlapping(survey, target, &mut verdict.lines),
     }
     verdict
@@ -155,6 +169,7 @@ impl Verdict {
             Cause::Running => ("computing".to_owned(), "their thread runs"),
             Cause::Waiting => ("no free core".to_owned(), "their thread could run, but waits for a core,"),
             Cause::Asleep => ("sleep".to_owned(), "their thread is asleep"),
+            Cause::OffCpu => ("off the CPU".to_owned(), "their thread is not on the CPU"),
             Cause::Unknown if !target.chosen.name.is_on_thread => {
                 let inside = self.inside.filter(|_| self.in_itself < self.share / 2);
                 let inside = inside.map(|name| {
@@ -399,9 +414,13 @@ fn overlapping(survey: &Survey, target: &Target, lines: &mut Vec<String>) {
     if !survey.timeline.is_empty() {
         return;
     }
-    let what = "To know more, record scheduling and stack samples: \
+    let what = "To know more, record scheduling and stack samples, where the kernel permits it: \
                 `HAIRLINE_SCHED=on hairline record --sample -- COMMAND`.";
     lines.push(what.to_owned());
+    if survey.cpu_times.is_empty() {
+        lines
+            .push("`HAIRLINE_THREAD_TIME=on` records the CPU time of threads without permission.".to_owned());
+    }
 }
 
 /// The slices of other threads at the time of the slowest examples, and of the typical ones, in thousandths.

@@ -2,22 +2,24 @@
 
 use std::fs;
 
+use hairline_formats::Value;
 use hairline_formats::proto::{put_message, put_uint};
 use hairline_formats::track_event::fields::trace;
 use hairline_formats::track_event::{
     self as te, Frame, InternedStack, Mapping, PerfSample, SequenceId, TaskState, TaskStateEvent,
     ThreadTrack, TrackUuid,
 };
-use serde_json::Value;
+use serde_json::Value as Json;
 
 use crate::planted::{
-    HOG, LIVES, MS, OTHER, Planted, SEQUENCE, SERVER, Shape, State, command, explain, requests, sleeps,
+    HOG, LIVES, MS, OTHER, Planted, SEQUENCE, SERVER, Shape, State, command, explain, explain_both, requests,
+    sleeps,
 };
 
 /// The first name of `explain --json`.
-fn first(trace: &[u8], name: &str) -> Value {
+fn first(trace: &[u8], name: &str) -> Json {
     let folder = tempfile::tempdir().expect("a folder");
-    let all: Value = serde_json::from_str(&explain(folder.path(), trace, &[name, "--json"])).expect("JSON");
+    let all: Json = serde_json::from_str(&explain(folder.path(), trace, &[name, "--json"])).expect("JSON");
     all["names"][0].clone()
 }
 
@@ -500,6 +502,57 @@ fn intervals_are_explained_by_those_below_them() {
     for (name, time) in expected {
         assert_eq!(own(name), (200, time), "{name}");
     }
+}
+
+/// Requests of 5 ms on the CPU, two of which take 50 ms longer, `on_cpu` of them on the CPU. They say so by the
+/// CPU time of their thread, as FXT does.
+fn timed(on_cpu: u64) -> Vec<u8> {
+    let (mut trace, mut cpu) = (Planted::new(), 1_000);
+    for number in 0..200 {
+        let (begin, start) = (cpu, trace.now);
+        let (more, on_cpu) = if number % 100 == 50 { (50 * MS, on_cpu) } else { (0, 0) };
+        cpu += 5 * MS + on_cpu;
+        let arguments: [(&str, Value<'_>); 2] =
+            [("cpu_begin_ns", Value::U64(begin)), ("cpu_end_ns", Value::U64(cpu))];
+        let [first, last] = [&arguments[..1], &arguments[1..]];
+        trace.slice_with(SERVER, (start, start + 5 * MS + more), ("net", "request"), [first, last]);
+        trace.now += 6 * MS + more;
+    }
+    trace.finish(Shape::Nothing)
+}
+
+#[test]
+fn the_cpu_time_of_threads_is_used_where_there_is_no_scheduling() {
+    for text in explain_both(&timed(MS / 10), &["net/request"]) {
+        let words = [
+            "Cause: off the CPU.",
+            "their thread is not on the CPU for 49.9 ms of that",
+            "They take 55.0 ms, of which 5.10 ms on the CPU.",
+            "off the CPU\n",
+        ];
+        words.iter().for_each(|word| assert!(text.contains(word), "no {word:?}: {text}"));
+        assert!(!text.contains("HAIRLINE_THREAD_TIME"), "it is there: {text}");
+    }
+    for text in explain_both(&timed(49 * MS), &["net/request"]) {
+        assert!(text.contains("Cause: computing.") && text.contains("runs for 49.0 ms of that"), "{text}");
+        assert!(!text.contains("waiting for a core"), "that is not known: {text}");
+    }
+}
+
+#[test]
+fn the_cpu_time_of_complete_slices_in_json_is_used() {
+    let mut events = Vec::new();
+    for number in 0..200_u64 {
+        let duration = if number % 100 == 50 { 55_000 } else { 5_000 };
+        events.push(format!(
+            r#"{{"name":"request","cat":"net","ph":"X","pid":1,"tid":2,
+                "ts":{},"dur":{duration},"tts":{},"tdur":5000}}"#,
+            number * 100_000,
+            number * 5_000,
+        ));
+    }
+    let text = text(format!("[{}]", events.join(",")).as_bytes(), "net/request");
+    assert!(text.contains("their thread is not on the CPU for 50.0 ms of that"), "{text}");
 }
 
 #[test]
