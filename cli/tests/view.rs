@@ -45,6 +45,23 @@ fn the_ui_gets_the_trace_once_and_nothing_else() {
     assert_eq!(view.child.wait().expect("its end").code(), Some(0), "it was fetched");
 }
 
+#[test]
+fn the_ui_shows_the_part_that_is_asked_for() {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("t.fxt"), "a trace").expect("written");
+    for (at, part) in [
+        ("1300000000+55000000", "visStart=1286249999&visEnd=1368750001"),
+        ("-5", "visStart=-500005&visEnd=499995"),
+    ] {
+        let view = View::start(&["--at", at, "t.fxt"], folder.path());
+        assert!(view.link.ends_with(&format!("/t.fxt&{part}")), "{}", view.link);
+    }
+    for wrong in ["x", "1+-1", "1s", "1+"] {
+        let output = hairline(&["view", "--at", wrong, "t.fxt"]);
+        assert_eq!(output.status.code(), Some(2), "{wrong}");
+    }
+}
+
 /// Another user of the machine can connect to the port, and knows the trace's name.
 #[test]
 fn who_was_not_given_the_link_gets_nothing() {

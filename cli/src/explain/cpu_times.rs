@@ -10,6 +10,9 @@ use hairline_formats::track_event::{CounterType, CounterValue};
 /// The limit for readings: 64 MiB.
 const MOST_READINGS: usize = 1 << 22;
 
+/// The arguments of FXT that are readings: at the begin of a slice, and at its end.
+pub(super) const CLOCK_ARGUMENTS: [&str; 2] = ["cpu_begin_ns", "cpu_end_ns"];
+
 /// The readings of the threads' CPU clocks.
 #[derive(Debug, Default)]
 pub(super) struct CpuTimes {
@@ -53,15 +56,10 @@ impl CpuTimes {
                 time = end;
             }
         }
-        // In FXT they are arguments.
         event.args.each(&mut |name, value| {
-            let time = match name.text {
-                "cpu_begin_ns" => begin,
-                "cpu_end_ns" => end,
-                _ => return,
-            };
-            if let Value::U64(value) = value {
-                self.add(event.track, (time, i64::try_from(value).unwrap_or(i64::MAX)));
+            let at = CLOCK_ARGUMENTS.iter().position(|of| *of == name.text);
+            if let (Some(at), Value::U64(value)) = (at, value) {
+                self.add(event.track, ([begin, end][at], i64::try_from(value).unwrap_or(i64::MAX)));
             }
         });
     }

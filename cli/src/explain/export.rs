@@ -6,13 +6,17 @@ use serde_json::{Value, json};
 use crate::explain::explained::Explained;
 use crate::explain::held::{Held, Lock};
 use crate::explain::locks::Holder;
+use crate::explain::separation::Separation;
 use crate::explain::shares::{Share, largest};
 use crate::explain::survey::Survey;
-use crate::explain::target::{Band, Target};
+use crate::explain::target::{Band, Part, Target};
 use crate::explain::verdict::{inner, meanwhile, verdict};
 
 /// The limit for the rows of each list.
 const ROWS: usize = 100;
+
+/// The number of the slowest slices that are shown.
+const EXAMPLES: usize = 10;
 
 pub(super) fn json(explained: &Explained) -> String {
     let survey = &explained.survey;
@@ -38,6 +42,25 @@ fn target(explained: &Explained, target: &Target) -> Value {
     let meanwhile = meanwhile.map(|(name, slow, typical)| {
         json!({ "name": name, "slowest_per_mille": slow, "typical_per_mille": typical })
     });
+    let example = |part: &Part| {
+        let arguments = target.arguments.get(&(part.track, part.start)).map_or(&[][..], Vec::as_slice);
+        let arguments = arguments.iter().map(|of| (of.name.clone(), of.value.clone().into()));
+        json!({
+            "start_ns": part.start,
+            "duration_ns": part.duration(),
+            "thread": survey.track_names.name(part.track),
+            "arguments": arguments.collect::<serde_json::Map<_, _>>(),
+        })
+    };
+    let argument = |of: &Separation| {
+        json!({
+            "name": of.name,
+            "is": of.is,
+            "value": of.value,
+            "slowest": { "with": of.slow.0, "of": of.slow.1 },
+            "typical": { "with": of.typical.0, "of": of.typical.1 },
+        })
+    };
     json!({
         "name": survey.keys().text(target.chosen.name.name),
         "category": survey.keys().text(target.chosen.name.category),
@@ -62,6 +85,8 @@ fn target(explained: &Explained, target: &Target) -> Value {
         "typical": band(survey, &target.typical),
         "slowest": band(survey, &target.slow),
         "meanwhile": meanwhile.collect::<Vec<_>>(),
+        "examples": target.slow_examples.all().iter().take(EXAMPLES).map(example).collect::<Vec<_>>(),
+        "argument": verdict.argument.as_ref().map(argument),
     })
 }
 

@@ -46,6 +46,8 @@ impl<'s> Gather<'s> {
             slow: Band::default(),
             slow_examples: Longest::default(),
             typical_examples: Longest::default(),
+            arguments: HashMap::new(),
+            first: 0,
             sleeps: Longest::default(),
             waits: Longest::default(),
             held_in: HashMap::new(),

@@ -4,8 +4,9 @@ use std::collections::{HashMap, HashSet};
 use std::io;
 
 use hairline_convert::slices::{Frame, Key, Slice, SliceSink, Slices};
-use hairline_convert::{Item, TrackId};
+use hairline_convert::{Event, EventKind, Item, TrackId};
 
+use crate::explain::arguments::arguments;
 use crate::explain::survey::Survey;
 use crate::explain::target::{Chance, MOST, Other, Part, Target, add};
 use crate::trace::ItemVisitor;
@@ -60,6 +61,8 @@ struct Found<'s> {
     latest_of_block: Vec<i64>,
     /// The innermost slice that was open on a track during the whole of a question, by the question's number.
     open: HashMap<(usize, TrackId), Open>,
+    /// The targets with an example on a track that begins at a time.
+    examples: HashMap<(TrackId, i64), Vec<usize>>,
     lengths: Lengths,
     /// From the first begin to the last end.
     time: Option<(i64, i64)>,
@@ -110,8 +113,15 @@ impl<'s> Meanwhile<'s> {
         let latest = latest.collect();
         let ends = |block: &[Question]| block.iter().map(|question| question.part.end).max();
         let latest_of_block = questions.chunks(BLOCK).filter_map(ends).collect();
+        let mut examples: HashMap<_, Vec<_>> = HashMap::new();
+        for Question { target, part, .. } in questions.iter().filter(|question| question.kind.is_example()) {
+            let targets = examples.entry((part.track, part.start)).or_default();
+            targets.retain(|other| other != target);
+            targets.push(*target);
+        }
         let (open, lengths, time) = (HashMap::new(), HashMap::new(), None);
-        let found = Found { survey, targets, questions, latest, latest_of_block, open, lengths, time };
+        let found =
+            Found { survey, targets, questions, latest, latest_of_block, open, examples, lengths, time };
         Self { slices, found }
     }
 
@@ -122,7 +132,9 @@ impl<'s> Meanwhile<'s> {
     pub(super) fn finish(mut self) -> io::Result<Vec<Target>> {
         self.slices.finish(&mut self.found)?;
         let Found { mut targets, questions, open, lengths, time, .. } = self.found;
-        let time = time.map_or(0, |(first, last)| last.saturating_sub(first));
+        let (first, last) = time.unwrap_or_default();
+        let time = last.saturating_sub(first);
+        targets.iter_mut().for_each(|target| target.first = first);
         let mut ended = HashSet::new();
         for ((number, track), Open { category, name, has_ended, .. }) in open {
             let Question { target, part, kind } = questions[number];
@@ -152,11 +164,34 @@ impl<'s> Meanwhile<'s> {
 
 impl ItemVisitor for Meanwhile<'_> {
     fn item(&mut self, item: &Item<'_>) {
+        if let Item::Event(event) = item
+            && matches!(event.kind, EventKind::Begin | EventKind::Complete { .. })
+        {
+            self.found.begins(event);
+        }
         self.slices.item(item, &mut self.found);
     }
 }
 
+impl Kind {
+    /// Whether the question is a slice of the target.
+    fn is_example(self) -> bool {
+        matches!(self, Self::Slow | Self::Typical)
+    }
+}
+
 impl Found<'_> {
+    /// Takes the arguments of an example.
+    fn begins(&mut self, event: &Event<'_>) {
+        let place = (event.track, event.time);
+        for number in self.examples.get(&place).map_or(&[][..], Vec::as_slice) {
+            let target = &mut self.targets[*number];
+            if self.survey.keys().text(target.chosen.name.name) == event.name.text {
+                target.arguments.insert(place, arguments(event));
+            }
+        }
+    }
+
     fn other(&mut self, question: &Question, key: (Key, Key, TrackId)) -> &mut Other {
         self.targets[question.target].others.entry(key).or_default()
     }
@@ -216,13 +251,13 @@ impl Found<'_> {
 
 impl SliceSink for Found<'_> {
     fn slice(&mut self, slice: &Slice, _: &mut [Frame]) {
+        let end = slice.start.saturating_add(slice.duration);
+        let (first, last) = self.time.unwrap_or((slice.start, end));
+        self.time = Some((first.min(slice.start), last.max(end)));
         // Intervals of async tasks hold nothing up.
         if self.survey.track_names.tid(slice.track).is_none() {
             return;
         }
-        let end = slice.start.saturating_add(slice.duration);
-        let (first, last) = self.time.unwrap_or((slice.start, end));
-        self.time = Some((first.min(slice.start), last.max(end)));
         let bits = i64::BITS - slice.duration.leading_zeros();
         let (count, sum) = self.lengths.entry((slice.category, slice.name, bits)).or_default();
         *count += 1;

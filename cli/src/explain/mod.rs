@@ -1,5 +1,6 @@
 //! `hairline explain`
 
+mod arguments;
 mod cpu_times;
 mod explained;
 mod export;
@@ -10,6 +11,7 @@ mod locks;
 mod meanwhile;
 mod nested;
 mod pattern;
+mod separation;
 mod shares;
 mod show;
 mod survey;
@@ -117,5 +119,5 @@ fn explain(arguments: &Arguments, trace: &TraceArguments) -> Result<Explained, S
         trace.show_again(&mut meanwhile)?;
     }
     let targets = meanwhile.finish().map_err(unsorted)?;
-    Ok(Explained { summary, survey, targets })
+    Ok(Explained { trace: trace.path().to_owned(), summary, survey, targets })
 }

@@ -7,13 +7,17 @@ use hairline_convert::timeline::Split;
 use crate::explain::explained::Explained;
 use crate::explain::shares::{Share, largest, percent};
 use crate::explain::survey::Survey;
-use crate::explain::target::{Band, Target, total};
+use crate::explain::target::{Band, Part, Target, total};
 use crate::explain::verdict::{inner, meanwhile, verdict};
 use crate::table::{Table, in_colour, plain};
 use crate::text::{duration, grouped, grouped_count};
 
 /// The limit for the rows of each list.
 const ROWS: usize = 6;
+
+/// The number of the slowest slices that are shown, and of their arguments.
+const EXAMPLES: usize = 3;
+const SHOWN_ARGUMENTS: usize = 4;
 
 pub(super) fn text(explained: &Explained) -> String {
     let mut out = String::new();
@@ -58,6 +62,39 @@ fn target_text(out: &mut String, explained: &Explained, target: &Target) {
     let _ = write!(out, "\n{}", bands(target, &states).lines(in_colour()));
     let _ = write!(out, "\n{}", inner_table(survey, target, &states).lines(in_colour()));
     lists(out, survey, target);
+    let _ = write!(out, "\n{}", examples(explained, target).lines(in_colour()));
+}
+
+/// The slowest slices, each with the command that shows it.
+fn examples(explained: &Explained, target: &Target) -> Table {
+    let arguments = |part: &Part| {
+        let all = target.arguments.get(&(part.track, part.start)).map_or(&[][..], Vec::as_slice);
+        let all = all.iter().take(SHOWN_ARGUMENTS).map(|of| format!("{} = {}", of.name, of.value));
+        all.collect::<Vec<_>>().join(", ")
+    };
+    let parts = || target.slow_examples.all().iter().take(EXAMPLES);
+    let has_arguments = parts().any(|part| !arguments(part).is_empty());
+    let mut titles = vec!["the slowest", "begins after", "thread", "arguments", "the command that shows it"];
+    titles.retain(|title| has_arguments || *title != "arguments");
+    let mut table = Table::new(1, &titles);
+    let path = for_shell(&explained.trace.display().to_string());
+    for part in parts() {
+        let mut row = vec![
+            duration(part.duration()),
+            duration(part.start.saturating_sub(target.first)),
+            explained.survey.track_names.name(part.track),
+        ];
+        row.extend(has_arguments.then(|| arguments(part)));
+        row.push(format!("hairline view --at {}+{} {path}", part.start, part.duration()));
+        table.add(row);
+    }
+    table
+}
+
+/// A path as a shell takes it.
+fn for_shell(path: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "/._-+,:@%".contains(c);
+    if path.chars().all(is_plain) { path.to_owned() } else { format!("'{}'", path.replace('\'', r"'\''")) }
 }
 
 /// A column: its title, and the time that it shows.

@@ -6,6 +6,7 @@ use hairline_convert::TrackId;
 use hairline_convert::slices::Key;
 use hairline_convert::timeline::Split;
 
+use crate::explain::arguments::Arguments;
 use crate::explain::survey::Chosen;
 use hairline_convert::sampled::StackId;
 
@@ -22,6 +23,10 @@ pub(super) struct Target {
     /// The longest of the slowest and of the typical ones, and the longest sleeps inside the slowest.
     pub(super) slow_examples: Longest<128>,
     pub(super) typical_examples: Longest<128>,
+    /// The arguments of those.
+    pub(super) arguments: Arguments,
+    /// The begin of the first slice of the trace.
+    pub(super) first: i64,
     pub(super) sleeps: Longest<1024>,
     /// The longest waits for locks inside the slowest.
     pub(super) waits: Longest<1024>,

@@ -7,6 +7,7 @@ use hairline_convert::slices::Key;
 use hairline_convert::timeline::Split;
 
 use crate::explain::held::{Lock, locks};
+use crate::explain::separation::Separation;
 use crate::explain::shares::{Share, largest, percent};
 use crate::explain::survey::{SliceName, Survey};
 use crate::explain::target::{Band, Inner, Other, Part, Target, total, whole};
@@ -28,6 +29,8 @@ pub(super) struct Verdict {
     in_itself: i64,
     /// The locks that they wait for longer than the typical ones, the longest first.
     pub(super) locks: Vec<Lock>,
+    /// The argument that the slowest have and the typical ones do not.
+    pub(super) argument: Option<Separation>,
     /// The sentences: the cause, the place, and what led to it.
     pub(super) lines: Vec<String>,
 }
@@ -85,6 +88,13 @@ impl Cause {
 
 /// Why the slices of a target take long. `all` are the targets: an interval may have its polls among them.
 pub(super) fn verdict(survey: &Survey, target: &Target, all: &[Target]) -> Verdict {
+    let mut verdict = with_polls(survey, target, all);
+    let argument = verdict.argument.as_ref().map(Separation::text);
+    verdict.lines.extend(argument);
+    verdict
+}
+
+fn with_polls(survey: &Survey, target: &Target, all: &[Target]) -> Verdict {
     let mut verdict = of_its_own(survey, target);
     if target.chosen.name.is_on_thread {
         return verdict;
@@ -127,6 +137,7 @@ fn of_its_own(survey: &Survey, target: &Target) -> Verdict {
         inside: None,
         in_itself: 0,
         locks: locks(survey, target, (band, base)),
+        argument: is_compared.then(|| Separation::of(target)).flatten(),
         lines: Vec::new(),
     };
     let place = verdict.place(survey, target, (band, base));

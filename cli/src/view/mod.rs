@@ -12,6 +12,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::str::FromStr;
 
 use crate::incomplete::Removal;
 use crate::input::open_file;
@@ -40,6 +41,10 @@ pub(crate) struct Arguments {
     /// Open no browser.
     #[arg(long)]
     no_open: bool,
+    /// Show this time of the trace: the begin of a slice and its duration, in nanoseconds of the trace's
+    /// clock, as `hairline explain` prints them.
+    #[arg(long, value_name = "BEGIN[+DURATION]", allow_hyphen_values = true)]
+    at: Option<At>,
     /// Keep serving until Ctrl-C, so the page can be reloaded.
     #[arg(long)]
     keep: bool,
@@ -50,6 +55,34 @@ pub(crate) struct Arguments {
     /// The port; 0 for any free one. ui.perfetto.dev can reach only the default, a copy of the UI any port.
     #[arg(long, value_name = "PORT", default_value_t = UI_PORT)]
     port: u16,
+}
+
+/// A part of a trace, in nanoseconds.
+#[derive(Clone, Copy, Debug)]
+struct At {
+    begin: i64,
+    duration: i64,
+}
+
+impl FromStr for At {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let (begin, duration) = text.split_once('+').unwrap_or((text, "0"));
+        let number =
+            |text: &str| text.parse().map_err(|_| "not a number of nanoseconds, or two with a + between");
+        let (begin, duration) = (number(begin)?, number(duration)?);
+        if duration < 0 { Err("a duration below 0") } else { Ok(Self { begin, duration }) }
+    }
+}
+
+impl At {
+    /// The parameters of the UI. The part has a margin, and a moment has 1 ms.
+    fn parameters(self) -> String {
+        let margin = if self.duration == 0 { 500_000 } else { self.duration / 4 + 1 };
+        let (begin, end) = (self.begin.saturating_sub(margin), self.begin.saturating_add(self.duration));
+        format!("&visStart={begin}&visEnd={}", end.saturating_add(margin))
+    }
 }
 
 /// Browsers give a page some 4 GiB of memory, and the UI needs several times the size of a trace.
@@ -74,7 +107,7 @@ fn view(arguments: &Arguments) -> Result<(), String> {
     let random = |e| format!("no random number for the link: {e}");
     let token = Token::new().map_err(random)?;
     let mut content = Content { trace, name, ui, token, launch: None, trusted };
-    let link = link(&content, address);
+    let link = link(&content, address) + &arguments.at.map(At::parameters).unwrap_or_default();
     let is_reachable = content.ui.is_some() || address.port() == UI_PORT;
     if say(&link) != Outcome::Done {
         return Err("nobody could read the link of the trace".to_owned());

@@ -555,6 +555,63 @@ fn the_cpu_time_of_complete_slices_in_json_is_used() {
     assert!(text.contains("their thread is not on the CPU for 50.0 ms of that"), "{text}");
 }
 
+/// 400 requests with arguments, four of which are slow. `customer` gives that of a slow one, by its number.
+fn of_customers(customer: fn(u64) -> u64) -> Vec<u8> {
+    let mut trace = Planted::new();
+    for number in 0..400 {
+        let (start, is_slow) = (trace.now, number % 100 == 50);
+        let (time, of) = if is_slow { (55 * MS, customer(number)) } else { (5 * MS, number % 30) };
+        let rows = if is_slow { 9_000 + number } else { number };
+        let arguments = [
+            ("id", Value::U64(number * 7 % 400)),
+            ("customer", Value::U64(of)),
+            ("rows", Value::U64(rows * customer(1) / 17)),
+            ("path", Value::Str("/orders")),
+        ];
+        trace.slice_with(SERVER, (start, start + time), ("net", "request"), [&arguments, &[]]);
+        trace.now += time + MS;
+    }
+    trace.finish(Shape::Nothing)
+}
+
+#[test]
+fn the_argument_that_separates_slow_from_typical_is_named() {
+    for text in explain_both(&of_customers(|_| 17), &["net/request"]) {
+        let line =
+            text.lines().find(|line| line.starts_with("Arguments:")).unwrap_or_else(|| panic!("{text}"));
+        assert_eq!(line, "Arguments: `rows >= 9050` is in 100 % of the slowest and 0 % of the typical ones.");
+    }
+    // Of customers alone.
+    let text = text(&of_customers(|number| if number == 1 { 0 } else { 17 }), "net/request");
+    let line = text.lines().find(|line| line.starts_with("Arguments:")).unwrap_or_else(|| panic!("{text}"));
+    let words = "Arguments: `customer = 17` is in 100 % of the slowest and ";
+    assert!(line.starts_with(words) && !line.contains("and 0 %"), "{line}");
+    let trace = of_customers(|number| if number == 1 { 0 } else { 17 });
+    let argument = &first(&trace, "net/request")["argument"];
+    assert_eq!(
+        (argument["name"].as_str(), argument["slowest"]["with"].as_u64()),
+        (Some("customer"), Some(4))
+    );
+}
+
+#[test]
+fn an_argument_that_separates_by_chance_is_not_named() {
+    let text = text(&of_customers(|number| if number == 1 { 0 } else { number % 30 }), "net/request");
+    assert!(!text.contains("Arguments:"), "{text}");
+}
+
+#[test]
+fn the_slowest_are_shown_with_the_command_that_opens_them() {
+    for text in explain_both(&of_customers(|_| 17), &["net/request"]) {
+        let rows: Vec<_> = text.lines().filter(|line| line.contains("hairline view --at")).collect();
+        assert_eq!(rows.len(), 3, "{text}");
+        // The 51st: 50 have taken 6 ms each.
+        assert!(rows[0].starts_with("55.0 ms") && rows[0].contains("300 ms  server (101)"), "{text}");
+        assert!(rows[0].contains("id = 350, customer = 17, rows = 9050, path = /orders"), "{text}");
+        assert!(rows[0].contains("hairline view --at 1300000000+55000000 t."), "{text}");
+    }
+}
+
 #[test]
 fn losses_are_said() {
     let mut out = requests("request", |_, _| None).finish(Shape::States);
