@@ -79,6 +79,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let journal = thread::Builder::new().name("journal".to_owned()).spawn_scoped(scope, journal);
         journal.expect("a thread").join().expect("no panic")
     })?;
-    println!("{}", session.stop()?);
+    let summary = session.stop()?;
+    println!("locks.pftrace: {} records, {} lost", summary.records, summary.lost.total());
     Ok(())
 }

@@ -198,11 +198,11 @@ fn a_wait_for_a_condition_ends_with_its_notification_unless_it_ends_by_its_limit
             events(&trace),
             "waiter: wait: jobs changed at=waits\n\
              holder: notify: jobs changed at=notifies\n\
-             waiter: released released_by=holder released_at=notifies\n\
+             waiter: notified notified_by=holder notified_at=notifies\n\
              holder: wait: jobs changed at=limits",
             "{format:?}"
         );
-        assert_eq!(arrows(&trace), "notify: jobs changed -> released in wait: jobs changed", "{format:?}");
+        assert_eq!(arrows(&trace), "notify: jobs changed -> notified in wait: jobs changed", "{format:?}");
     }
 }
 
@@ -225,7 +225,7 @@ fn of_several_threads_that_wait_for_a_condition_none_is_said_to_be_the_notified_
             });
         });
         let events = events(&trace);
-        assert!(!events.contains("released_at=notifies\n"), "{format:?}: {events}");
+        assert!(!events.contains("notified_by"), "{format:?}: {events}");
         assert_eq!(events.matches("holder: notify: jobs changed").count(), 2, "{format:?}: {events}");
     }
 }

@@ -162,7 +162,7 @@ impl Condvar {
                     Ok((_, outcome)) => is_notified(outcome),
                     Err(poisoned) => is_notified(&poisoned.get_ref().1),
                 };
-                self.watch.wait(epoch, Kind::Alone, place, || block(inner), is_notified)
+                self.watch.wait(epoch, Kind::Notified, place, || block(inner), is_notified)
             }
         };
         let held = Alone::took(mutex, place, epoch.is_some());

@@ -31,6 +31,7 @@
 //! | instant `release: NAME` | that releases the lock, if a thread waits | `at`: where it took the lock |
 //! | instant `notify: NAME` | that notifies a [`Condvar`], if a thread waits | `at`: its place in the source |
 //! | instant `released` | that waited, at the end of its wait | `released_by`: the id of the thread of the release; `released_at`: as its `at` |
+//! | instant `notified` | the same, for a [`Condvar`] | `notified_by`, `notified_at` |
 //!
 //! An arrow goes from the release to the end of the wait; where one release lets several threads continue, to
 //! the first of them. NAME is the name that the program gave, or the place where the lock was made.
@@ -40,9 +41,11 @@
 //!
 //! # What it costs
 //!
-//! While nothing is recorded, a lock that is free costs a load and a branch more than one of the standard
-//! library. While waits are recorded, it costs some 1 to 2 ns more, and no clock is read. The filter
-//! `-lock` turns them off. Without the feature `enable` it costs nothing.
+//! While nothing is recorded, a lock that is free costs three loads and branches more than one of the standard
+//! library: 1.0 to 1.3 ns for a [`Mutex`], 2.3 for a reader of an [`RwLock`]. While waits are recorded, a
+//! [`Mutex`] costs 1.3 to 1.6 ns more, a reader 2.3, and no clock is read (minimum of 300 batches in a loop, on
+//! an AMD EPYC on which lock and unlock take 15 ns). The filter `-lock` leaves the waits out. Without the
+//! feature `enable` it costs nothing.
 //!
 //! A lock has 80 bytes more than one of the standard library. Nothing is kept outside of it.
 

@@ -33,4 +33,6 @@ pub(crate) enum Kind {
     Alone,
     /// Together with others, who read.
     Shared,
+    /// Not at all: it waits for a notification.
+    Notified,
 }

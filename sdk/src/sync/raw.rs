@@ -152,8 +152,8 @@ macro_rules! leaves {
 #[inline]
 fn leave(watch: &Watch, kind: Kind) {
     match kind {
-        Kind::Alone => watch.leave(),
         Kind::Shared => watch.leave_shared(None),
+        Kind::Alone | Kind::Notified => watch.leave(),
     }
 }
 

@@ -33,10 +33,12 @@ use crate::sync::name::{Kind, Name, Place};
 
 static WAIT: Callsite = callsite(CallsiteKind::Scope, "wait", &WAIT_KEYS);
 static RELEASED: Callsite = callsite(CallsiteKind::Instant, "released", &RELEASED_KEYS);
+static NOTIFIED: Callsite = callsite(CallsiteKind::Instant, "notified", &NOTIFIED_KEYS);
 static RELEASE: Callsite = callsite(CallsiteKind::Instant, "release", &RELEASE_KEYS);
 
 static WAIT_KEYS: [Key; 3] = [Key::new("at"), Key::new("held_by"), Key::new("held_at")];
 static RELEASED_KEYS: [Key; 2] = [Key::new("released_by"), Key::new("released_at")];
+static NOTIFIED_KEYS: [Key; 2] = [Key::new("notified_by"), Key::new("notified_at")];
 static RELEASE_KEYS: [Key; 1] = [Key::new("at")];
 
 const fn callsite(kind: CallsiteKind, name: &'static str, keys: &'static [Key]) -> Callsite {
@@ -141,7 +143,7 @@ impl Watch {
         let extras = if is_sure { Extras::new().flow(&flow) } else { Extras::new() };
         self.record_release("notify", epoch, Some(place), extras);
         if is_sure {
-            self.publish(Kind::Alone, Some(place), &flow);
+            self.publish(Kind::Notified, Some(place), &flow);
         }
     }
 
@@ -212,7 +214,7 @@ impl Drop for Wait<'_> {
 /// A wait of this kind in [`Watch::waiting`].
 fn one(kind: Kind) -> u64 {
     match kind {
-        Kind::Alone => 1,
+        Kind::Alone | Kind::Notified => 1,
         Kind::Shared => 1 << 32,
     }
 }
@@ -248,14 +250,15 @@ impl<'w> Wait<'w> {
         if begun != self.epoch.get() || is_shared && self.kind == Kind::Shared {
             return; // of an earlier session, or for others
         }
-        let Some(epoch) = RELEASED.registered_epoch().filter(|epoch| *epoch == self.epoch) else { return };
+        let callsite = if self.kind == Kind::Notified { &NOTIFIED } else { &RELEASED };
+        let Some(epoch) = callsite.registered_epoch().filter(|epoch| *epoch == self.epoch) else { return };
         let (by, at) = shown(Some(seen));
         // A flow does not fork: the first of several threads that one release lets continue has the arrow.
         let is_first =
             id != 0 && released.flow.compare_exchange(id, 0, Ordering::Relaxed, Ordering::Relaxed).is_ok();
         let flow = Flow::resumed(id, begun);
         let extras = if is_first { Extras::new().end_flow(&flow) } else { Extras::new() };
-        events::event_rich(&RELEASED, epoch, &(by, (at, ())), &extras);
+        events::event_rich(callsite, epoch, &(by, (at, ())), &extras);
     }
 }
 
