@@ -93,17 +93,17 @@ fn target(explained: &Explained, target: &Target) -> Value {
 /// The waits for one lock in the slices that the cause is about.
 fn lock(survey: &Survey, lock: &Lock) -> Value {
     let holder = |held: &Held| {
-        let (tid, readers, notified) = match held.holder {
-            Holder::Thread(tid) => (Some(tid), None, false),
-            Holder::Notifier(tid) => (Some(tid), None, true),
-            Holder::Readers(count) => (None, Some(count), false),
-            Holder::Unknown => (None, None, false),
+        let tid = held.holder.thread();
+        let how = match held.holder {
+            Holder::Unknown => None,
+            Holder::Thread(_) => Some("held"),
+            Holder::Releaser(_) => Some("released"),
+            Holder::Notifier(_) => Some("notified"),
         };
         json!({
             "thread": tid.map(|tid| survey.thread_name(tid)),
             "tid": tid,
-            "readers": readers,
-            "notified": notified,
+            "how": how,
             "at": held.place,
             "inside": held.inside.map(|name| survey.keys().text(name)),
             "ns": held.time,

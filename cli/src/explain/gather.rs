@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 use std::io;
 
-use hairline_convert::slices::{Frame, Key, Slice, SliceSink, Slices};
+use hairline_convert::slices::{Frame, Key, Point, Slice, SliceSink, Slices};
 use hairline_convert::timeline::Split;
 use hairline_convert::{Item, RunState, SampleKind, TrackId};
 
+use crate::explain::locks::Tags;
 use crate::explain::nested::Nested;
 use crate::explain::survey::{Chosen, SliceName, Survey};
 use crate::explain::target::{Band, Inner, Inside, Longest, Part, Target, Wait, add};
@@ -32,8 +33,8 @@ struct Found<'s> {
     nested: Nested,
     /// The waits for locks inside open chosen slices, by track.
     waits: HashMap<TrackId, Longest<1024>>,
-    /// The begin and name of the slice that ends next, and the tag of its end.
-    end: Option<(i64, Key, u32)>,
+    /// The last wait of each track about whose end there is an instant: its begin, and the tag of that.
+    ends: HashMap<TrackId, (i64, u32)>,
 }
 
 impl<'s> Gather<'s> {
@@ -63,7 +64,7 @@ impl<'s> Gather<'s> {
             below: Vec::new(),
             nested: Nested::default(),
             waits: HashMap::new(),
-            end: None,
+            ends: HashMap::new(),
         };
         Self { slices, found }
     }
@@ -242,11 +243,10 @@ fn look_inside(survey: &Survey, band: &mut Band, slice: &Slice) {
 
 impl SliceSink for Found<'_> {
     fn slice(&mut self, slice: &Slice, above: &mut [Frame]) {
-        let end = self.end.take().filter(|(start, name, _)| (*start, *name) == (slice.start, slice.name));
-        let wait = (slice.tag != 0).then(|| Wait {
-            name: slice.name,
-            facts: end.map_or(slice.tag, |(_, _, tag)| tag),
-            around: above.last().map_or(Key::NONE, |above| above.name),
+        let wait = (slice.tag != 0).then(|| {
+            let end = self.ends.remove(&slice.track).filter(|(start, _)| *start == slice.start);
+            let tags = Tags { begin: slice.tag, end: end.map_or(0, |(_, tag)| tag) };
+            Wait { name: slice.name, tags, around: above.last().map_or(Key::NONE, |above| above.name) }
         });
         let around = self.around(slice.track, above);
         let number = self.number(slice.category, slice.name, slice.track);
@@ -261,8 +261,8 @@ impl SliceSink for Found<'_> {
         inside.slices(slice.name, wait, &itself);
         if let Some(wait) = wait {
             let until = slice.start.saturating_add(slice.duration);
-            let waker = self.survey.locks.facts(wait.facts).holder.thread();
-            let part = Part { waker, facts: wait.facts, ..Part::new(slice.track, slice.start, until) };
+            let waker = self.survey.locks.holder(wait.tags).0.thread();
+            let part = Part { waker, tags: wait.tags, ..Part::new(slice.track, slice.start, until) };
             self.waits.entry(slice.track).or_default().add(part);
         }
         if let Some(number) = number {
@@ -281,7 +281,9 @@ impl SliceSink for Found<'_> {
         }
     }
 
-    fn ends(&mut self, slice: &Frame, tag: u32) {
-        self.end = Some((slice.start, slice.name, tag));
+    fn point(&mut self, point: &Point, above: &mut [Frame]) {
+        if let Some(wait) = above.last().filter(|above| above.tag != 0) {
+            self.ends.insert(point.track, (wait.start, point.tag));
+        }
     }
 }

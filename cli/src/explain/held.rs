@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use hairline_convert::slices::Key;
 
-use crate::explain::locks::{Holder, lock_name};
+use crate::explain::locks::{Holder, Tags, lock_name};
 use crate::explain::shares::{Share, largest, percent};
 use crate::explain::survey::Survey;
 use crate::explain::target::{Band, Target, Wait, total, whole};
@@ -17,7 +17,7 @@ pub(super) struct Lock {
     pub(super) time: i64,
     /// How much longer a slice waits for the lock than a typical one.
     pub(super) extra: i64,
-    /// Who had the lock when the waits began, with the time of the waits: the longest first.
+    /// Who had the lock, with the time of the waits: the longest first.
     pub(super) holders: Vec<Held>,
     /// The places of the waiters.
     pub(super) places: Vec<Share>,
@@ -50,12 +50,12 @@ pub(super) fn locks(survey: &Survey, target: &Target, (band, base): (&Band, &Ban
         let extra = band.per_slice(sum).saturating_sub(base.per_slice(time(base, name)));
         let waits = band.inside.waits.iter().filter(|(wait, _)| wait.name == name);
         let waits: Vec<_> = waits.map(|(wait, inner)| (*wait, whole(&inner.own))).collect();
-        let mut places: HashMap<u32, i64> = HashMap::new();
+        let mut places: HashMap<Tags, i64> = HashMap::new();
         waits.iter().for_each(|(wait, time)| {
-            let sum = places.entry(wait.facts).or_default();
+            let sum = places.entry(wait.tags).or_default();
             *sum = sum.saturating_add(*time);
         });
-        let mut places = largest(&places, |facts| survey.locks.facts(*facts).at.clone(), ROWS);
+        let mut places = largest(&places, |tags| survey.locks.place(*tags).to_owned(), ROWS);
         places.retain(|place| !place.what.is_empty());
         let name = lock_name(survey.keys().text(name)).to_owned();
         Lock { name, time: sum, extra, holders: holders(survey, target, &waits), places }
@@ -66,34 +66,25 @@ pub(super) fn locks(survey: &Survey, target: &Target, (band, base): (&Band, &Ban
 }
 
 fn holders(survey: &Survey, target: &Target, waits: &[(Wait, i64)]) -> Vec<Held> {
-    // Readers are one holder, however many.
-    let key = |facts: u32| {
-        let facts = survey.locks.facts(facts);
-        let holder = if let Holder::Readers(_) = facts.holder { Holder::Readers(0) } else { facts.holder };
-        (holder, facts.held_at.as_str())
-    };
-    let mut times: HashMap<_, (i64, u64)> = HashMap::new();
+    let key = |tags| survey.locks.holder(tags);
+    let mut times: HashMap<_, i64> = HashMap::new();
     for (wait, time) in waits {
-        let (sum, readers) = times.entry(key(wait.facts)).or_default();
+        let sum = times.entry(key(wait.tags)).or_default();
         *sum = sum.saturating_add(*time);
-        if let Holder::Readers(count) = survey.locks.facts(wait.facts).holder {
-            *readers = (*readers).max(count);
-        }
     }
     let mut inside: HashMap<_, HashMap<Key, i64>> = HashMap::new();
-    for ((facts, name), time) in &target.held_in {
-        let sum = inside.entry(key(*facts)).or_default().entry(*name).or_default();
+    for ((tags, name), time) in &target.held_in {
+        let sum = inside.entry(key(*tags)).or_default().entry(*name).or_default();
         *sum = sum.saturating_add(*time);
     }
     let looked_at = |of| {
-        let waits = target.waits.all().iter().filter(|wait| key(wait.facts) == of);
+        let waits = target.waits.all().iter().filter(|wait| key(wait.tags) == of);
         total(waits.map(|wait| wait.duration()))
     };
-    let held = |(of, (time, readers)): (_, (i64, u64))| {
+    let held = |(of, time): (_, i64)| {
         let most = inside.get(&of).and_then(|names| names.iter().max_by_key(|(name, time)| (**time, name.0)));
         let most = most.filter(|(_, time)| **time > looked_at(of) / 2);
-        let holder = if readers > 0 { Holder::Readers(readers) } else { of.0 };
-        Held { holder, place: of.1.to_owned(), time, inside: most.map(|(name, _)| *name) }
+        Held { holder: of.0, place: of.1.to_owned(), time, inside: most.map(|(name, _)| *name) }
     };
     let mut all: Vec<_> = times.into_iter().map(held).collect();
     all.sort_by(|a, b| b.time.cmp(&a.time).then_with(|| a.place.cmp(&b.place)));
@@ -113,8 +104,7 @@ impl Lock {
             let thread = |tid| format!("the thread {}", plain(&survey.thread_name(tid)));
             let who = match held.holder {
                 Holder::Thread(tid) => format!("held by {}", thread(tid)),
-                Holder::Readers(1) => "held by a reader".to_owned(),
-                Holder::Readers(count) => format!("held by up to {count} readers"),
+                Holder::Releaser(tid) => format!("released by {}", thread(tid)),
                 Holder::Notifier(tid) => format!("notified by {}", thread(tid)),
                 Holder::Unknown => "the trace does not have the holder".to_owned(),
             };

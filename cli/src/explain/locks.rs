@@ -1,7 +1,8 @@
 //! The facts about waits for locks that a trace has: who had the lock, and where they took it.
 //!
 //! A program records a contended wait as a slice of the category `lock` whose name begins with `wait: `. Its
-//! arguments are the facts. They are few, so each is kept once, and a slice carries the tag of its facts.
+//! arguments are the facts of its begin. Those of its end are the arguments of an instant inside of it. They are
+//! few, so each is kept once, and a wait carries the tags of its facts.
 
 use std::collections::HashMap;
 
@@ -11,32 +12,42 @@ use hairline_formats::Value;
 /// The category of the slices, and how their names begin.
 const CATEGORY: &str = "lock";
 const PREFIX: &str = "wait: ";
+/// The names of the instants at their ends.
+const RELEASED: &str = "released";
+const NOTIFIED: &str = "notified";
 
 /// The name of a lock, of that of the slices.
 pub(super) fn lock_name(name: &str) -> &str {
     name.strip_prefix(PREFIX).unwrap_or(name)
 }
 
-/// What a wait says of itself.
+/// What a wait says of its begin or of its end.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub(super) struct Facts {
-    /// The place of the waiter.
-    pub(super) at: String,
-    pub(super) holder: Holder,
+struct Facts {
+    /// The place of the waiter, if this is about the begin.
+    at: String,
+    holder: Holder,
     /// The place at which the holder took the lock, or at which it notified.
-    pub(super) held_at: String,
+    held_at: String,
 }
 
-/// Who had the lock when the wait began.
+/// The tags of the facts of a wait's begin and end. 0 stands for none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct Tags {
+    pub(super) begin: u32,
+    pub(super) end: u32,
+}
+
+/// Who had the lock when the wait began; where that is not known, who ended the wait.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) enum Holder {
     #[default]
     Unknown,
     /// The thread with this id.
     Thread(u64),
-    /// So many readers.
-    Readers(u64),
-    /// The thread with this id notified a condition variable, which ended the wait.
+    /// The thread with this id released the lock, which it had perhaps with others.
+    Releaser(u64),
+    /// The thread with this id notified a condition variable.
     Notifier(u64),
 }
 
@@ -44,8 +55,8 @@ impl Holder {
     /// The id of the thread.
     pub(super) fn thread(self) -> Option<u64> {
         match self {
-            Self::Thread(tid) | Self::Notifier(tid) => Some(tid),
-            Self::Unknown | Self::Readers(_) => None,
+            Self::Thread(tid) | Self::Releaser(tid) | Self::Notifier(tid) => Some(tid),
+            Self::Unknown => None,
         }
     }
 }
@@ -73,7 +84,7 @@ impl Default for Locks {
 }
 
 impl Locks {
-    /// Adds the facts of an event, if it begins or ends a wait.
+    /// Adds the facts of an event, if it is the begin of a wait or about its end.
     pub(super) fn add(&mut self, event: &Event<'_>) {
         let Some(facts) = of_event(event).filter(|facts| !self.tags.contains_key(facts)) else { return };
         if self.facts.len() >= MOST_FACTS {
@@ -84,7 +95,7 @@ impl Locks {
         self.facts.push(facts);
     }
 
-    /// The tag of the facts of an event, which is not 0, if it begins or ends a wait.
+    /// The tag of the facts of an event, which is not 0, if it has any.
     pub(super) fn tag(&self, event: &Event<'_>) -> Option<u32> {
         if self.tags.is_empty() {
             return None;
@@ -92,40 +103,47 @@ impl Locks {
         of_event(event).map(|facts| self.tags.get(&facts).copied().unwrap_or(UNKNOWN))
     }
 
-    pub(super) fn facts(&self, tag: u32) -> &Facts {
+    fn facts(&self, tag: u32) -> &Facts {
         self.facts.get(tag as usize).unwrap_or(&self.facts[0])
+    }
+
+    /// Where a thread waited.
+    pub(super) fn place(&self, tags: Tags) -> &str {
+        &self.facts(tags.begin).at
+    }
+
+    /// Who had the lock for which a thread waited, and where it took it.
+    pub(super) fn holder(&self, tags: Tags) -> (Holder, &str) {
+        let (begin, end) = (self.facts(tags.begin), self.facts(tags.end));
+        let known = if begin.holder == Holder::Unknown { end } else { begin };
+        (known.holder, &known.held_at)
     }
 }
 
 fn of_event(event: &Event<'_>) -> Option<Facts> {
-    let is_end = event.kind == EventKind::End;
-    let is_begin = matches!(event.kind, EventKind::Begin | EventKind::Complete { .. })
-        && matches!(event.categories, Categories::One(category) if category.text == CATEGORY)
-        && event.name.text.starts_with(PREFIX);
-    if !is_begin && !is_end {
+    if !matches!(event.categories, Categories::One(category) if category.text == CATEGORY) {
         return None;
     }
-    let (mut facts, mut notified_at) = (Facts::default(), String::new());
-    event.args.each(&mut |name, value| match (name.text, value) {
-        ("at", Value::Str(text) | Value::Interned { text, .. }) => text.clone_into(&mut facts.at),
-        ("held_at", Value::Str(text) | Value::Interned { text, .. }) => text.clone_into(&mut facts.held_at),
-        ("notified_at", Value::Str(text) | Value::Interned { text, .. }) => {
-            text.clone_into(&mut notified_at);
+    let name = event.name.text;
+    let (by, at, holder): (_, _, fn(u64) -> Holder) = match event.kind {
+        EventKind::Begin | EventKind::Complete { .. } if name.starts_with(PREFIX) => {
+            ("held_by", "held_at", Holder::Thread)
         }
-        ("held_by", value) if !matches!(facts.holder, Holder::Notifier(_)) => {
-            facts.holder = number(&value).map_or(facts.holder, Holder::Thread);
+        EventKind::Instant { .. } if name == RELEASED => ("released_by", "released_at", Holder::Releaser),
+        EventKind::Instant { .. } if name == NOTIFIED => ("notified_by", "notified_at", Holder::Notifier),
+        _ => return None,
+    };
+    let mut facts = Facts::default();
+    event.args.each(&mut |name, value| match value {
+        Value::Str(text) | Value::Interned { text, .. } if name.text == at => {
+            text.clone_into(&mut facts.held_at);
         }
-        ("readers", value) if facts.holder == Holder::Unknown => {
-            facts.holder = number(&value).map_or(facts.holder, Holder::Readers);
+        Value::Str(text) | Value::Interned { text, .. } if name.text == "at" => {
+            text.clone_into(&mut facts.at)
         }
-        ("notified_by", value) => facts.holder = number(&value).map_or(facts.holder, Holder::Notifier),
+        value if name.text == by => facts.holder = number(&value).map_or(Holder::Unknown, holder),
         _ => {}
     });
-    if matches!(facts.holder, Holder::Notifier(_)) {
-        facts.held_at = notified_at;
-    } else if is_end {
-        return None;
-    }
     Some(facts)
 }
 

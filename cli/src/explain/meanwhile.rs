@@ -140,7 +140,7 @@ impl<'s> Meanwhile<'s> {
             let Question { target, part, kind } = questions[number];
             let target = &mut targets[target];
             if kind == Kind::Wait {
-                add(&mut target.held_in, (part.facts, name), part.duration());
+                add(&mut target.held_in, (part.tags, name), part.duration());
                 continue;
             }
             // A sleep during which several threads have a slice of the name counts for one.

@@ -7,6 +7,7 @@ use hairline_convert::slices::Key;
 use hairline_convert::timeline::Split;
 
 use crate::explain::arguments::Arguments;
+use crate::explain::locks::Tags;
 use crate::explain::survey::Chosen;
 use hairline_convert::sampled::StackId;
 
@@ -30,9 +31,9 @@ pub(super) struct Target {
     pub(super) sleeps: Longest<1024>,
     /// The longest waits for locks inside the slowest.
     pub(super) waits: Longest<1024>,
-    /// The innermost slices that the holders had open during whole waits: by the tag of the facts and the
-    /// name, with the time of the waits.
-    pub(super) held_in: HashMap<(u32, Key), i64>,
+    /// The innermost slices that the holders had open during whole waits: by the tags of the waits and
+    /// the name, with the time of the waits.
+    pub(super) held_in: HashMap<(Tags, Key), i64>,
     /// Slices of other threads, by what they had to do with those.
     pub(super) others: HashMap<(Key, Key, TrackId), Other>,
     /// During how many of the sleeps slices of those names are open by chance.
@@ -91,8 +92,7 @@ pub(super) struct Inside {
 pub(super) struct Wait {
     /// The name of the slices.
     pub(super) name: Key,
-    /// The tag of their [facts](crate::explain::locks::Facts).
-    pub(super) facts: u32,
+    pub(super) tags: Tags,
     /// The name of the slice around them.
     pub(super) around: Key,
 }
@@ -117,8 +117,8 @@ pub(super) struct Part {
     /// thread that had the lock.
     pub(super) is_woken: bool,
     pub(super) waker: Option<u64>,
-    /// The tag of the facts of a wait.
-    pub(super) facts: u32,
+    /// Those of a wait for a lock.
+    pub(super) tags: Tags,
 }
 
 /// The `MOST` longest parts.
@@ -170,7 +170,7 @@ impl Band {
 impl Part {
     /// A slice, or a part of one of which nothing else is known.
     pub(super) fn new(track: TrackId, start: i64, end: i64) -> Self {
-        Self { track, start, end, is_woken: false, waker: None, facts: 0 }
+        Self { track, start, end, is_woken: false, waker: None, tags: Tags::default() }
     }
 
     pub(super) fn duration(&self) -> i64 {

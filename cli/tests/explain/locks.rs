@@ -1,6 +1,7 @@
 //! `hairline explain` uses the facts about waits for locks before it guesses.
 
 use hairline_formats::Value;
+use hairline_formats::track_event::EventType;
 
 use crate::planted::{LIVES, MS, OTHER, Planted, SERVER, Shape, State, explain_both, requests, sleeps};
 
@@ -24,10 +25,22 @@ fn require(plant: impl Fn() -> Planted, name: &str, words: &[&str]) {
     }
 }
 
-/// A wait of the server for a lock, with these arguments at its begin and at its end.
-fn waits(trace: &mut Planted, (from, to): (u64, u64), lock: &str, arguments: [&[(&str, Value<'_>)]; 2]) {
-    trace.slice_with(SERVER, (from, to), ("lock", &format!("wait: {lock}")), arguments);
+/// A wait of the server for a lock, with these arguments at its begin, and an instant about its end.
+fn waits(trace: &mut Planted, (from, to): (u64, u64), lock: &str, first: &[(&str, Value<'_>)], ended: Ended) {
+    let name = ("lock", format!("wait: {lock}"));
+    let name = (name.0, name.1.as_str());
+    trace.event(SERVER, (EventType::SliceBegin, from), name, first);
+    if let Some((what, by, at)) = ended {
+        let arguments =
+            [(format!("{what}_by"), Value::I64(by as i64)), (format!("{what}_at"), Value::Str(at))];
+        let arguments = arguments.each_ref().map(|(key, value)| (key.as_str(), *value));
+        trace.event(SERVER, (EventType::Instant, to - 1000), ("lock", what), &arguments);
+    }
+    trace.event(SERVER, (EventType::SliceEnd, to), name, &[]);
 }
+
+/// What the instant says: its name, a thread and a place.
+type Ended = Option<(&'static str, u64, &'static str)>;
 
 const AT: (&str, Value<'_>) = ("at", Value::Str("src/lookup.rs:10"));
 
@@ -36,11 +49,11 @@ fn held(by: u64, at: &'static str) -> [(&'static str, Value<'static>); 3] {
 }
 
 /// Two slow requests that wait 50 ms for a lock inside of `lookup`.
-fn contended(arguments: [&[(&str, Value<'_>)]; 2]) -> Planted {
+fn contended(first: &[(&str, Value<'_>)], ended: Ended) -> Planted {
     requests("request", |trace, middle| {
         sleeps(trace, middle, State::Asleep, 0);
         trace.slice(OTHER, (middle - 2 * MS, middle + 60 * MS), "app", "serve");
-        waits(trace, (middle, middle + 50 * MS), "cache", arguments);
+        waits(trace, (middle, middle + 50 * MS), "cache", first, ended);
         Some(("cache", "lookup"))
     })
 }
@@ -52,7 +65,7 @@ fn the_lock_and_who_held_it_are_named() {
             sleeps(trace, middle, State::Asleep, 0);
             trace.slice(OTHER, (middle - MS, middle + 50 * MS), "journal", "write");
             trace.slice(OTHER, (middle - 2 * MS, middle + 60 * MS), "app", "serve");
-            waits(trace, (middle, middle + 50 * MS), "cache", [&held(OTHER, "src/journal.rs:40"), &[]]);
+            waits(trace, (middle, middle + 50 * MS), "cache", &held(OTHER, "src/journal.rs:40"), None);
             Some(("cache", "lookup"))
         })
     };
@@ -76,15 +89,15 @@ fn holders_have_shares_by_the_time_of_the_waits() {
         requests("request", |trace, middle| {
             sleeps(trace, middle, State::Asleep, 0);
             let (first, second) = (middle + 40 * MS, middle + 49 * MS);
-            waits(trace, (middle, first), "cache", [&held(OTHER, "src/journal.rs:40"), &[]]);
-            waits(trace, (first, second), "cache", [&[AT, ("readers", Value::I64(3))], &[]]);
-            waits(trace, (second, middle + 50 * MS), "cache", [&[AT], &[]]);
+            waits(trace, (middle, first), "cache", &held(OTHER, "src/journal.rs:40"), None);
+            waits(trace, (first, second), "cache", &[AT], Some(("released", OTHER, "src/find.rs:5")));
+            waits(trace, (second, middle + 50 * MS), "cache", &[AT], None);
             None
         })
     };
     let words = [
-        "held by the thread rebuilder (102), at src/journal.rs:40, for 80 % of that time; held by up to 3 \
-         readers for 18 % of that time; the trace does not have the holder for 2 % of that time.",
+        "held by the thread rebuilder (102), at src/journal.rs:40, for 80 % of that time; released by \
+         the thread rebuilder (102), at src/find.rs:5, for 18 % of that time; the trace does not have the holder for 2 % of that time.",
         "in itself, not in an inner slice, at src/lookup.rs:10",
     ];
     require(plant, "net/request", &words);
@@ -92,16 +105,16 @@ fn holders_have_shares_by_the_time_of_the_waits() {
 
 #[test]
 fn who_notified_a_condition_variable_is_named() {
-    let at_end = [("notified_by", Value::I64(OTHER as i64)), ("notified_at", Value::Str("src/queue.rs:8"))];
+    let ended = Some(("notified", OTHER, "src/queue.rs:8"));
     let words =
         ["the condition variable `cache`", "notified by the thread rebuilder (102), at src/queue.rs:8"];
-    require(|| contended([&[AT], &at_end]), "net/request", &words);
+    require(|| contended(&[AT], ended), "net/request", &words);
 }
 
 #[test]
 fn a_slice_that_the_holder_began_during_the_wait_is_not_where_it_held_the_lock() {
     let plant = || {
-        let mut trace = contended([&held(OTHER, "src/journal.rs:40"), &[]]);
+        let mut trace = contended(&held(OTHER, "src/journal.rs:40"), None);
         let now = trace.now;
         trace.slice(LIVES, (1_000 * MS, now), "app", "life");
         trace
@@ -112,7 +125,7 @@ fn a_slice_that_the_holder_began_during_the_wait_is_not_where_it_held_the_lock()
         requests("request", |trace, middle| {
             sleeps(trace, middle, State::Asleep, 0);
             trace.slice(OTHER, (middle + MS, middle + 50 * MS), "app", "late");
-            waits(trace, (middle, middle + 50 * MS), "cache", [&held(OTHER, "src/journal.rs:40"), &[]]);
+            waits(trace, (middle, middle + 50 * MS), "cache", &held(OTHER, "src/journal.rs:40"), None);
             None
         })
     };
@@ -125,8 +138,8 @@ fn of_several_locks_the_longest_waits_are_named_first() {
         requests("request", |trace, middle| {
             sleeps(trace, middle, State::Asleep, 0);
             let between = middle + 35 * MS;
-            waits(trace, (middle, between), "cache", [&held(OTHER, "src/journal.rs:40"), &[]]);
-            waits(trace, (between, middle + 50 * MS), "pool", [&[AT], &[]]);
+            waits(trace, (middle, between), "cache", &held(OTHER, "src/journal.rs:40"), None);
+            waits(trace, (between, middle + 50 * MS), "pool", &[AT], None);
             None
         })
     };
@@ -143,7 +156,7 @@ fn a_wait_that_is_the_smaller_part_is_named_beside_the_cause() {
     let plant = || {
         requests("request", |trace, middle| {
             sleeps(trace, middle, State::Asleep, 0);
-            waits(trace, (middle, middle + 10 * MS), "cache", [&held(OTHER, "src/journal.rs:40"), &[]]);
+            waits(trace, (middle, middle + 10 * MS), "cache", &held(OTHER, "src/journal.rs:40"), None);
             None
         })
     };
@@ -160,7 +173,7 @@ fn a_wait_that_is_the_smaller_part_is_named_beside_the_cause() {
 
 #[test]
 fn json_has_the_locks_with_their_holders() {
-    let trace = contended([&held(OTHER, "src/journal.rs:40"), &[]]).finish(Shape::Nothing);
+    let trace = contended(&held(OTHER, "src/journal.rs:40"), None).finish(Shape::Nothing);
     for text in explain_both(&trace, &["net/request", "--json"]) {
         let all: serde_json::Value = serde_json::from_str(&text).expect("JSON");
         let cause = &all["names"][0]["cause"];

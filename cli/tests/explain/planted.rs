@@ -67,24 +67,33 @@ impl Planted {
         &mut self,
         track: u64,
         (start, end): (u64, u64),
-        (category, name): (&str, &str),
-        arguments: [&[(&str, Value<'_>)]; 2],
+        name: (&str, &str),
+        [first, last]: [&[(&str, Value<'_>)]; 2],
     ) {
-        let ends = [(EventType::SliceBegin, start), (EventType::SliceEnd, end)];
-        for ((kind, time), arguments) in ends.into_iter().zip(arguments) {
-            let categories = [Name::Text(category)];
-            let annotations: Vec<_> =
-                arguments.iter().map(|(name, value)| (Name::Text(name), *value)).collect();
-            let event = Event {
-                needs_state: false,
-                track_uuid: Some(TrackUuid(track)),
-                name: (kind == EventType::SliceBegin).then_some(Name::Text(name)),
-                categories: if kind == EventType::SliceBegin { &categories } else { &[] },
-                annotations: &annotations,
-                ..Event::new(SEQUENCE, kind, time)
-            };
-            te::event(&mut self.out, &event);
-        }
+        self.event(track, (EventType::SliceBegin, start), name, first);
+        self.event(track, (EventType::SliceEnd, end), name, last);
+    }
+
+    /// An event, of which an end has no name.
+    pub(crate) fn event(
+        &mut self,
+        track: u64,
+        (kind, time): (EventType, u64),
+        (category, name): (&str, &str),
+        arguments: &[(&str, Value<'_>)],
+    ) {
+        let categories = [Name::Text(category)];
+        let annotations: Vec<_> = arguments.iter().map(|(name, value)| (Name::Text(name), *value)).collect();
+        let is_end = kind == EventType::SliceEnd;
+        let event = Event {
+            needs_state: false,
+            track_uuid: Some(TrackUuid(track)),
+            name: (!is_end).then_some(Name::Text(name)),
+            categories: if is_end { &[] } else { &categories },
+            annotations: &annotations,
+            ..Event::new(SEQUENCE, kind, time)
+        };
+        te::event(&mut self.out, &event);
     }
 
     pub(crate) fn switch(&mut self, time: u64, from: (u64, State), to: u64) {
