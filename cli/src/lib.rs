@@ -35,6 +35,7 @@ mod start;
 mod stats;
 mod table;
 mod text;
+mod thread_times;
 mod top;
 mod trace;
 mod track_names;

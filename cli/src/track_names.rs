@@ -14,6 +14,8 @@ pub(crate) struct TrackNames {
     tracks: ByTrack<NamedTrack>,
     /// The tracks of threads, by thread id.
     by_tid: Index,
+    /// The tracks of processes, by process id.
+    by_pid: HashMap<u64, TrackId>,
     /// The thread ids that several processes have.
     shared: HashSet<u64>,
     /// The tracks of async intervals, by their ids. In FXT, the track that an interval's children are below has
@@ -60,8 +62,16 @@ impl TrackNames {
     /// Stores the description of a track.
     pub(crate) fn set(&mut self, track: &Track) {
         let named = self.tracks.at(track.id);
+        let mut name = Arc::clone(&track.name);
         let (kind, count) = match track.kind {
-            TrackKind::Process { pid, .. } => (Owner::Process(pid), Some(&mut self.processes)),
+            TrackKind::Process { pid, ref command_line } => {
+                self.by_pid.insert(pid, track.id);
+                // A process that only the kernel names has no other name.
+                if let (true, Some(program)) = (name.is_empty(), command_line.first()) {
+                    name = program.rsplit('/').next().unwrap_or(program).into();
+                }
+                (Owner::Process(pid), Some(&mut self.processes))
+            }
             TrackKind::Thread { tid, pid } => (Owner::Thread { tid, pid }, Some(&mut self.threads)),
             _ => (Owner::Other { source_id: track.source_id }, None),
         };
@@ -69,7 +79,7 @@ impl TrackNames {
         if let Some(count) = count.filter(|_| named.kind.is_other()) {
             *count += 1;
         }
-        *named = NamedTrack { name: Arc::clone(&track.name), parent: track.parent, kind };
+        *named = NamedTrack { name, parent: track.parent, kind };
         if let TrackKind::Async { id: id @ 1.., .. } = track.kind
             && self.by_async_id.len() < MOST_ASYNC
         {
@@ -137,6 +147,16 @@ impl TrackNames {
     /// The track of a thread.
     pub(crate) fn thread(&self, tid: u64) -> Option<TrackId> {
         self.by_tid.find(&Some(tid), |track| self.tid(TrackId(track))).map(TrackId)
+    }
+
+    /// Whether several processes have a thread with this id. See [`own_tid`](Self::own_tid).
+    pub(crate) fn is_shared(&self, tid: u64) -> bool {
+        self.shared.contains(&tid)
+    }
+
+    /// The track of a process.
+    pub(crate) fn process(&self, pid: u64) -> Option<TrackId> {
+        self.by_pid.get(&pid).copied()
     }
 
     /// The process of a track: the track itself or an ancestor.

@@ -118,6 +118,8 @@ pub struct Timeline {
     left_out: u64,
     /// The time of the first change of all.
     begin: Option<i64>,
+    /// The time of the last change of all.
+    end: Option<i64>,
 }
 
 #[derive(Debug, Default)]
@@ -125,6 +127,8 @@ struct Thread {
     changes: Vec<Change>,
     /// As that of the timeline: before it, no state is known.
     begin: i64,
+    /// Whether the thread ran from there to its first change.
+    ran_first: bool,
     /// The sums up to every 32nd change.
     sums: Vec<Split>,
     /// The first change that was dropped.
@@ -138,6 +142,13 @@ struct Change {
     cpu: u16,
     state: RunState,
     is_wakeup: bool,
+}
+
+impl Change {
+    /// Whether the thread may have run until now.
+    fn is_leaving(&self) -> bool {
+        !self.is_wakeup && self.cpu != NO_CPU && !self.state.is_running()
+    }
 }
 
 /// Stands for a processor that is unknown.
@@ -169,6 +180,7 @@ impl Timeline {
         }
         self.changes += 1;
         self.begin = Some(self.begin.map_or(change.time, |begin| begin.min(change.time)));
+        self.end = self.end.max(Some(change.time));
         let thread = self.threads.entry(change.tid).or_default();
         thread.changes.push(Change {
             time: change.time,
@@ -194,7 +206,7 @@ impl Timeline {
     pub fn finish(&mut self) {
         self.cpus.clear();
         for (tid, thread) in &mut self.threads {
-            thread.begin = self.begin.unwrap_or_default();
+            (thread.begin, thread.ran_first) = (self.begin.unwrap_or_default(), false);
             thread.finish();
             for (index, change) in thread.changes.iter().enumerate() {
                 if change.state.is_running() && change.cpu != NO_CPU {
@@ -205,6 +217,21 @@ impl Timeline {
             }
         }
         self.cpus.values_mut().for_each(|runs| runs.sort_unstable_by_key(|run| run.start));
+        // The first change of a thread that ran at the begin is that it leaves its processor. No thread came
+        // there before, and of several threads only the last one can have been there: the others are new, and
+        // the one that ran has started them.
+        let mut first_there: HashMap<u16, (i64, u64)> = HashMap::new();
+        for (tid, thread) in &self.threads {
+            let Some(first) = thread.changes.first().filter(|first| first.is_leaving()) else { continue };
+            let runs = self.cpus.get(&u32::from(first.cpu)).and_then(|runs| runs.first());
+            if runs.is_none_or(|run| run.start >= first.time) {
+                let last = first_there.entry(first.cpu).or_insert((first.time, *tid));
+                *last = (*last).max((first.time, *tid));
+            }
+        }
+        for (_, tid) in first_there.into_values() {
+            self.threads.entry(tid).and_modify(|thread| thread.ran_first = true);
+        }
     }
 
     /// Whether there are no changes.
@@ -217,6 +244,23 @@ impl Timeline {
     #[must_use]
     pub fn left_out(&self) -> u64 {
         self.left_out
+    }
+
+    /// The times of the first and the last change, in nanoseconds. Returns `None` if there are no changes.
+    ///
+    /// ```
+    /// use hairline_convert::timeline::Timeline;
+    /// use hairline_convert::{RunState, Scheduling, StateChange};
+    ///
+    /// let change = |time| StateChange::new(time, 8, RunState::Running);
+    /// let mut timeline = Timeline::default();
+    /// assert_eq!(timeline.span(), None);
+    /// timeline.add(&Scheduling { changes: &[change(3_000), change(1_000)], copy: None, others: 0 });
+    /// assert_eq!(timeline.span(), Some((1_000, 3_000)));
+    /// ```
+    #[must_use]
+    pub fn span(&self) -> Option<(i64, i64)> {
+        self.begin.zip(self.end)
     }
 
     /// The scheduler's name of a thread.
@@ -352,13 +396,7 @@ impl Thread {
         match index.checked_sub(1) {
             Some(_) if index == self.changes.len() && self.until.is_some() => None,
             Some(before) => Some(self.changes[before].state).filter(|state| *state != RunState::Dead),
-            // The first change of a thread that ran is that it leaves its processor. When it came there is
-            // not in the trace, so that was before the trace has changes.
-            None => {
-                let first = self.changes.first().filter(|_| time >= self.begin)?;
-                let ran = !first.is_wakeup && first.cpu != NO_CPU && !first.state.is_running();
-                ran.then_some(RunState::Running)
-            }
+            None => (self.ran_first && time >= self.begin).then_some(RunState::Running),
         }
     }
 
@@ -402,6 +440,24 @@ mod tests {
     fn random(seed: &mut u64) -> u64 {
         *seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         *seed >> 33
+    }
+
+    #[test]
+    fn a_thread_that_starts_did_not_run_before() {
+        let starts = |time, tid| StateChange { tid, ..at(time, RunState::Runnable) };
+        let runs = |time, tid| StateChange { tid, ..at(time, RunState::Running) };
+        // Thread 7 runs at the begin, which thread 6 on another processor shows, and starts thread 8. Thread 9
+        // starts when thread 8 has the processor.
+        let other = StateChange { cpu: Some(1), ..runs(0, 6) };
+        let changes = [other, starts(100, 8), starts(200, 7), runs(200, 8), starts(300, 9), runs(400, 9)];
+        let timeline = timeline(&changes);
+        let running = |tid| timeline.split(tid, 0, 200).running;
+        assert_eq!([6, 7, 8, 9].map(running), [200, 200, 0, 0]);
+        assert_eq!(
+            timeline.split(8, 0, 300),
+            Split { running: 100, waiting: 100, unknown: 100, ..Split::default() }
+        );
+        assert_eq!(timeline.split(9, 0, 400), Split { waiting: 100, unknown: 300, ..Split::default() });
     }
 
     #[test]

@@ -10,6 +10,7 @@ mod looks;
 mod order;
 mod others;
 mod otlp;
+mod plain;
 mod record;
 mod requests;
 mod running;

@@ -13,6 +13,7 @@ use crate::explain::pattern::Pattern;
 use crate::folded::without_symbols;
 use crate::stats::{Row, Rows};
 use crate::text::grouped_count;
+use crate::thread_times;
 use crate::trace::ItemVisitor;
 use crate::track_names::TrackNames;
 use hairline_convert::sampled::Samples;
@@ -169,11 +170,7 @@ impl Survey {
 
     /// The name of a thread: that of its track, or the scheduler's.
     pub(super) fn thread_name(&self, tid: u64) -> String {
-        match (self.track_names.thread(tid), self.timeline.name(tid)) {
-            (Some(track), _) => self.track_names.name(track),
-            (None, Some(name)) => format!("{name} ({tid})"),
-            (None, None) => format!("thread {tid}"),
-        }
+        thread_times::name(&self.track_names, &self.timeline, tid)
     }
 }
 

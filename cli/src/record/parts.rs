@@ -88,6 +88,8 @@ pub(crate) struct RecordResult {
     /// Running processes that have recorded nothing: pid, name.
     pub(crate) quiet: Vec<(u32, String)>,
     pub(super) notes: Vec<String>,
+    /// The number of states that the kernel reported of threads.
+    pub(super) states: u64,
     /// The number of context switches that the kernel's rings had no room for.
     pub(super) switches_lost: u64,
     /// The numbers of samples, if they were asked for.
@@ -221,7 +223,7 @@ impl Parts {
         let made = self.list(command, &whole).and_then(|mut parts| {
             match switches {
                 Some(Ok(recorded)) => {
-                    whole.switches_lost = recorded.lost();
+                    (whole.states, whole.switches_lost) = (recorded.states(), recorded.lost());
                     recorded.add_to(&self.folder, &mut parts, &mut whole.notes);
                     self.add_lost(&mut parts, command, &mut whole);
                 }

@@ -1,11 +1,7 @@
 //! What `hairline record` says at its end.
 
-use std::path::Path;
-
-use hairline_convert::splice::Totals;
-
 use crate::record::parts::{Parts, RecordResult};
-use crate::text::{complain, count, grouped, size, who};
+use crate::text::{complain, count, grouped, grouped_count, size, who};
 
 /// The exit code for a failure of the tracer, as in `env` and `timeout`.
 pub(super) const FAILED: u8 = 125;
@@ -63,7 +59,7 @@ pub(super) fn report(whole: &RecordResult, parts: &Parts) {
             "{lost} lost because the buffer was full: use a larger --buffer, or --overflow block"
         ));
     }
-    complain(about(totals, output));
+    complain(about(whole));
     if let Some(samples) = samples {
         report_samples(samples);
     }
@@ -83,7 +79,7 @@ fn report_samples(samples: &hairline_stacks::Totals) {
         0 => String::new(),
         switches => format!(", and {} of threads that began to wait", grouped(switches)),
     };
-    complain(format_args!("{}{switches}{cut}", count(samples.samples, "sample")));
+    complain(format_args!("{}{switches}{cut}", grouped_count(samples.samples, "sample")));
     if samples.lost > 0 {
         let lost = grouped(samples.lost);
         complain(format_args!(
@@ -93,15 +89,18 @@ fn report_samples(samples: &hairline_stacks::Totals) {
     }
 }
 
-fn about(totals: &Totals, output: &Path) -> String {
-    let threads = totals.threads() as u64;
+/// The sizes of the trace. A program without macros has states and samples instead of events.
+fn about(whole: &RecordResult) -> String {
+    let RecordResult { path, totals, states, .. } = whole;
+    let has_samples = whole.samples.is_some_and(|samples| samples.samples > 0);
     let parts = [
-        count(totals.processes() as u64, "process"),
-        count(threads, "thread"),
-        format!("{} event{}", grouped(totals.events), if totals.events == 1 { "" } else { "s" }),
-        size(totals.bytes),
+        Some(grouped_count(totals.processes() as u64, "process")),
+        Some(grouped_count(totals.threads() as u64, "thread")),
+        (totals.events > 0 || *states == 0 && !has_samples).then(|| grouped_count(totals.events, "event")),
+        (*states > 0).then(|| grouped_count(*states, "thread state")),
+        Some(size(totals.bytes)),
     ];
-    format!("{}: {}", output.display(), parts.join(", "))
+    format!("{}: {}", path.display(), parts.into_iter().flatten().collect::<Vec<_>>().join(", "))
 }
 
 /// The message if no process recorded anything, and the kernel took no sample either.

@@ -54,6 +54,8 @@ pub(super) struct Recorded {
     names: BTreeMap<u32, Named>,
     /// The time of the first state.
     began: u64,
+    /// The number of states.
+    states: u64,
     lost: u64,
 }
 
@@ -107,7 +109,7 @@ impl States {
     pub(super) fn new(switches: Switches, folder: &Folder, format: Format) -> io::Result<Self> {
         let mut out = BufWriter::new(folder.create_file(STATES)?);
         out.write_all(&head(format))?;
-        let recorded = Recorded { format, names: BTreeMap::new(), began: u64::MAX, lost: 0 };
+        let recorded = Recorded { format, names: BTreeMap::new(), began: u64::MAX, states: 0, lost: 0 };
         Ok(Self { recorded, switches, out, bytes: Vec::new() })
     }
 
@@ -145,6 +147,7 @@ impl States {
 impl Recorded {
     fn keep(&mut self, taken: &Taken) {
         self.began = taken.changes.iter().map(|change| change.time).min().unwrap_or(u64::MAX).min(self.began);
+        self.states += taken.changes.len() as u64;
         self.names.extend(taken.names.iter().map(|named| (named.task.tid, named.clone())));
     }
 
@@ -162,6 +165,11 @@ impl Recorded {
             Err(e) => notes.push(format!("--sched: threads have no names: {e}")),
         }
         parts.push(STATES.to_owned());
+    }
+
+    /// The number of states that threads got into.
+    pub(super) fn states(&self) -> u64 {
+        self.states
     }
 
     /// The number of records that the kernel's rings had no room for.

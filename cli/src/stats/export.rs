@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::stats::show::has_states;
+use crate::stats::states;
 use crate::stats::tables::{By, Line, Stats, TableArguments};
 
 /// The numeric columns of a row.
@@ -36,7 +37,7 @@ fn numbers(stats: &Stats<'_>, by: By, line: &Line<'_>) -> Vec<(&'static str, Val
 fn words(by: By, line: &Line<'_>) -> Vec<(&'static str, Value)> {
     let mut words = vec![(by.title(), json!(line.what))];
     match by {
-        By::Category => {}
+        By::Category | By::State => {}
         By::Name | By::Interval => words.push(("category", json!(line.of))),
         By::Thread | By::Track => words.push(("process", json!(line.of))),
     }
@@ -51,7 +52,8 @@ fn rows<'a, 's>(
     let lines = stats.lines(by, choice.sort);
     let most = choice.top.filter(|top| *top > 0).unwrap_or(usize::MAX);
     let row = move |line: Line<'s>| words(by, &line).into_iter().chain(numbers(stats, by, &line)).collect();
-    lines.into_iter().take(most).map(row)
+    let threads = if by == By::State { states::lines(stats, choice.sort) } else { Vec::new() };
+    lines.into_iter().map(row).chain(threads.into_iter().map(states::row)).take(most)
 }
 
 pub(super) fn json(stats: &Stats<'_>, choice: &TableArguments) -> String {
@@ -88,6 +90,7 @@ pub(super) fn json(stats: &Stats<'_>, choice: &TableArguments) -> String {
         (By::Interval, "intervals"),
         (By::Thread, "by_thread"),
         (By::Track, "by_track"),
+        (By::State, "by_state"),
     ];
     for (by, name) in tables.into_iter().filter(|(by, _)| choice.by.is_none_or(|only| only == *by)) {
         let object = |row: Vec<(&str, Value)>| {

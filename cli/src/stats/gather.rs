@@ -14,6 +14,7 @@ use crate::stats::far_apart::FarApart;
 use crate::stats::groups::Groups;
 use crate::stats::named::Named;
 use crate::stats::rows::Rows;
+use crate::thread_times::ThreadTimes;
 use crate::trace::ItemVisitor;
 use crate::track_names::TrackNames;
 
@@ -61,10 +62,23 @@ pub(crate) struct Gathered {
     /// Other tracks, those of one name and process together.
     pub(crate) tracks: Rows,
     pub(crate) groups: Groups,
+    /// The states and samples of all threads, with and without slices.
+    pub(crate) states: Vec<ThreadTimes>,
     /// Whether the rows have the time in which threads ran and waited.
     pub(crate) has_scheduling: bool,
     /// Whether events came too late to be put in order, so that the numbers are not true.
     pub(crate) is_untrue: bool,
+}
+
+impl Gathered {
+    /// Adds the threads. The trace of a program without slices lasts as long as its threads have states:
+    /// `span`.
+    pub(super) fn add_states(&mut self, states: Vec<ThreadTimes>, span: Option<(i64, i64)>) {
+        self.states = states;
+        if let (None, Some((first, last))) = (self.totals.first, span) {
+            (self.totals.first, self.totals.last) = (Some(first), Some(last));
+        }
+    }
 }
 
 /// Counts items.

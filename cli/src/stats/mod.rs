@@ -8,6 +8,7 @@ mod histogram;
 mod named;
 mod rows;
 mod show;
+mod states;
 mod tables;
 
 pub(crate) use gather::{Gather, Gathered};
@@ -22,6 +23,7 @@ use hairline_convert::{BriefEvent, Item, Strings};
 use crate::outcome::Outcome;
 use crate::stats::tables::TableArguments;
 use crate::text::{failed, for_programs, put, written};
+use crate::thread_times::{self, SampleCounts};
 use crate::trace::{ItemVisitor, ReadSummary, TraceArguments, unsorted};
 use crate::track_names::TrackNames;
 
@@ -33,7 +35,8 @@ use crate::track_names::TrackNames;
 /// open up to the end of the trace. Slices on tracks that are no threads, like the lives of async tasks, are
 /// intervals with tables of their own: their time overlaps that of threads. If the trace has scheduling and
 /// is a file, running and waiting are the times in which the threads of slices were on a core and waited for
-/// one. Tracks of one name are one row. A row is the slices of one name; its category is `*` if they have
+/// one. A table of its own (by state) has the times in which each thread ran, waited for a core and slept, in
+/// slices and outside, and its stack samples. Tracks of one name are one row. A row is the slices of one name; its category is `*` if they have
 /// several. Slices without an end are counted, and make their thread busy, but are no part of the other
 /// columns. FXT has slices of 0 ns that only carry a flow: they are in no table.
 #[derive(Debug, clap::Args)]
@@ -42,7 +45,8 @@ use crate::track_names::TrackNames;
   hairline stats trace.fxt --by name --sort p99 --top 10
   hairline stats trace.fxt --category 'net,db.*,-db.verbose'
   hairline stats trace.json.gz --json | jq '.names[] | select(.self_ns > 1e9)'
-  hairline stats trace.fxt --by thread --csv > threads.csv")]
+  hairline stats trace.fxt --by thread --csv > threads.csv
+  hairline stats trace.pftrace --by state --sort waiting      threads that found no free core")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     trace: TraceArguments,
@@ -91,27 +95,34 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
 /// thread did.
 fn gather(arguments: &Arguments) -> Result<(ReadSummary, (Gathered, Keys, TrackNames)), String> {
     let filter = || arguments.category.clone();
-    let mut first = First { gather: Gather::new(filter()), timeline: Timeline::default() };
+    let gather = Gather::new(filter());
+    let mut first = First { gather, timeline: Timeline::default(), samples: SampleCounts::default() };
     let summary = arguments.trace.show(false, &mut first)?;
-    let First { gather, mut timeline } = first;
-    let all = gather.finish().map_err(unsorted)?;
+    let First { gather, mut timeline, samples } = first;
+    let mut all = gather.finish().map_err(unsorted)?;
+    timeline.finish();
+    let states = thread_times::of_all(&all.2, &timeline, &samples);
+    let span = timeline.span();
     let has_scheduling = !timeline.is_empty() && !arguments.trace.is_stream();
     if !all.0.is_untrue && !has_scheduling {
+        all.0.add_states(states, span);
         return Ok((summary, all));
     }
     let mut gather = if all.0.is_untrue { Gather::in_order(filter()) } else { Gather::new(filter()) };
     if has_scheduling {
-        timeline.finish();
         gather = gather.with_timeline(timeline, &all.2);
     }
     let summary = arguments.trace.show_again(&mut gather)?;
-    Ok((summary, gather.finish().map_err(unsorted)?))
+    let mut all = gather.finish().map_err(unsorted)?;
+    all.0.add_states(states, span);
+    Ok((summary, all))
 }
 
 /// The first reading.
 struct First {
     gather: Gather,
     timeline: Timeline,
+    samples: SampleCounts,
 }
 
 impl ItemVisitor for First {
@@ -125,6 +136,7 @@ impl ItemVisitor for First {
         if let Item::Scheduling(scheduling) = item {
             self.timeline.add(scheduling);
         }
+        self.samples.item(item);
         self.gather.item(item);
     }
 }

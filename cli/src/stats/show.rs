@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use crate::stats::states;
 use crate::stats::tables::{By, Line, SEVERAL, SEVERAL_SAID, Stats, TableArguments};
 use crate::table::{Table, in_colour};
 use crate::text::{described, duration, grouped, grouped_count, ids, one_line, size};
@@ -13,25 +14,33 @@ pub(super) fn text(stats: &Stats<'_>, choice: &TableArguments) -> String {
     let mut out = totals(stats);
     for by in By::ALL.into_iter().filter(|by| choice.by.is_none_or(|only| only == *by)) {
         let lines = stats.lines(by, choice.sort);
+        let threads = if by == By::State { states::lines(stats, choice.sort) } else { Vec::new() };
+        let all = lines.len() + threads.len(); // one of both is empty
         let rows = match choice.top.unwrap_or(ROWS) {
-            0 => lines.len(),
-            rows => rows.min(lines.len()),
+            0 => all,
+            rows => rows.min(all),
         };
         if rows == 0 {
             continue;
         }
-        let _ = write!(out, "\n{}", table(stats, by, &lines[..rows]).lines(in_colour()));
-        if rows < lines.len() {
-            let _ = writeln!(out, "and {} more (--top 0 shows all)", lines.len() - rows);
+        let table =
+            if by == By::State { states::table(&threads[..rows]) } else { table(stats, by, &lines[..rows]) };
+        let _ = write!(out, "\n{}", table.lines(in_colour()));
+        if rows < all {
+            let _ = writeln!(out, "and {} more (--top 0 shows all)", all - rows);
         }
+        let lines = lines.get(..rows).unwrap_or_default();
         let has_several = |line: &Line<'_>| line.of == SEVERAL;
-        if matches!(by, By::Name | By::Interval) && lines[..rows].iter().any(has_several) {
+        if matches!(by, By::Name | By::Interval) && lines.iter().any(has_several) {
             let _ = writeln!(out, "{SEVERAL_SAID}");
         }
     }
     let is_hidden = choice.by == Some(By::Name) && stats.gathered.intervals.iter().next().is_some();
     if is_hidden {
         let _ = writeln!(out, "\nslices on other tracks than threads: --by interval");
+    }
+    if choice.by == Some(By::Thread) && !stats.gathered.states.is_empty() {
+        let _ = writeln!(out, "\nthreads with and without slices: --by state");
     }
     out
 }
@@ -82,6 +91,7 @@ fn table(stats: &Stats<'_>, by: By, lines: &[Line<'_>]) -> Table {
         By::Name | By::Interval => (2, vec![by.title(), "category"]),
         By::Thread => (2, vec![by.title(), "process", "busy", "busy %"]),
         By::Track => (2, vec![by.title(), "process", "tracks"]),
+        By::State => (2, vec![by.title(), "process"]),
     };
     let has_states = has_states(stats, by);
     titles.extend(numbers);

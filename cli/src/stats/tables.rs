@@ -42,10 +42,13 @@ pub(crate) enum By {
     Thread,
     /// A row for all other tracks of one name and process
     Track,
+    /// A row for each thread with states or stack samples, in slices and outside
+    State,
 }
 
 impl By {
-    pub(super) const ALL: [Self; 5] = [Self::Category, Self::Name, Self::Interval, Self::Thread, Self::Track];
+    pub(super) const ALL: [Self; 6] =
+        [Self::Category, Self::Name, Self::Interval, Self::Thread, Self::Track, Self::State];
 
     /// The title of the first column.
     pub(super) fn title(self) -> &'static str {
@@ -53,7 +56,7 @@ impl By {
             Self::Category => "category",
             Self::Name => "name",
             Self::Interval => "interval",
-            Self::Thread => "thread",
+            Self::Thread | Self::State => "thread",
             Self::Track => "track",
         }
     }
@@ -77,6 +80,10 @@ pub(crate) enum Sort {
     Running,
     /// The time in which their threads waited for a core
     Waiting,
+    /// The time in which threads slept, in the table by state
+    Asleep,
+    /// The number of stack samples, in the table by state
+    Samples,
     /// The shortest
     Min,
     /// The 50th percentile
@@ -113,7 +120,7 @@ pub(crate) struct Line<'a> {
 impl Line<'_> {
     fn column(&self, sort: Sort) -> i64 {
         match sort {
-            Sort::Name => 0,
+            Sort::Name | Sort::Asleep | Sort::Samples => 0,
             Sort::Count => i64::try_from(self.row.count).unwrap_or(i64::MAX),
             Sort::Total => self.row.total,
             Sort::Own => self.row.own,
@@ -139,6 +146,7 @@ impl Stats<'_> {
             By::Interval => intervals,
             By::Thread => threads,
             By::Track => tracks,
+            By::State => return Vec::new(), // its rows are no slices: see `states`
         };
         let line = |row| {
             let (what, of) = self.words(by, row);
@@ -157,7 +165,7 @@ impl Stats<'_> {
             By::Name | By::Interval => {
                 (text(Key(what)), row.category.map_or_else(|| SEVERAL.to_owned(), text))
             }
-            By::Thread => self.track_words(TrackId(what)),
+            By::Thread | By::State => self.track_words(TrackId(what)),
             By::Track => match self.gathered.groups.about(what) {
                 Some((first, _)) => self.track_words(first),
                 None => ("(unknown track)".to_owned(), String::new()),

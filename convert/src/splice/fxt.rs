@@ -5,8 +5,8 @@ use std::io::{Read, Write};
 
 use hairline_formats::fxt::layout::metadata;
 use hairline_formats::fxt::{
-    ArgumentValue, BLOB_PERFETTO, EventKind, EventRecord, KERNEL_OBJECT_PROCESS, Record, RecordReader,
-    StringRef, blob, initialization, magic, provider_info, provider_section,
+    ArgumentValue, BLOB_PERFETTO, EventKind, EventRecord, KERNEL_OBJECT_PROCESS, KERNEL_OBJECT_THREAD,
+    Record, RecordReader, StringRef, blob, initialization, magic, provider_info, provider_section,
 };
 use hairline_formats::{DecodeError, Value};
 
@@ -20,6 +20,8 @@ const TICKS_PER_SECOND: u64 = 1_000_000_000;
 
 /// The event with a session's losses: see the SDK's trace tail.
 const LOST: (&str, &str) = ("hairline", "lost in all");
+/// The argument of a thread's kernel object that has the id of its process.
+const PROCESS: &str = "process";
 /// The argument of that event that does not count events.
 const LOST_ARGUMENTS: &str = "arguments";
 
@@ -126,6 +128,13 @@ impl Parts {
             }
             Record::KernelObject { object_type: KERNEL_OBJECT_PROCESS, koid, .. } => {
                 totals.pids.insert(*koid);
+            }
+            Record::KernelObject { object_type: KERNEL_OBJECT_THREAD, koid, args, .. } => {
+                let process = args.clone().flatten().find_map(|(name, value)| match value {
+                    ArgumentValue::Value(Value::Koid(pid)) if name == StringRef::Inline(PROCESS) => Some(pid),
+                    _ => None,
+                });
+                totals.threads.extend(process.map(|process| (process, *koid)));
             }
             Record::Blob { name, kind: BLOB_PERFETTO, bytes } => {
                 self.packed.clear();

@@ -8,7 +8,7 @@ use flate2::write::ZlibEncoder;
 use hairline_formats::DecodeError;
 use hairline_formats::track_event::fields::clock;
 use hairline_formats::track_event::{
-    self as te, MAX_COMPRESSED, Packet, PacketData, PacketReader, SequenceId, TraceStats,
+    self as te, MAX_COMPRESSED, Packet, PacketData, PacketReader, SequenceId, Thread, TraceStats,
 };
 
 use crate::Error;
@@ -169,6 +169,13 @@ impl Parts {
                 let thread = track.thread.as_ref();
                 let thread = thread.and_then(|t| Some((pid(t.pid)?, t.tid?.cast_unsigned())));
                 totals.threads.extend(thread);
+            }
+            Some(PacketData::Processes(tree)) => {
+                let pids = tree.clone().filter_map(Result::ok).filter_map(|process| process.pid);
+                totals.pids.extend(pids.map(|pid| u64::from(pid.cast_unsigned())));
+                let ids =
+                    |of: Thread<'_>| (u64::from(of.pid.cast_unsigned()), u64::from(of.tid.cast_unsigned()));
+                totals.threads.extend(tree.threads().filter_map(Result::ok).map(ids));
             }
             _ => {}
         }

@@ -126,7 +126,9 @@ impl State {
                 let mut has_threads = false;
                 for thread in processes.threads() {
                     has_threads = true;
-                    self.scheduler.in_tree(&thread?);
+                    let thread = thread?;
+                    self.scheduler.in_tree(&thread);
+                    self.tracks.describe_thread(&thread, context, &mut self.pending, &mut self.report);
                 }
                 // Threads without a track are in other packets, which are copied too.
                 if has_threads && self.copy(packet) {

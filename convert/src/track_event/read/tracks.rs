@@ -4,7 +4,9 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use hairline_formats::DecodeError;
-use hairline_formats::track_event::{ChildOrdering, SiblingMerge, TrackDescriptor, TrackUuid, TreeProcess};
+use hairline_formats::track_event::{
+    ChildOrdering, SiblingMerge, Thread, TrackDescriptor, TrackUuid, TreeProcess,
+};
 
 use crate::kept_track::KeptTrack;
 use crate::track_event::read::kept::kept;
@@ -73,6 +75,8 @@ pub(super) struct Tracks {
     /// The cache of recent tracks, by [`slot`].
     recent: [Option<(TrackUuid, u32)>; 1 << SLOT_BITS],
     by_pid: HashMap<u64, u32>,
+    /// The tracks of threads, by process and thread id.
+    by_thread: Index,
     /// The track of instants of the whole trace, once there are any.
     of_trace: Option<u32>,
     /// Tracks whose parent is not described yet.
@@ -237,8 +241,12 @@ impl Tracks {
     fn changed(&mut self, index: u32, pending: &mut VecDeque<Pending>) {
         let known = self.get(index);
         let (uuid, is_orphan) = (known.uuid(), matches!(known.parent, Parent::Missing(_)));
+        let is_thread = known.track.thread().is_some();
         if let Some(pid) = known.track.process() {
             self.by_pid.insert(pid, index);
+        }
+        if is_thread {
+            self.by_thread.insert(index, |index| self.all[index as usize].track.thread());
         }
         if is_orphan && self.orphans.len() < MOST_ORPHANS && !self.orphans.contains(&index) {
             self.orphans.push(index);
@@ -328,6 +336,10 @@ impl Tracks {
         self.add(InputTrack::new(context.new_track(), TrackUuid(0), TrackKind::process(pid)), pending)
     }
 
+    fn thread(&self, pid: u64, tid: u64) -> Option<u32> {
+        self.by_thread.find(&Some((pid, tid)), |index| self.get(index).track.thread())
+    }
+
     /// Reads the description of a track.
     pub(super) fn describe(
         &mut self,
@@ -345,14 +357,15 @@ impl Tracks {
         let (kind, counter) = kind(track, texts, context, report)?;
         let mut parent = track.parent_uuid.filter(|parent| *parent != TrackUuid(0));
         let mut place = self.find(uuid);
+        // A process or a thread may be known only by its id.
+        let is_bare = |at: &u32| self.get(*at).uuid() == TrackUuid(0);
         let above = match kind {
-            // The process may be known only by its id.
             TrackKind::Process { pid, .. } => {
-                let is_bare = |at: &u32| self.get(*at).uuid() == TrackUuid(0);
                 place = place.or_else(|| self.by_pid.get(&pid).copied().filter(is_bare));
                 parent.and_then(|parent| self.find(parent))
             }
-            TrackKind::Thread { pid, .. } => {
+            TrackKind::Thread { pid, tid } => {
+                place = place.or_else(|| self.thread(pid, tid).filter(is_bare));
                 let above = parent.take().and_then(|parent| self.find(parent));
                 Some(above.unwrap_or_else(|| self.process(pid, context, pending)))
             }
@@ -421,6 +434,42 @@ impl Tracks {
             pending.push_back(Pending::Track(index));
         }
         Ok(())
+    }
+
+    /// Reads a thread of a process tree. A thread with a description of its own keeps its name, which is not
+    /// cut as that of the kernel is.
+    pub(super) fn describe_thread(
+        &mut self,
+        of: &Thread<'_>,
+        context: &mut Context,
+        pending: &mut VecDeque<Pending>,
+        report: &mut Report,
+    ) {
+        let (pid, tid) = (u64::from(of.pid.cast_unsigned()), u64::from(of.tid.cast_unsigned()));
+        if pid == 0 || tid == 0 || of.name.is_empty() {
+            return;
+        }
+        let name: Arc<str> = kept(of.name, report).into();
+        let Some(index) = self.thread(pid, tid) else {
+            let parent = Parent::Known(self.process(pid, context, pending));
+            let kind = TrackKind::Thread { pid, tid };
+            let mut new = InputTrack { parent, ..InputTrack::new(context.new_track(), TrackUuid(0), kind) };
+            new.track.change(|track| track.name = name);
+            self.add(new, pending);
+            return;
+        };
+        let is_bare = self.get(index).uuid() == TrackUuid(0);
+        let known = &mut self.all[index as usize];
+        let is_new = known.track.change(|track| {
+            let is_new = track.name != name && (is_bare || track.name.is_empty());
+            if is_new {
+                track.name = name;
+            }
+            is_new
+        });
+        if is_new {
+            pending.push_back(Pending::Track(index));
+        }
     }
 }
 

@@ -1,0 +1,118 @@
+//! Programs without Hairline: what is recorded of them is counted, and explained by threads.
+
+use std::path::Path;
+
+use hairline_tests::judge;
+use hairline_tests::recording::{FORMATS, extension};
+use serde_json::Value;
+
+use crate::{hairline, run, stderr};
+
+/// Computes and sleeps; and a child that sleeps.
+const SCRIPT: &str = "sleep 0.05; i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done; sh -c 'sleep 0.05; true'";
+
+/// Records the script. Returns what the command says, or `None`, with the reason on stderr, where the kernel
+/// does not permit it.
+fn record(folder: &Path, trace: &str) -> Option<String> {
+    let what = ["record", "--sched", "--sample", "-o", trace, "--", "sh", "-c", SCRIPT];
+    let output = run(hairline(folder).args(what));
+    let said = stderr(&output);
+    assert!(output.status.success(), "{said}");
+    if ["no samples", "no context switches"].iter().any(|refused| said.contains(refused)) {
+        eprintln!("skipped: {said}");
+        return None;
+    }
+    Some(said)
+}
+
+fn json(folder: &Path, arguments: &[&str]) -> Value {
+    let output = run(hairline(folder).args(arguments).arg("--json"));
+    assert!(output.status.success(), "{}", stderr(&output));
+    serde_json::from_slice(&output.stdout).expect("JSON")
+}
+
+#[test]
+fn the_summary_counts_processes_threads_states_and_samples() {
+    for format in FORMATS {
+        let folder = tempfile::tempdir().expect("a folder");
+        let trace = format!("t.{}", extension(format));
+        let Some(said) = record(folder.path(), &trace) else { return };
+        let sql =
+            ["select count(*) from process where pid != 0", "select count(*) from thread where tid != 0"];
+        let verdict = judge::load(folder.path().join(&trace), &sql);
+        verdict.require_clean();
+        let [processes, threads] = [0, 1].map(|at| verdict.results[at].single_i64());
+        assert!(processes >= 3 && threads >= 3, "{processes} {threads}");
+        assert!(said.contains(&format!(": {processes} processes, {threads} threads, ")), "{said}");
+        assert!(said.contains(" thread states, ") && !said.contains(" 0 "), "{said}");
+        assert!(said.contains(" samples"), "{said}");
+    }
+}
+
+#[test]
+fn stats_has_the_states_and_samples_of_threads_without_slices() {
+    for format in FORMATS {
+        let folder = tempfile::tempdir().expect("a folder");
+        let trace = format!("t.{}", extension(format));
+        if record(folder.path(), &trace).is_none() {
+            return;
+        }
+        let states = "select t.tid, p.pid, t.name, \
+            sum(iif(s.state = 'Running', s.dur, 0)), sum(iif(s.state in ('R', 'R+', 'W'), s.dur, 0)), \
+            sum(iif(s.state = 'S', s.dur, 0)) \
+            from thread_state s join thread t using (utid) join process p using (upid) \
+            where s.dur > 0 group by utid";
+        let verdict = judge::load(folder.path().join(&trace), &[states]);
+        verdict.require_clean();
+        let stats = json(folder.path(), &["stats", &trace]);
+        let threads = stats["by_state"].as_array().expect("a table");
+        assert_eq!(threads.len(), verdict.results[0].rows.len(), "{threads:?}");
+        for row in &verdict.results[0].rows {
+            let tid = row[0].as_i64().expect("a number");
+            let thread = threads.iter().find(|thread| thread["tid"] == tid).expect("the thread");
+            let name = row[2].as_str().expect("a name");
+            assert_eq!(thread["thread"], format!("{name} ({tid})"), "{thread}");
+            assert_eq!(thread["pid"].as_i64(), row[1].as_i64(), "{thread}");
+            assert!(thread["process"].as_str().is_some_and(|of| of.contains(" (process ")), "{thread}");
+            for (column, truth) in ["running_ns", "waiting_ns", "asleep_ns"].into_iter().zip(&row[3..]) {
+                let (time, truth) = (thread[column].as_i64(), truth.as_i64());
+                let difference = time.expect("a time").abs_diff(truth.expect("a time"));
+                assert!(difference < 1_000_000, "{column}: {truth:?}, and {thread}");
+            }
+        }
+        let samples: u64 = threads.iter().filter_map(|thread| thread["samples"].as_u64()).sum();
+        assert!(samples > 0, "{threads:?}");
+
+        let text = run(hairline(folder.path()).args(["stats", &trace]));
+        let text = String::from_utf8(text.stdout).expect("text");
+        let titles = text.lines().find(|line| line.starts_with("thread ")).unwrap_or_default();
+        assert!(
+            ["running", "waiting for a core", "asleep", "samples"].iter().all(|t| titles.contains(t)),
+            "{text}"
+        );
+        let busiest = text.lines().skip_while(|line| *line != titles).nth(1).unwrap_or_default();
+        assert!(busiest.starts_with("sh ("), "{text}");
+        let only = run(hairline(folder.path()).args(["stats", &trace, "--by", "state", "--csv"]));
+        assert!(only.stdout.starts_with(b"thread,process,tid,pid,running_ns,waiting_ns,asleep_ns,samples\n"));
+    }
+}
+
+#[test]
+fn flame_has_the_names_of_threads_and_processes() {
+    for format in FORMATS {
+        let folder = tempfile::tempdir().expect("a folder");
+        let trace = format!("t.{}", extension(format));
+        if record(folder.path(), &trace).is_none() {
+            return;
+        }
+        let output = run(hairline(folder.path()).args(["flame", &trace, "--samples"]));
+        let folded = String::from_utf8_lossy(&output.stdout);
+        assert!(!folded.is_empty(), "{}", stderr(&output));
+        for line in folded.lines() {
+            let mut steps = line.split(';');
+            let [process, thread] = [steps.next(), steps.next()].map(Option::unwrap_or_default);
+            assert!(process.contains(" (process "), "{line}");
+            assert!(thread.ends_with(')') && !thread.starts_with("thread "), "{line}");
+        }
+    }
+}
