@@ -6,7 +6,7 @@ use hairline_tests::judge;
 use hairline_tests::recording::{FORMATS, extension};
 use serde_json::Value;
 
-use crate::{hairline, run, stderr};
+use crate::{FAMILY, hairline, run, stderr};
 
 /// Computes and sleeps; and a child that sleeps.
 const SCRIPT: &str = "sleep 0.05; i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done; sh -c 'sleep 0.05; true'";
@@ -115,4 +115,66 @@ fn flame_has_the_names_of_threads_and_processes() {
             assert!(thread.ends_with(')') && !thread.starts_with("thread "), "{line}");
         }
     }
+}
+
+#[test]
+fn explain_without_slices_says_what_threads_did() {
+    for format in FORMATS {
+        let folder = tempfile::tempdir().expect("a folder");
+        let trace = format!("t.{}", extension(format));
+        let Some(said) = record(folder.path(), &trace) else { return };
+        let explained = json(folder.path(), &["explain", &trace]);
+        let stats = json(folder.path(), &["stats", &trace]);
+        let [threads, states] =
+            [&explained["threads"], &stats["by_state"]].map(|rows| rows.as_array().expect("rows"));
+        assert_eq!(threads.len(), states.len());
+        for state in states {
+            let thread = threads.iter().find(|thread| thread["tid"] == state["tid"]).expect("the thread");
+            assert_eq!(thread["did"]["split"]["running_ns"], state["running_ns"], "{thread}");
+            let functions = thread["did"]["functions_on_cpu"].as_array().expect("functions");
+            let samples: u64 = functions.iter().filter_map(|function| function["samples"].as_u64()).sum();
+            assert_eq!(samples, state["samples"].as_u64().expect("a number"), "{thread}");
+        }
+        assert!(threads[0]["thread"].as_str().is_some_and(|name| name.starts_with("sh (")), "{threads:?}");
+        assert_eq!(explained["processes"].as_array().map(Vec::len), Some(threads.len()), "{explained}");
+
+        let text = run(hairline(folder.path()).args(["explain", &trace]));
+        let text = String::from_utf8(text.stdout).expect("text");
+        assert!(text.starts_with("process ") && text.contains("functions on the CPU in it"), "{text}");
+        let sleepers = run(hairline(folder.path()).args(["explain", &trace, "--thread", "sl*p"]));
+        let sleepers = String::from_utf8(sleepers.stdout).expect("text");
+        let lines = sleepers.lines().filter(|line| line.starts_with("sleep ("));
+        let all =
+            lines.inspect(|line| assert!(line.contains("running ") && line.contains("asleep 5"), "{line}"));
+        assert_eq!(all.count(), 2, "{sleepers}");
+        assert!(
+            !sleepers.lines().any(|line| line.starts_with("sh (") && line.contains(" in all")),
+            "{sleepers}"
+        );
+        let knows_sleeps = said.contains(" began to wait");
+        assert_eq!(sleepers.contains("Where threads slept is not known"), !knows_sleeps, "{sleepers}");
+        assert_eq!(sleepers.contains("stacks in which it slept"), knows_sleeps, "{sleepers}");
+        let output = run(hairline(folder.path()).args(["explain", &trace, "--thread", "no such"]));
+        assert_eq!(output.status.code(), Some(1));
+        assert!(stderr(&output).contains("no samples of a thread no such"), "{}", stderr(&output));
+    }
+}
+
+#[test]
+fn explain_takes_threads_of_a_trace_with_slices_too() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let what = ["record", "--sched", "-o", "t.pftrace", "--", FAMILY, "parent", "2", "0"];
+    let said = stderr(&run(hairline(folder.path()).args(what)));
+    if said.contains("no context switches") {
+        eprintln!("skipped: {said}");
+        return;
+    }
+    let explained = json(folder.path(), &["explain", "t.pftrace", "--thread", "main"]);
+    let threads = explained["threads"].as_array().expect("rows");
+    assert!(!threads.is_empty() && explained["names"].as_array().is_some_and(Vec::is_empty), "{explained}");
+    let tid = threads[0]["tid"].to_string();
+    let one = json(folder.path(), &["explain", "t.pftrace", "--thread", &tid]);
+    assert_eq!(one["threads"].as_array().map(Vec::len), Some(1), "{one}");
+    let names = json(folder.path(), &["explain", "t.pftrace"]);
+    assert!(names["threads"].as_array().is_some_and(Vec::is_empty), "{names}");
 }

@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use crate::explain::survey::Survey;
-use crate::explain::target::Target;
+use crate::explain::target::{Band, Target};
+use crate::explain::threads::Threads;
 use crate::trace::ReadSummary;
 
 /// What was found out.
@@ -11,5 +12,24 @@ pub(super) struct Explained {
     pub(super) trace: PathBuf,
     pub(super) summary: ReadSummary,
     pub(super) survey: Survey,
+    /// The names. There are none if threads are explained.
     pub(super) targets: Vec<Target>,
+    pub(super) threads: Threads,
+}
+
+impl Explained {
+    /// The first name or thread, and all that is known of it.
+    pub(super) fn first(&self) -> Option<(String, &Band)> {
+        let target = self.targets.first().map(|target| (full_name(&self.survey, target), &target.all));
+        let thread = self.threads.chosen.first();
+        target.or_else(|| thread.map(|thread| (thread.times.name.clone(), &thread.band)))
+    }
+}
+
+/// The category and the name.
+pub(super) fn full_name(survey: &Survey, target: &Target) -> String {
+    let name = target.chosen.name;
+    let (category, name) = (survey.keys().text(name.category), survey.keys().text(name.name));
+    let name = if name.is_empty() { "(no name)" } else { name };
+    if category.is_empty() { name.to_owned() } else { format!("{category}/{name}") }
 }

@@ -10,7 +10,9 @@ use crate::explain::separation::Separation;
 use crate::explain::shares::{Share, largest};
 use crate::explain::survey::Survey;
 use crate::explain::target::{Band, Part, Target};
+use crate::explain::threads::{Process, Thread, Threads};
 use crate::explain::verdict::{inner, meanwhile, verdict};
+use crate::thread_times::ThreadTimes;
 
 /// The limit for the rows of each list.
 const ROWS: usize = 100;
@@ -20,6 +22,7 @@ const EXAMPLES: usize = 10;
 
 pub(super) fn json(explained: &Explained) -> String {
     let survey = &explained.survey;
+    let Threads { chosen, processes } = &explained.threads;
     let all = json!({
         "trace": explained.summary.name,
         "has_scheduling": !survey.timeline.is_empty(),
@@ -27,11 +30,36 @@ pub(super) fn json(explained: &Explained) -> String {
         "scheduling_left_out": survey.timeline.left_out(),
         "samples_left_out": survey.samples.left_out,
         "notes": survey.left_out(),
+        "threads": chosen.iter().map(|of| thread(survey, of)).collect::<Vec<_>>(),
+        "processes": processes.iter().map(process).collect::<Vec<_>>(),
         "names": explained.targets.iter().map(|of| target(explained, of)).collect::<Vec<_>>(),
     });
     let mut text = serde_json::to_string_pretty(&all).unwrap_or_default();
     text.push('\n');
     text
+}
+
+fn thread(survey: &Survey, thread: &Thread) -> Value {
+    let ThreadTimes { tid, pid, name, process, split, samples } = &thread.times;
+    json!({
+        "thread": name,
+        "process": process,
+        "tid": tid,
+        "pid": (*pid != 0).then_some(pid),
+        "samples": samples,
+        "has_states": split.is_some(),
+        "did": band(survey, &thread.band),
+    })
+}
+
+fn process(process: &Process) -> Value {
+    json!({
+        "process": process.name,
+        "threads": process.threads,
+        "running_ns": process.running,
+        "waiting_ns": process.waiting,
+        "samples": process.samples,
+    })
 }
 
 fn target(explained: &Explained, target: &Target) -> Value {

@@ -4,7 +4,6 @@ use std::io;
 use std::path::Path;
 
 use crate::explain::explained::Explained;
-use crate::explain::show::full_name;
 use crate::explain::target::total;
 use crate::folded::{draw, step};
 use crate::input::input_identity;
@@ -12,10 +11,10 @@ use crate::outcome::Outcome;
 use crate::output::Output;
 use crate::text::complain;
 
-/// Draws the stacks inside the slices of the first name.
+/// Draws the stacks inside the slices of the first name, or those of the first thread.
 pub(super) fn write(explained: &Explained, path: &Path, trace: &Path) -> Outcome {
-    let Some(target) = explained.targets.first() else { return Outcome::Failed };
-    let (samples, all) = (&explained.survey.samples, &target.all);
+    let Some((title, all)) = explained.first() else { return Outcome::Failed };
+    let samples = &explained.survey.samples;
     let mut lines = Vec::new();
     // Both are times: a sample on the CPU stands for its share of the time that the slices ran. Without
     // scheduling, there are only samples.
@@ -32,11 +31,10 @@ pub(super) fn write(explained: &Explained, path: &Path, trace: &Path) -> Outcome
     }
     lines.sort_unstable();
     let drawn = if lines.is_empty() {
-        Err(io::Error::other("the trace has no stack samples inside these slices"))
+        Err(io::Error::other("the trace has no stack samples there"))
     } else {
         Output::create(path, &[input_identity(trace)]).and_then(|output| {
             let mut output = output.or_nothing()?;
-            let title = full_name(&explained.survey, target);
             draw(&lines.join("\n"), (title, unit, "Function:"), &mut output)?;
             output.keep()
         })

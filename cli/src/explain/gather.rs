@@ -205,9 +205,14 @@ fn look_inside(survey: &Survey, band: &mut Band, slice: &Slice) {
     for (_, stack) in survey.samples.of(SampleKind::OnCpu, thread, start, end) {
         add(&mut band.on_cpu, *stack, 1);
     }
-    if survey.track_names.own_tid(slice.track).is_none() {
-        return;
+    if survey.track_names.own_tid(slice.track).is_some() {
+        look_at_waits(survey, band, thread, (start, end));
     }
+}
+
+/// Adds what a thread waited for.
+pub(super) fn look_at_waits(survey: &Survey, band: &mut Band, thread: (u64, u64), (start, end): (i64, i64)) {
+    let (_, tid) = thread;
     let timeline = &survey.timeline;
     timeline.stretches(tid, start, end, &mut |stretch| {
         let duration = stretch.end.saturating_sub(stretch.start);

@@ -7,6 +7,7 @@ mod export;
 mod flames;
 mod gather;
 mod held;
+mod lists;
 mod locks;
 mod meanwhile;
 mod nested;
@@ -14,8 +15,10 @@ mod pattern;
 mod separation;
 mod shares;
 mod show;
+mod show_threads;
 mod survey;
 mod target;
+mod threads;
 mod verdict;
 
 use std::path::PathBuf;
@@ -27,6 +30,7 @@ use crate::explain::gather::Gather;
 use crate::explain::meanwhile::Meanwhile;
 use crate::explain::pattern::Pattern;
 use crate::explain::survey::Survey;
+use crate::explain::threads::Threads;
 use crate::input::is_standard;
 use crate::outcome::Outcome;
 use crate::text::{complain, failed, for_programs, put, written};
@@ -47,6 +51,7 @@ use crate::trace::{FileArguments, TraceArguments, unsorted};
   hairline explain trace.pftrace net/request
   hairline explain trace.pftrace 'net/*'
   hairline explain trace.pftrace net/request --svg request.svg
+  hairline explain trace.pftrace --thread worker-1
   hairline explain trace.fxt db/query --json | jq '.names[0].cause'")]
 pub(crate) struct Arguments {
     #[command(flatten)]
@@ -55,14 +60,18 @@ pub(crate) struct Arguments {
     /// names that took most.
     #[arg(value_name = "[CATEGORY/]NAME")]
     pattern: Option<Pattern>,
-    /// Explain so many names at most.
+    /// Explain threads instead, by name or by id; * matches any characters. A trace without slices has nothing
+    /// else to explain: the threads that took most time are chosen.
+    #[arg(long, value_name = "NAME|TID", conflicts_with = "pattern")]
+    thread: Option<String>,
+    /// Explain so many names or threads at most.
     #[arg(long, value_name = "N", default_value_t = 10)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=100))]
     top: u32,
     /// Print everything as JSON, times in nanoseconds.
     #[arg(long)]
     json: bool,
-    /// Draw a flame graph of the functions inside the slices of the first name: where they ran, and where
+    /// Draw a flame graph of the functions inside the slices of the first name, or of the first thread: where they ran, and where
     /// they slept if the trace has such samples.
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
@@ -102,7 +111,20 @@ fn explain(arguments: &Arguments, trace: &TraceArguments) -> Result<Explained, S
         summary = trace.show_again(&mut survey)?;
         survey.finish().map_err(unsorted)?;
     }
-    let chosen = survey.choose(arguments.pattern.as_ref(), arguments.top as usize);
+    let most = arguments.top as usize;
+    let asked = arguments.thread.as_deref();
+    let chosen = if asked.is_none() { survey.choose(arguments.pattern.as_ref(), most) } else { Vec::new() };
+    if chosen.is_empty() && arguments.pattern.is_none() {
+        let threads = threads::choose(&survey, asked, most);
+        if !threads.chosen.is_empty() {
+            let trace = trace.path().to_owned();
+            return Ok(Explained { trace, summary, survey, targets: Vec::new(), threads });
+        }
+    }
+    if let Some(thread) = asked {
+        let what = "it has no states and no samples of a thread";
+        return Err(format!("{}: {what} {thread}; `hairline stats --by state` shows all", summary.name));
+    }
     if chosen.is_empty() {
         let what = arguments.pattern.as_ref().map_or_else(
             || "it has no slices".to_owned(),
@@ -119,5 +141,5 @@ fn explain(arguments: &Arguments, trace: &TraceArguments) -> Result<Explained, S
         trace.show_again(&mut meanwhile)?;
     }
     let targets = meanwhile.finish().map_err(unsorted)?;
-    Ok(Explained { trace: trace.path().to_owned(), summary, survey, targets })
+    Ok(Explained { trace: trace.path().to_owned(), summary, survey, targets, threads: Threads::default() })
 }

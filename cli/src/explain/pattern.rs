@@ -32,7 +32,7 @@ impl Pattern {
 }
 
 /// Whether a pattern matches a text. Takes time in proportion to the product of their lengths at most.
-fn matches(pattern: &str, text: &str) -> bool {
+pub(super) fn matches(pattern: &str, text: &str) -> bool {
     let mut parts = pattern.split('*');
     let first = parts.next().unwrap_or_default();
     let Some(mut rest) = text.strip_prefix(first) else { return false };

@@ -4,16 +4,15 @@ use std::fmt::Write;
 
 use hairline_convert::timeline::Split;
 
-use crate::explain::explained::Explained;
-use crate::explain::shares::{Share, largest, percent};
+use crate::explain::explained::{Explained, full_name};
+use crate::explain::lists::{ROWS, functions, holders, sleeps, wakers};
+use crate::explain::shares::percent;
+use crate::explain::show_threads;
 use crate::explain::survey::Survey;
-use crate::explain::target::{Band, Part, Target, total};
+use crate::explain::target::{Band, Part, Target};
 use crate::explain::verdict::{inner, meanwhile, verdict};
 use crate::table::{Table, in_colour, plain};
 use crate::text::{duration, grouped, grouped_count};
-
-/// The limit for the rows of each list.
-const ROWS: usize = 6;
 
 /// The number of the slowest slices that are shown, and of their arguments.
 const EXAMPLES: usize = 3;
@@ -27,19 +26,12 @@ pub(super) fn text(explained: &Explained) -> String {
         }
         target_text(&mut out, explained, target);
     }
+    out.push_str(&show_threads::text(&explained.survey, &explained.threads));
     let notes = explained.survey.left_out();
     if !notes.is_empty() {
         let _ = write!(out, "\n{}\n", notes.join("\n"));
     }
     out
-}
-
-/// The category and the name.
-pub(super) fn full_name(survey: &Survey, target: &Target) -> String {
-    let name = target.chosen.name;
-    let (category, name) = (survey.keys().text(name.category), survey.keys().text(name.name));
-    let name = if name.is_empty() { "(no name)" } else { name };
-    if category.is_empty() { name.to_owned() } else { format!("{category}/{name}") }
 }
 
 fn target_text(out: &mut String, explained: &Explained, target: &Target) {
@@ -157,27 +149,10 @@ fn inner_table(survey: &Survey, target: &Target, states: &[State]) -> Table {
 fn lists(out: &mut String, survey: &Survey, target: &Target) {
     let (slow, all) = (&target.slow, &target.all);
     let band = |has: fn(&Band) -> bool| if has(slow) { (slow, "the slowest 1 %") } else { (all, "all") };
-    let (of, who) = band(|band| !band.on_cpu.is_empty());
-    let functions = largest(&of.on_cpu, |stack| survey.samples.leaf(*stack), ROWS);
-    let samples = total(of.on_cpu.values().copied());
-    list(out, &format!("functions on the CPU in {who}"), &functions, samples, |share| {
-        grouped_count(share.unsigned_abs(), "sample")
-    });
-    let (of, who) = band(|band| !band.off_cpu.is_empty());
-    let reversed = |stack: &_| {
-        let mut names = survey.samples.names(*stack);
-        names.reverse();
-        names.truncate(4);
-        names.join(" < ")
-    };
-    let stacks = largest(&of.off_cpu, reversed, ROWS);
-    list(out, &format!("stacks in which {who} slept"), &stacks, of.split.asleep, duration);
-    let (of, who) = band(|band| band.split.waiting > 0);
-    let threads = largest(&of.holders, |tid| survey.thread_name(*tid), ROWS);
-    list(out, &format!("threads that had the core while {who} waited"), &threads, of.split.waiting, duration);
-    let (of, who) = band(|band| !band.wakers.is_empty());
-    let threads = largest(&of.wakers, |tid| survey.thread_name(*tid), ROWS);
-    list(out, &format!("threads that woke {who}"), &threads, of.split.asleep, duration);
+    functions(out, survey, band(|band| !band.on_cpu.is_empty()));
+    sleeps(out, survey, band(|band| !band.off_cpu.is_empty()));
+    holders(out, survey, band(|band| band.split.waiting > 0));
+    wakers(out, survey, band(|band| !band.wakers.is_empty()));
     let others = meanwhile(survey, target);
     if !others.is_empty() {
         let mut table = Table::new(1, &["on other threads meanwhile", "slowest 1 %", "typical"]);
@@ -186,15 +161,4 @@ fn lists(out: &mut String, survey: &Survey, target: &Target) {
         }
         let _ = write!(out, "\n{}", table.lines(in_colour()));
     }
-}
-
-fn list(out: &mut String, title: &str, shares: &[Share], whole: i64, unit: impl Fn(i64) -> String) {
-    if shares.is_empty() {
-        return;
-    }
-    let mut table = Table::new(1, &[title, "", "share"]);
-    for share in shares {
-        table.add(vec![share.what.clone(), unit(share.time), percent(share.time, whole)]);
-    }
-    let _ = write!(out, "\n{}", table.lines(in_colour()));
 }

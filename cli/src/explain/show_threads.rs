@@ -1,0 +1,73 @@
+//! Threads and processes, for people.
+
+use std::fmt::Write;
+
+use crate::explain::lists::{functions, holders, sleeps, wakers};
+use crate::explain::shares::percent;
+use crate::explain::survey::Survey;
+use crate::explain::target::total;
+use crate::explain::threads::{Thread, Threads, missing};
+use crate::table::{Table, in_colour, plain};
+use crate::text::{duration, grouped, grouped_count};
+use crate::thread_times::ThreadTimes;
+
+/// The limit for rows of the table of processes.
+const ROWS: usize = 10;
+
+/// The threads for people.
+pub(super) fn text(survey: &Survey, threads: &Threads) -> String {
+    let mut out = String::new();
+    if let Some(table) = process_table(survey, threads) {
+        let _ = writeln!(out, "{}", table.lines(in_colour()));
+    }
+    for (index, thread) in threads.chosen.iter().enumerate() {
+        let separator = if index > 0 { "\n" } else { "" };
+        let _ = writeln!(out, "{separator}{}", headline(thread));
+        for list in [functions, sleeps, holders, wakers] {
+            list(&mut out, survey, (&thread.band, "it"));
+        }
+    }
+    if let Some(note) = missing(survey) {
+        let _ = write!(out, "\n{note}\n");
+    }
+    out
+}
+
+fn process_table(survey: &Survey, threads: &Threads) -> Option<Table> {
+    if threads.processes.len() < 2 {
+        return None;
+    }
+    let has_states = !survey.timeline.is_empty();
+    let mut titles = vec!["process", "threads"];
+    titles.extend(if has_states { &["running", "waiting for a core"][..] } else { &[] });
+    titles.extend((!survey.samples.is_empty()).then_some("samples"));
+    let mut table = Table::new(1, &titles);
+    for process in threads.processes.iter().take(ROWS) {
+        let mut row = vec![process.name.clone(), grouped(process.threads)];
+        if has_states {
+            row.extend([process.running, process.waiting].map(duration));
+        }
+        if !survey.samples.is_empty() {
+            row.push(grouped(process.samples));
+        }
+        table.add(row);
+    }
+    Some(table)
+}
+
+fn headline(thread: &Thread) -> String {
+    let ThreadTimes { name, process, samples, split, .. } = &thread.times;
+    let of = if process.is_empty() { String::new() } else { format!(" of {}", plain(process)) };
+    let name = plain(name);
+    let Some(split) = split else {
+        return format!("{name}{of}: {}.", grouped_count(*samples, "sample"));
+    };
+    let whole = total([split.running, split.waiting, split.asleep]);
+    let state = |what: &str, time| format!("{what} {} ({})", duration(time), percent(time, whole));
+    let states = [
+        state("running", split.running),
+        state("waiting for a core", split.waiting),
+        state("asleep", split.asleep),
+    ];
+    format!("{name}{of}, {} in all: {}.", duration(whole), states.join(", "))
+}
