@@ -28,7 +28,7 @@ pub(crate) enum Happening {
     Exit { task: Task },
     Comm { task: Task, is_exec: bool, name: Vec<u8> },
     Sample { address: u64, registers: Vec<u64>, stack: Vec<u8>, at: SampledAt },
-    Lost { records: u64 },
+    Lost { records: u64, at: SampledAt },
 }
 
 impl Happening {
@@ -54,7 +54,7 @@ impl Happening {
                 stack: (*stack).to_owned(),
                 at,
             },
-            Record::Lost { records } => Self::Lost { records: *records },
+            Record::Lost { records } => Self::Lost { records: *records, at },
             _ => return None,
         })
     }
@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     fn at(time: u64) -> (Stamp, Happening) {
-        (Stamp { time, ..Stamp::default() }, Happening::Lost { records: time })
+        (Stamp { time, ..Stamp::default() }, Happening::Lost { records: time, at: SampledAt::CpuTime })
     }
 
     fn times(of: &[(Stamp, Happening)]) -> Vec<u64> {

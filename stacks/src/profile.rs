@@ -32,8 +32,10 @@ pub struct Totals {
     pub switches: u64,
     /// Samples whose stack does not reach its root.
     pub cut: u64,
-    /// Records that the kernel dropped because a ring was full.
+    /// Records that the kernel dropped because a ring was full: samples, and what else the ring has.
     pub lost: u64,
+    /// Samples of threads that leave their processors, which the kernel dropped for the same reason.
+    pub switches_lost: u64,
     /// Samples of processes whose mappings are not known: they have one frame each.
     pub strange: u64,
 }
@@ -134,7 +136,17 @@ impl Profile {
     /// Takes what has been added, after all rings have been read once, beginning at `start` (ns on
     /// `CLOCK_BOOTTIME`). The latest records wait for the next call.
     pub fn settle(&mut self, start: u64) {
-        for (stamp, happening) in self.order.settled(start) {
+        self.settle_with(start, |_| {});
+    }
+
+    /// Like [`settle`](Self::settle). Unwinding many stacks takes long, so `between` is called after each 32
+    /// of them: it may read rings that would be full at the end, and [add](Self::add) their records.
+    pub fn settle_with(&mut self, start: u64, mut between: impl FnMut(&mut Self)) {
+        const AT_ONCE: usize = 32;
+        for (index, (stamp, happening)) in self.order.settled(start).into_iter().enumerate() {
+            if index % AT_ONCE == AT_ONCE - 1 {
+                between(self);
+            }
             self.take(stamp, happening);
         }
     }
@@ -193,10 +205,11 @@ impl Profile {
             Happening::Sample { address, registers, stack, at } => {
                 self.sample(stamp, &Sampled { address, registers: &registers, stack: &stack }, at);
             }
-            Happening::Lost { records } => {
+            Happening::Lost { records, at: SampledAt::CpuTime } => {
                 *self.lost.entry(stamp.cpu).or_default() += records;
                 self.totals.lost += records;
             }
+            Happening::Lost { records, at: SampledAt::Switches } => self.totals.switches_lost += records,
         }
     }
 

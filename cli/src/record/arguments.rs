@@ -42,6 +42,9 @@ pub(crate) struct Arguments {
     pub(super) format: Option<RecordFormat>,
     #[command(flatten)]
     pub(super) options: Options,
+    /// Record no stacks at which threads begin to wait. Each costs the program a copy of 8 KiB.
+    #[arg(long, requires = "sched", requires = "sample", conflicts_with = "process")]
+    pub(super) no_wait_stacks: bool,
     /// Also keep the trace of each process.
     #[arg(long)]
     pub(super) keep_parts: bool,

@@ -23,7 +23,8 @@ pub(super) fn record(arguments: &Arguments, mut command: process::Command) -> Re
     let (mut events, mut opened) = (None, None);
     let mut open = |pid| {
         let sched = arguments.options.sched;
-        let with_switches = |opened: Opened| if sched { opened.with_switches(pid) } else { opened };
+        let has_stacks = sched && !arguments.no_wait_stacks;
+        let with_switches = |opened: Opened| if has_stacks { opened.with_switches(pid) } else { opened };
         opened =
             arguments.options.sample.map(|frequency| samples::open(pid, frequency, sched).map(with_switches));
         events = sched.then(|| match &opened {

@@ -87,6 +87,13 @@ fn report_samples(samples: &hairline_stacks::Totals) {
              smaller --sample"
         ));
     }
+    if samples.switches_lost > 0 {
+        let lost = grouped(samples.switches_lost);
+        complain(format_args!(
+            "{lost} stacks of threads that began to wait lost, because the kernel's ring for them was full; \
+             states and samples have rings of their own (--no-wait-stacks leaves such stacks out)"
+        ));
+    }
 }
 
 /// The sizes of the trace. A program without macros has states and samples instead of events.

@@ -175,11 +175,13 @@ fn read_samples(
         Format::Fxt => Profile::fxt(),
         _ => Profile::packets(SequenceId(1)),
     };
-    let (mut malformed, mut counted) = (0, 0);
-    loop {
-        let is_last = known.get().is_some();
+    let (mut malformed, mut switches_malformed) = (0, 0);
+    let Opened { rings, switches, every } = opened;
+    // Samples and context switches. Also while stacks are unwound: threads may begin to wait more often than
+    // that takes, and no such stack may cost a sample or a switch.
+    let mut read_rings = |profile: &mut Profile| -> io::Result<()> {
         let start = platform::boottime();
-        for ring in &mut opened.rings {
+        for ring in &mut *rings {
             let add = |record: Record<'_>, stamp| {
                 if let Some(states) = &mut states {
                     states.add(&record, stamp);
@@ -188,28 +190,38 @@ fn read_samples(
             };
             malformed += ring.read(add).malformed;
         }
-        for ring in &mut opened.switches {
+        states.as_mut().map_or(Ok(()), |states| states.write(start))
+    };
+    loop {
+        let is_last = known.get().is_some();
+        let start = platform::boottime();
+        let mut written = read_rings(&mut profile);
+        for ring in &mut *switches {
             let add = |record: Record<'_>, stamp| profile.add(&record, stamp, SampledAt::Switches);
-            malformed += ring.read(add).malformed;
+            switches_malformed += ring.read(add).malformed;
         }
-        profile.settle(start);
+        profile.settle_with(start, |profile| {
+            if written.is_ok() {
+                written = read_rings(profile);
+            }
+        });
+        written?;
         if is_last {
             break;
         }
-        if let Some(states) = &mut states {
-            states.write(start)?;
-        }
         file.write_all(&profile.take_output())?;
-        std::thread::park_timeout(opened.every);
+        std::thread::park_timeout(*every);
     }
-    for ring in opened.rings.iter().chain(&opened.switches) {
-        counted += ring.event().lost().unwrap_or(0);
-    }
+    let lost = |rings: &[Ring]| rings.iter().map(|ring| ring.event().lost().unwrap_or(0)).sum::<u64>();
     let known = known.get();
     profile.finish(&|task| known.is_some_and(|known| known.contains(task.pid)));
     file.write_all(&profile.take_output())?;
     let totals = profile.totals();
-    Ok(Totals { lost: totals.lost.max(counted) + malformed, ..totals })
+    Ok(Totals {
+        lost: totals.lost.max(lost(rings)) + malformed,
+        switches_lost: totals.switches_lost.max(lost(switches)) + switches_malformed,
+        ..totals
+    })
 }
 
 /// The name of the part with the samples.
