@@ -14,8 +14,12 @@ const SCRIPT: &str = "sleep 0.05; i=0; while [ $i -lt 60000 ]; do i=$((i+1)); do
 /// Records the script. Returns what the command says, or `None`, with the reason on stderr, where the kernel
 /// does not permit it.
 fn record(folder: &Path, trace: &str) -> Option<String> {
-    let what = ["record", "--sched", "--sample", "-o", trace, "--", "sh", "-c", SCRIPT];
-    let output = run(hairline(folder).args(what));
+    record_with(folder, trace, &[])
+}
+
+fn record_with(folder: &Path, trace: &str, options: &[&str]) -> Option<String> {
+    let what = ["record", "--sched", "--sample", "-o", trace];
+    let output = run(hairline(folder).args(what).args(options).args(["--", "sh", "-c", SCRIPT]));
     let said = stderr(&output);
     assert!(output.status.success(), "{said}");
     if ["no samples", "no context switches"].iter().any(|refused| said.contains(refused)) {
@@ -177,4 +181,15 @@ fn explain_takes_threads_of_a_trace_with_slices_too() {
     assert_eq!(one["threads"].as_array().map(Vec::len), Some(1), "{one}");
     let names = json(folder.path(), &["explain", "t.pftrace"]);
     assert!(names["threads"].as_array().is_some_and(Vec::is_empty), "{names}");
+}
+
+#[test]
+fn stacks_of_waits_are_left_out_on_demand() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let Some(said) = record_with(folder.path(), "t.pftrace", &["--no-wait-stacks"]) else { return };
+    assert!(said.contains(" samples") && !said.contains("began to wait"), "{said}");
+    let sql = ["select count(*) from perf_counter_track where name = 'context-switches'"];
+    let verdict = judge::load(folder.path().join("t.pftrace"), &sql);
+    verdict.require_clean();
+    assert_eq!(verdict.results[0].single_i64(), 0);
 }
