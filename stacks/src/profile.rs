@@ -139,10 +139,10 @@ impl Profile {
         self.settle_with(start, |_| {});
     }
 
-    /// Like [`settle`](Self::settle). Unwinding many stacks takes long, so `between` is called after each 32
+    /// Like [`settle`](Self::settle). Unwinding many stacks takes long, so `between` is called after each 256
     /// of them: it may read rings that would be full at the end, and [add](Self::add) their records.
     pub fn settle_with(&mut self, start: u64, mut between: impl FnMut(&mut Self)) {
-        const AT_ONCE: usize = 32;
+        const AT_ONCE: usize = 256;
         for (index, (stamp, happening)) in self.order.settled(start).into_iter().enumerate() {
             if index % AT_ONCE == AT_ONCE - 1 {
                 between(self);
