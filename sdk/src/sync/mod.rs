@@ -41,11 +41,11 @@
 //!
 //! # What it costs
 //!
-//! While nothing is recorded, a lock that is free costs three loads and branches more than one of the standard
-//! library: 1.0 to 1.3 ns for a [`Mutex`], 2.3 for a reader of an [`RwLock`]. While waits are recorded, a
-//! [`Mutex`] costs 1.3 to 1.6 ns more, a reader 2.3, and no clock is read (minimum of 300 batches in a loop, on
-//! an AMD EPYC on which lock and unlock take 15 ns). The filter `-lock` leaves the waits out. Without the
-//! feature `enable` it costs nothing.
+//! While nothing is recorded, a lock that is free costs three loads and branches more than one of the
+//! standard library: 1.0 to 1.3 ns for a [`Mutex`], 2.3 for a reader of an [`RwLock`]. While waits are
+//! recorded, a [`Mutex`] costs 1.3 to 1.6 ns more, a reader 2.3, and no clock is read (minimum of 300 batches
+//! in a loop, on an AMD EPYC on which lock and unlock take 15 ns). The filter `-lock` leaves the waits out.
+//! Without the feature `enable` it costs nothing.
 //!
 //! A lock has 80 bytes more than one of the standard library. Nothing is kept outside of it.
 
