@@ -1,8 +1,8 @@
 //! The facts about waits for locks that a trace has: who had the lock, and where they took it.
 //!
 //! A program records a contended wait as a slice of the category `lock` whose name begins with `wait: `. Its
-//! arguments are the facts of its begin. Those of its end are the arguments of an instant inside of it. They are
-//! few, so each is kept once, and a wait carries the tags of its facts.
+//! arguments are the facts of its begin. Those of its end are the arguments of an instant inside of it. They
+//! are few, so each is kept once, and a wait carries the tags of its facts.
 
 use std::collections::HashMap;
 

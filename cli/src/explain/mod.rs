@@ -71,8 +71,8 @@ pub(crate) struct Arguments {
     /// Print everything as JSON, times in nanoseconds.
     #[arg(long)]
     json: bool,
-    /// Draw a flame graph of the functions inside the slices of the first name, or of the first thread: where they ran, and where
-    /// they slept if the trace has such samples.
+    /// Draw a flame graph of the functions inside the slices of the first name, or of the first thread: where
+    /// they ran, and where they slept if the trace has such samples.
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
 }

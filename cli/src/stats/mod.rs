@@ -36,9 +36,10 @@ use crate::track_names::TrackNames;
 /// intervals with tables of their own: their time overlaps that of threads. If the trace has scheduling and
 /// is a file, running and waiting are the times in which the threads of slices were on a core and waited for
 /// one. A table of its own (by state) has the times in which each thread ran, waited for a core and slept, in
-/// slices and outside, and its stack samples. Tracks of one name are one row. A row is the slices of one name; its category is `*` if they have
-/// several. Slices without an end are counted, and make their thread busy, but are no part of the other
-/// columns. FXT has slices of 0 ns that only carry a flow: they are in no table.
+/// slices and outside, and its stack samples. Tracks of one name are one row. A row is the slices of one
+/// name; its category is `*` if they have several. Slices without an end are counted, and make their thread
+/// busy, but are no part of the other columns. FXT has slices of 0 ns that only carry a flow: they are in no
+/// table.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   hairline stats trace.pftrace

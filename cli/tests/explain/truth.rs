@@ -504,8 +504,8 @@ fn intervals_are_explained_by_those_below_them() {
     }
 }
 
-/// Requests of 5 ms on the CPU, two of which take 50 ms longer, `on_cpu` of them on the CPU. They say so by the
-/// CPU time of their thread, as FXT does.
+/// Requests of 5 ms on the CPU, two of which take 50 ms longer, `on_cpu` of them on the CPU. They say so by
+/// the CPU time of their thread, as FXT does.
 fn timed(on_cpu: u64) -> Vec<u8> {
     let (mut trace, mut cpu) = (Planted::new(), 1_000);
     for number in 0..200 {

@@ -2,10 +2,10 @@
 //!
 //! Each protocol is a small file that uses only this module of the crate: `base/clock/published.rs`,
 //! `base/heap/slots.rs`, `base/spot.rs`, `callsite/word.rs`, `callsite/link.rs`, `event/begun.rs`,
-//! `event/track/few_slices.rs`, `bridges/locks/who.rs`, `bridges/tracing/cells/state.rs`, `bridges/tracing/slots/count.rs`. The loom
-//! tests (`sdk/tests/loom`) compile the same files with loom's atomics in place of these, so the models run
-//! the code that ships. The rest of the crate has constant statics and thread-locals, which loom's atomics do
-//! not allow.
+//! `event/track/few_slices.rs`, `bridges/locks/who.rs`, `bridges/tracing/cells/state.rs`,
+//! `bridges/tracing/slots/count.rs`. The loom tests (`sdk/tests/loom`) compile the same files with loom's
+//! atomics in place of these, so the models run the code that ships. The rest of the crate has constant
+//! statics and thread-locals, which loom's atomics do not allow.
 
 pub(crate) use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering, fence};
 

@@ -10,8 +10,8 @@
 //! words of the lock. Nothing is kept outside of the lock.
 //!
 //! An event of a lock starts the session that the environment requests, as every event does, but never
-//! between the lock and its release: the start allocates, and the lock may be that of the program's allocator.
-//! So [`epoch`] comes before the lock.
+//! between the lock and its release: the start allocates, and the lock may be that of the program's
+//! allocator. So [`epoch`] comes before the lock.
 //!
 //! A wait that begins while the lock is being released may miss that release: then it has no arrow.
 
