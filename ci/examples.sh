@@ -87,6 +87,18 @@ for format in pftrace fxt; do
   [ "$strays" = 0 ] || fail "web: $strays slices are not below the one they belong to"
 done
 
+# In the locks example the journal holds the lock of the cache for 3 ms or more, four times: who waits for so long says
+# that the journal has it, and arrows go from releases to the ends of waits.
+locks=$(grep '/locks$' <<<"$list")
+(cd "$work" && timeout "$time_limit" "$locks" >/dev/null)
+found=$(node "$root/tests/oracle/query.mjs" --strict "$work/locks.pftrace" \
+  "select (select count(*) > 0 from slice s join thread t on t.tid = extract_arg(s.arg_set_id, 'debug.held_by')
+             where s.name = 'wait: cache' and s.dur > 2e6 and t.name = 'journal') || ' '
+       || (select count(*) > 0 from flow f join slice a on f.slice_out = a.id join slice b on f.slice_in = b.id
+             where a.name = 'release: cache' and b.name = 'released') as n" | sed 's/.*:"\(.*\)".*/\1/')
+echo "locks: waits for the journal, arrows: '$found'"
+[ "$found" = "1 1" ] || fail "locks: waits for the journal, arrows are '$found'"
+
 # The tokio example counts the tasks it spawns; its trace must have a life for each. Its two tasks that block their
 # workers are the only polls of 20 ms, one on each worker at the same time, and the queue grows meanwhile.
 tokio=$(grep '/tokio$' <<<"$list")

@@ -40,7 +40,7 @@ step_lint() {       # the files form layers; clippy has nothing to say: all feat
   cargo clippy -p hairline --all-targets --locked -- -D warnings
   # Each feature alone: in the workspace's build, other packages switch on what a feature has forgotten.
   local feature
-  for feature in recovery subscriber tracing log metrics futures compress serde sampling; do
+  for feature in recovery subscriber tracing log metrics futures compress serde sampling sync lock_api; do
     cargo clippy -p hairline --features "$feature" --locked -- -D warnings
   done
   for feature in '' read json; do

@@ -96,7 +96,10 @@ fn of_requests(cause: &str) -> [String; 2] {
 fn an_interval_inside_of_a_request() {
     for first in of_requests("nested") {
         assert!(first.contains("Cause: intervals inside of them, most of all `ask`."), "{first}");
-        assert!(first.contains("(100 %) inside `ask`."), "{first}");
+        // A busy machine takes the processor away between the two.
+        let share = first.split(" %) inside `ask`.").next().and_then(|before| before.rsplit('(').next());
+        let share: u32 = share.and_then(|share| share.parse().ok()).unwrap_or_default();
+        assert!(share >= 95, "{first}");
     }
 }
 
