@@ -168,7 +168,8 @@ fn the_environment_makes_a_process_listen_and_a_name_finds_it() {
     let output = record(folder.path(), "runs-alone", "t.pftrace", &["--for", "200ms", "--sched"]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let said = stderr(&output);
-    assert!(said.contains("(runs-alone)\n") && said.contains("1 process, 2 threads"), "{said}");
+    // Two threads have events. The others have states: the main one, and those that listen and write.
+    assert!(said.contains("(runs-alone)\n") && said.contains("1 process, 5 threads"), "{said}");
     // `outer` began before the recording.
     let verdict = judge::load(folder.path().join("t.pftrace"), &["select distinct name from slice"]);
     verdict.require_clean();
