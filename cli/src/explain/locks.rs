@@ -129,8 +129,8 @@ fn of_event(event: &Event<'_>) -> Option<Facts> {
         EventKind::Begin | EventKind::Complete { .. } if name.starts_with(PREFIX) => {
             ("held_by", "held_at", Holder::Thread)
         }
-        EventKind::Instant { .. } if name == RELEASED => ("released_by", "released_at", Holder::Releaser),
-        EventKind::Instant { .. } if name == NOTIFIED => ("notified_by", "notified_at", Holder::Notifier),
+        EventKind::Instant if name == RELEASED => ("released_by", "released_at", Holder::Releaser),
+        EventKind::Instant if name == NOTIFIED => ("notified_by", "notified_at", Holder::Notifier),
         _ => return None,
     };
     let mut facts = Facts::default();
@@ -139,7 +139,7 @@ fn of_event(event: &Event<'_>) -> Option<Facts> {
             text.clone_into(&mut facts.held_at);
         }
         Value::Str(text) | Value::Interned { text, .. } if name.text == "at" => {
-            text.clone_into(&mut facts.at)
+            text.clone_into(&mut facts.at);
         }
         value if name.text == by => facts.holder = number(&value).map_or(Holder::Unknown, holder),
         _ => {}
