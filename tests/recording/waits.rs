@@ -236,8 +236,8 @@ fn the_last_thread_at_a_barrier_ends_the_waits_of_the_others() {
         let barrier = Barrier::named("phase", 3);
         let trace = record(format, |_| {
             as_holder(|| {
-                let wait = || drop(barrier.wait()); // waits
-                let last = || drop(barrier.wait()); // last
+                let wait = || _ = barrier.wait(); // waits
+                let last = || _ = barrier.wait(); // last
                 while_asleep("one", wait, || while_asleep("two", wait, last));
             });
         });
@@ -275,7 +275,7 @@ fn who_comes_second_to_a_once_waits_for_the_thread_that_runs_the_closure() {
                     begun.wait();
                     let wait = || once.call_once(|| unreachable!()); // waits
                     let wait_too = || once.wait(); // waits too
-                    while_asleep("waiter", wait, || while_asleep("other", wait_too, || drop(ends.wait())));
+                    while_asleep("waiter", wait, || while_asleep("other", wait_too, || _ = ends.wait()));
                 });
             });
         });
