@@ -51,6 +51,12 @@ pub(crate) fn epoch() -> Option<Epoch> {
     WAIT.registered_epoch()
 }
 
+/// Returns the epoch of a callsite that the begin of a wait has registered. The first hit of a callsite is not
+/// for a thread that holds the lock.
+fn epoch_of(callsite: &'static Callsite) -> Option<Epoch> {
+    callsite.epoch().filter(|epoch| *epoch != Epoch::UNREGISTERED)
+}
+
 /// What is known of one lock.
 #[derive(Debug)]
 pub(crate) struct Watch {
@@ -125,7 +131,7 @@ impl Watch {
     #[cold]
     #[inline(never)]
     fn release(&self, kind: Kind, place: Option<Place>) {
-        let Some(epoch) = RELEASE.registered_epoch() else { return };
+        let Some(epoch) = epoch_of(&RELEASE) else { return };
         let flow = Flow::new();
         self.record_release("release", epoch, place, Extras::new().flow(&flow));
         self.publish(kind, place, &flow);
@@ -136,7 +142,7 @@ impl Watch {
     #[cold]
     #[inline(never)]
     pub(crate) fn notify(&self, place: Place) {
-        let Some(epoch) = RELEASE.registered_epoch() else { return };
+        let Some(epoch) = epoch_of(&RELEASE) else { return };
         let is_sure =
             self.waiting.load(Ordering::Relaxed) == 1 && self.released.flow.load(Ordering::Relaxed) == 0;
         let flow = Flow::new();
@@ -224,6 +230,9 @@ impl<'w> Wait<'w> {
     #[cold]
     #[inline(never)]
     pub(crate) fn begin(watch: &'w Watch, epoch: Epoch, kind: Kind, place: Place) -> Self {
+        for of_the_end in [&RELEASE, &RELEASED, &NOTIFIED] {
+            let _ = of_the_end.registered_epoch();
+        }
         watch.waiting.fetch_add(one(kind), Ordering::Relaxed);
         let before = watch.released.by.number();
         let holder = watch.holder.look(|| ()).map(|(seen, ())| seen);
@@ -250,8 +259,8 @@ impl<'w> Wait<'w> {
         if begun != self.epoch.get() || is_shared && self.kind == Kind::Shared {
             return; // of an earlier session, or for others
         }
-        let callsite = if self.kind == Kind::Notified { &NOTIFIED } else { &RELEASED };
-        let Some(epoch) = callsite.registered_epoch().filter(|epoch| *epoch == self.epoch) else { return };
+        let callsite: &Callsite = if self.kind == Kind::Notified { &NOTIFIED } else { &RELEASED };
+        let Some(epoch) = epoch_of(callsite).filter(|epoch| *epoch == self.epoch) else { return };
         let (by, at) = shown(Some(seen));
         // A flow does not fork: the first of several threads that one release lets continue has the arrow.
         let is_first =
