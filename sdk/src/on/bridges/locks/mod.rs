@@ -51,8 +51,8 @@ pub(crate) fn epoch() -> Option<Epoch> {
     WAIT.registered_epoch()
 }
 
-/// Returns the epoch of a callsite that the begin of a wait has registered. The first hit of a callsite is not
-/// for a thread that holds the lock.
+/// Returns the epoch of a callsite that the begin of a wait has registered. The first hit of a callsite is
+/// not for a thread that holds the lock.
 fn epoch_of(callsite: &'static Callsite) -> Option<Epoch> {
     callsite.epoch().filter(|epoch| *epoch != Epoch::UNREGISTERED)
 }
