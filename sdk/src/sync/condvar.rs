@@ -1,7 +1,7 @@
 //! [`Condvar`].
 
 use std::panic::Location;
-use std::sync::{LockResult, WaitTimeoutResult};
+use std::sync::{LockResult, PoisonError, WaitTimeoutResult};
 use std::time::{Duration, Instant};
 
 use crate::imp::locks::{Watch, epoch};
@@ -105,21 +105,10 @@ impl Condvar {
     ) -> LockResult<(MutexGuard<'m, T>, WaitTimeoutResult)> {
         let (place, start) = (Location::caller(), Instant::now());
         while condition(&mut guard) {
-            let Some(rest) = limit.checked_sub(start.elapsed()) else { return self.outcome(guard, true) };
+            let Some(rest) = limit.checked_sub(start.elapsed()) else { return Ok((guard, outcome(true))) };
             guard = self.wait_timeout_at(place, guard, rest)?.0;
         }
-        self.outcome(guard, false)
-    }
-
-    /// Returns the guard with an outcome that only the standard library can make. It waits for no time.
-    fn outcome<'m, T>(
-        &self,
-        guard: MutexGuard<'m, T>,
-        is_over: bool,
-    ) -> LockResult<(MutexGuard<'m, T>, WaitTimeoutResult)> {
-        let (held, inner) = guard.into_parts();
-        let got = self.inner.wait_timeout_while(inner, Duration::ZERO, |_| is_over);
-        watched::wrapped(got, |(inner, outcome)| (MutexGuard::from_parts(held, inner), outcome))
+        Ok((guard, outcome(false)))
     }
 
     fn wait_at<'m, T>(&self, place: Place, guard: MutexGuard<'m, T>) -> LockResult<MutexGuard<'m, T>> {
@@ -198,4 +187,13 @@ impl Default for Condvar {
     fn default() -> Self {
         Self::new()
     }
+}
+
+/// Makes an outcome, which only the standard library can, by a lock of its own: the program's lock stays
+/// held.
+fn outcome(is_over: bool) -> WaitTimeoutResult {
+    let (own, nobody) = (std::sync::Mutex::new(()), std::sync::Condvar::new());
+    let guard = own.lock().unwrap_or_else(PoisonError::into_inner);
+    let got = nobody.wait_timeout_while(guard, Duration::ZERO, |()| is_over);
+    got.unwrap_or_else(PoisonError::into_inner).1
 }

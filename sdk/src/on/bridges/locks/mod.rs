@@ -169,10 +169,15 @@ impl Watch {
     /// Tells the threads that wait who ends their waits.
     fn publish(&self, kind: Kind, place: Option<Place>, flow: &Flow) {
         // Acquire and Release: the next thread that writes the words sees those of this one.
-        if flow.begun() == 0 || self.released.is_taken.swap(1, Ordering::Acquire) != 0 {
-            return; // the event was lost, or another thread releases the lock at the same time
+        if self.released.is_taken.swap(1, Ordering::Acquire) != 0 {
+            return; // another thread releases the lock at the same time
         }
         self.released.by.clear();
+        if flow.begun() == 0 {
+            // The event was lost. An earlier release did not end the wait.
+            self.released.is_taken.store(0, Ordering::Release);
+            return;
+        }
         self.released.flow.store(flow.id(), Ordering::Release);
         self.released.epoch.store(flow.begun(), Ordering::Release);
         self.released.is_shared.store(u32::from(kind == Kind::Shared), Ordering::Release);
