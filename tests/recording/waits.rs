@@ -218,8 +218,11 @@ fn of_several_threads_that_wait_for_a_condition_none_is_said_to_be_the_notified_
                 };
                 while_asleep("one", wait, || {
                     while_asleep("other", wait, || {
+                        // Neither of the two can end its wait, and leave the other one alone, meanwhile.
+                        let held = mutex.lock().expect("not poisoned");
                         changed.notify_one(); // notifies
                         changed.notify_one(); // notifies again
+                        drop(held);
                     });
                 });
             });
