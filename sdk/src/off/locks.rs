@@ -11,6 +11,14 @@ pub(crate) fn epoch() -> Option<Epoch> {
     None
 }
 
+#[inline(always)]
+pub(crate) fn known_epoch() -> Option<Epoch> {
+    None
+}
+
+/// No thread is counted.
+pub(crate) struct Counted;
+
 #[derive(Debug)]
 pub(crate) struct Watch;
 
@@ -29,15 +37,12 @@ impl Watch {
     pub(crate) fn leave_shared(&self, _: Option<Place>) {}
 
     #[inline(always)]
-    pub(crate) fn is_awaited(&self) -> bool {
-        false
-    }
-
-    #[inline(always)]
     pub(crate) fn notify(&self, _: Place) {}
 
     #[inline(always)]
-    pub(crate) fn expect_notify(&self) {}
+    pub(crate) fn expect_notify(&self) -> Counted {
+        Counted
+    }
 
     #[inline(always)]
     pub(crate) fn wait<R>(

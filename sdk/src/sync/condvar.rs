@@ -1,10 +1,11 @@
 //! [`Condvar`].
 
+use std::fmt;
 use std::panic::Location;
 use std::sync::{LockResult, PoisonError, WaitTimeoutResult};
 use std::time::{Duration, Instant};
 
-use crate::imp::locks::{Watch, epoch};
+use crate::imp::locks::{Watch, known_epoch};
 use crate::sync::MutexGuard;
 use crate::sync::name::{Kind, Name, Place};
 use crate::sync::watched::{self, Alone, Held};
@@ -29,7 +30,6 @@ use crate::sync::watched::{self, Alone, Held};
 /// # drop(ready);
 /// # thread.join().unwrap();
 /// ```
-#[derive(Debug)]
 pub struct Condvar {
     watch: Watch,
     inner: std::sync::Condvar,
@@ -139,14 +139,14 @@ impl Condvar {
         block: impl FnOnce(std::sync::MutexGuard<'m, T>) -> LockResult<(std::sync::MutexGuard<'m, T>, O)>,
         is_notified: impl FnOnce(&O) -> bool,
     ) -> LockResult<(MutexGuard<'m, T>, O)> {
-        let epoch = epoch();
+        let epoch = known_epoch();
         let (held, inner) = guard.into_parts();
         let mutex = held.watch();
+        let counted = self.watch.expect_notify();
         drop(held);
         let got = match epoch {
             None => block(inner),
             Some(epoch) => {
-                self.watch.expect_notify();
                 let is_notified = |got: &LockResult<(_, O)>| match got {
                     Ok((_, outcome)) => is_notified(outcome),
                     Err(poisoned) => is_notified(&poisoned.get_ref().1),
@@ -154,6 +154,7 @@ impl Condvar {
                 self.watch.wait(epoch, Kind::Notified, place, || block(inner), is_notified)
             }
         };
+        drop(counted);
         let held = Alone::took(mutex, place, epoch.is_some());
         watched::wrapped(got, |(inner, outcome)| (MutexGuard::from_parts(held, inner), outcome))
     }
@@ -162,7 +163,7 @@ impl Condvar {
     #[inline]
     #[track_caller]
     pub fn notify_one(&self) {
-        self.note_notify(Location::caller());
+        self.watch.notify(Location::caller());
         self.inner.notify_one();
     }
 
@@ -170,15 +171,14 @@ impl Condvar {
     #[inline]
     #[track_caller]
     pub fn notify_all(&self) {
-        self.note_notify(Location::caller());
+        self.watch.notify(Location::caller());
         self.inner.notify_all();
     }
+}
 
-    #[inline]
-    fn note_notify(&self, place: Place) {
-        if self.watch.is_awaited() {
-            self.watch.notify(place);
-        }
+impl fmt::Debug for Condvar {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.inner.fmt(f)
     }
 }
 

@@ -114,6 +114,7 @@ impl Once {
         let is_first = !self.is_begun.swap(true, Ordering::Relaxed);
         let wait =
             epoch.filter(|_| !is_first).map(|epoch| Wait::begin(&self.watch, epoch, Kind::Alone, place));
+        let _begun = Begun(self);
         let mut run = Run { once: self, place, is_on: epoch.is_some(), wait };
         call(&mut run);
         if let Some(wait) = run.wait {
@@ -141,14 +142,12 @@ impl Run<'_> {
     /// Runs the closure in this thread, which does not wait then.
     fn run(&mut self, f: impl FnOnce()) {
         self.wait = None;
-        let once = self.once;
-        let _begun = Begun(once);
-        let _held = Alone::took(&once.watch, self.place, self.is_on);
+        let _held = Alone::took(&self.once.watch, self.place, self.is_on);
         f();
     }
 }
 
-/// A closure that runs. If it panics, another call may run one.
+/// A call. If it panics, because of its closure or of an earlier one, no thread runs a closure any more.
 struct Begun<'o>(&'o Once);
 
 impl Drop for Begun<'_> {

@@ -5,11 +5,12 @@
 use std::panic::Location;
 
 use lock_api::{
-    RawMutexFair, RawMutexTimed, RawRwLockDowngrade, RawRwLockFair, RawRwLockRecursive, RawRwLockTimed,
-    RawRwLockUpgrade, RawRwLockUpgradeDowngrade,
+    RawMutexFair, RawMutexTimed, RawRwLockDowngrade, RawRwLockFair, RawRwLockRecursive,
+    RawRwLockRecursiveTimed, RawRwLockTimed, RawRwLockUpgrade, RawRwLockUpgradeDowngrade,
+    RawRwLockUpgradeFair, RawRwLockUpgradeTimed,
 };
 
-use crate::imp::locks::{Watch, epoch};
+use crate::imp::locks::{Epoch, Watch, epoch, known_epoch};
 use crate::sync::name::{Kind, Name, Place};
 
 /// A raw mutex of [`lock_api`] around another one, whose waits are recorded.
@@ -82,7 +83,29 @@ fn take<B: FnOnce() -> bool>(
     attempt: impl FnOnce() -> bool,
     block: Option<B>,
 ) -> bool {
-    let epoch = epoch();
+    take_in(epoch(), watch, kind, place, attempt, block)
+}
+
+/// The same for a thread that has the lock already, as a reader.
+#[inline]
+fn become_writer<B: FnOnce() -> bool>(
+    watch: &Watch,
+    place: Place,
+    attempt: impl FnOnce() -> bool,
+    block: Option<B>,
+) -> bool {
+    take_in(known_epoch(), watch, Kind::Alone, place, attempt, block)
+}
+
+#[inline]
+fn take_in<B: FnOnce() -> bool>(
+    epoch: Option<Epoch>,
+    watch: &Watch,
+    kind: Kind,
+    place: Place,
+    attempt: impl FnOnce() -> bool,
+    block: Option<B>,
+) -> bool {
     let has_it = attempt()
         || block.is_some_and(|block| match epoch {
             None => block(),
@@ -142,7 +165,7 @@ macro_rules! leaves {
             leave(&self.watch, Kind::$kind);
             // SAFETY: the caller has the lock, and in this way.
             unsafe { self.inner.$bump() };
-            if Kind::$kind == Kind::Alone && epoch().is_some() {
+            if Kind::$kind == Kind::Alone && known_epoch().is_some() {
                 self.watch.took(Location::caller());
             }
         }
@@ -242,6 +265,12 @@ unsafe impl<R: RawRwLockTimed> RawRwLockTimed for RawRwLock<R> {
 }
 
 // SAFETY: as above.
+unsafe impl<R: RawRwLockRecursiveTimed> RawRwLockRecursiveTimed for RawRwLock<R> {
+    takes!(Shared try_lock_shared_recursive, try_lock_shared_recursive_for(R::Duration));
+    takes!(Shared try_lock_shared_recursive, try_lock_shared_recursive_until(R::Instant));
+}
+
+// SAFETY: as above.
 unsafe impl<R: RawRwLockUpgrade> RawRwLockUpgrade for RawRwLock<R> {
     takes!(Shared try_lock_upgradable, lock_upgradable);
     takes!(Shared try_lock_upgradable);
@@ -257,7 +286,7 @@ unsafe impl<R: RawRwLockUpgrade> RawRwLockUpgrade for RawRwLock<R> {
             unsafe { self.inner.upgrade() };
             true
         };
-        take(&self.watch, Kind::Alone, Location::caller(), attempt, Some(block));
+        become_writer(&self.watch, Location::caller(), attempt, Some(block));
     }
 
     #[inline]
@@ -265,8 +294,37 @@ unsafe impl<R: RawRwLockUpgrade> RawRwLockUpgrade for RawRwLock<R> {
     unsafe fn try_upgrade(&self) -> bool {
         // SAFETY: the caller has the lock as one that can become a writer.
         let attempt = || unsafe { self.inner.try_upgrade() };
-        take(&self.watch, Kind::Alone, Location::caller(), attempt, None::<fn() -> bool>)
+        become_writer(&self.watch, Location::caller(), attempt, None::<fn() -> bool>)
     }
+}
+
+/// Defines the methods by which a reader becomes a writer within a limit.
+macro_rules! upgrades {
+    ($upgrade:ident($limit:ty)) => {
+        #[inline]
+        #[track_caller]
+        unsafe fn $upgrade(&self, limit: $limit) -> bool {
+            // SAFETY: the caller has the lock as one that can become a writer.
+            let attempt = || unsafe { self.inner.try_upgrade() };
+            // SAFETY: as above; the attempt has changed nothing.
+            let block = || unsafe { self.inner.$upgrade(limit) };
+            become_writer(&self.watch, Location::caller(), attempt, Some(block))
+        }
+    };
+}
+
+// SAFETY: as above.
+unsafe impl<R: RawRwLockUpgradeTimed> RawRwLockUpgradeTimed for RawRwLock<R> {
+    takes!(Shared try_lock_upgradable, try_lock_upgradable_for(R::Duration));
+    takes!(Shared try_lock_upgradable, try_lock_upgradable_until(R::Instant));
+    upgrades!(try_upgrade_for(R::Duration));
+    upgrades!(try_upgrade_until(R::Instant));
+}
+
+// SAFETY: as above.
+unsafe impl<R: RawRwLockUpgradeFair> RawRwLockUpgradeFair for RawRwLock<R> {
+    leaves!(Shared unlock_upgradable_fair);
+    leaves!(Shared bump bump_upgradable);
 }
 
 // SAFETY: as above.

@@ -12,7 +12,7 @@
 #![allow(unsafe_code)] // a thread-local by reference
 
 use std::cell::Cell;
-use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 
 use hairline_formats::track_event::TrackUuid;
 use hairline_shm::{Commit, Lease};
@@ -61,10 +61,20 @@ fn ask_tid() -> u32 {
     tid
 }
 
+/// The number of forks that have led to this process.
+static FORKS: AtomicU32 = AtomicU32::new(0);
+
+/// Returns the number of forks that have led to this process. It starts again at 0 after 2^20.
+#[cfg_attr(not(feature = "sync"), allow(dead_code))]
+pub(crate) fn forks() -> u32 {
+    FORKS.load(Ordering::Relaxed) & ((1 << 20) - 1)
+}
+
 /// In a forked child: its thread has another id than in the parent.
-pub(crate) fn forget_tid() {
+pub(crate) fn set_forked() {
     #[cfg(feature = "sync")]
     TID.set(0);
+    FORKS.fetch_add(1, Ordering::Relaxed);
 }
 
 /// Returns this thread's state.

@@ -169,7 +169,7 @@ extern "C" fn in_child() {
     output_file::close_in_child();
     descriptors::close_in_child();
     flow::detach_after_fork();
-    this_thread::forget_tid();
+    this_thread::set_forked();
     place::leave_in_child();
     let Some(Fork { lease, mut locks, is_consistent }) = take_fork() else { return forget_all() };
     cold::leave_in_child(lease);

@@ -4,14 +4,12 @@
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use crate::on::base::platform::process;
+use crate::on::base::this_thread;
 
 /// The place of the thread that listens.
 pub(crate) static LISTENER: Place = Place::new();
 /// The place of the thread that is registered.
 pub(crate) static REGISTRATION: Place = Place::new();
-
-/// The number of forks that have led to this process.
-static FORKS: AtomicU32 = AtomicU32::new(0);
 
 /// The place of a thread.
 #[derive(Debug)]
@@ -74,10 +72,9 @@ impl Place {
 pub(crate) fn leave_in_child() {
     LISTENER.free();
     REGISTRATION.free();
-    FORKS.fetch_add(1, Ordering::Relaxed);
 }
 
 /// What distinguishes this process from its parent, and from a forked child.
 pub(crate) fn this_process() -> (u32, u32) {
-    (process::id(), FORKS.load(Ordering::Relaxed))
+    (process::id(), this_thread::forks())
 }

@@ -9,20 +9,23 @@
 //! A lock that is free costs no event and no clock read: who takes it notes its thread and its place in two
 //! words of the lock. Nothing is kept outside of the lock.
 //!
-//! An event of a lock starts the session that the environment requests, as every event does, but never
-//! between the lock and its release: the start allocates, and the lock may be that of the program's
-//! allocator. So [`epoch`] comes before the lock.
+//! An event of a lock starts the session that the environment requests, as every event does, but never by a
+//! thread that holds the lock: the start allocates, and the lock may be that of the program's allocator. So
+//! [`epoch`] comes before the lock. It registers all callsites at once, and the rest uses [`known_epoch`].
 //!
 //! A wait that begins while the lock is being released may miss that release: then it has no arrow.
 
+mod waiting;
 mod who;
 
 use std::panic::Location;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
 use crate::on::base::this_thread;
+use crate::on::bridges::locks::waiting::Waiting;
 use crate::on::bridges::locks::who::{Seen, Who};
-use crate::on::callsite::{Callsite, Epoch, Key};
+pub(crate) use crate::on::callsite::Epoch;
+use crate::on::callsite::{Callsite, Key};
 use crate::on::event::extras::Extras;
 use crate::on::event::flow::Flow;
 use crate::on::event::text::Text;
@@ -45,17 +48,41 @@ const fn callsite(kind: CallsiteKind, name: &'static str, keys: &'static [Key]) 
     Callsite::new(kind, "lock", name, keys, &Site::NOWHERE)
 }
 
-/// Returns the epoch of the session that records the waits for locks.
+/// Returns the epoch of the session that records the waits for locks. Call it before the lock is taken.
 #[inline(always)]
 pub(crate) fn epoch() -> Option<Epoch> {
+    match WAIT.epoch() {
+        Some(Epoch::UNREGISTERED) => first_hit(),
+        epoch => epoch,
+    }
+}
+
+/// Registers all callsites. A thread that is inside of an event makes no other one, and this counts none as
+/// lost: most locks are free.
+#[cold]
+#[inline(never)]
+fn first_hit() -> Option<Epoch> {
+    if this_thread::is_barred() {
+        return None;
+    }
+    for of_the_end in [&RELEASE, &RELEASED, &NOTIFIED] {
+        let _ = of_the_end.registered_epoch();
+    }
     WAIT.registered_epoch()
 }
 
-/// Returns the epoch of a callsite that the begin of a wait has registered. The first hit of a callsite is
-/// not for a thread that holds the lock.
+/// As [`epoch`], for a thread that holds the lock.
+pub(crate) fn known_epoch() -> Option<Epoch> {
+    epoch_of(&WAIT)
+}
+
+/// Returns the epoch of a callsite, if it is registered.
 fn epoch_of(callsite: &'static Callsite) -> Option<Epoch> {
     callsite.epoch().filter(|epoch| *epoch != Epoch::UNREGISTERED)
 }
+
+/// Of a condition: a thread that waits may have been notified already, by whom is not known.
+const UNSURE: u64 = u64::MAX;
 
 /// What is known of one lock.
 #[derive(Debug)]
@@ -64,22 +91,22 @@ pub(crate) struct Watch {
     /// Who holds it, if one thread alone does. Written by that thread.
     holder: Who<Location<'static>>,
     released: Released,
-    /// The number of recorded waits. Low half: of threads that want it alone. High half: of readers.
-    waiting: AtomicU64,
+    waiting: Waiting,
 }
 
 /// The last release while a thread waited.
 #[derive(Debug)]
 struct Released {
     by: Who<Location<'static>>,
-    /// The flow that began with its event; 0 once a wait has taken it.
+    /// The flow that began with its event; 0 once a wait has taken it; or [`UNSURE`].
     flow: AtomicU64,
     /// The epoch of that event.
     epoch: AtomicU32,
     /// 1 if the release was that of a reader. It lets no reader continue.
     is_shared: AtomicU32,
-    /// Whether a thread is writing the words above. Two readers of one lock may release it at once.
-    is_taken: AtomicU32,
+    /// [`this_thread::forks`] and 1 more while a thread writes the words above; else another number. Two readers
+    /// of one lock may release it at once.
+    taken: AtomicU32,
 }
 
 impl Watch {
@@ -89,9 +116,9 @@ impl Watch {
             flow: AtomicU64::new(0),
             epoch: AtomicU32::new(0),
             is_shared: AtomicU32::new(0),
-            is_taken: AtomicU32::new(0),
+            taken: AtomicU32::new(0),
         };
-        Self { name, holder: Who::nobody(), released, waiting: AtomicU64::new(0) }
+        Self { name, holder: Who::nobody(), released, waiting: Waiting::nobody() }
     }
 
     /// Notes that this thread holds the lock alone.
@@ -107,7 +134,7 @@ impl Watch {
         if is_known {
             self.holder.clear();
         }
-        if self.waiting.load(Ordering::Relaxed) != 0 {
+        if self.waiting.is_any() {
             let place = is_known.then(|| self.holder.own_place());
             self.release(Kind::Alone, place.and_then(place_of));
         }
@@ -116,74 +143,102 @@ impl Watch {
     /// Call it before the lock is released by a thread that holds it with others.
     #[inline(always)]
     pub(crate) fn leave_shared(&self, place: Option<Place>) {
-        if self.waiting.load(Ordering::Relaxed) as u32 != 0 {
+        if self.waiting.is_alone() {
             self.release(Kind::Shared, place);
         }
-    }
-
-    /// Whether a thread waits.
-    #[inline(always)]
-    pub(crate) fn is_awaited(&self) -> bool {
-        self.waiting.load(Ordering::Relaxed) != 0
     }
 
     /// Records that this thread releases the lock, for which others wait.
     #[cold]
     #[inline(never)]
     fn release(&self, kind: Kind, place: Option<Place>) {
-        let Some(epoch) = epoch_of(&RELEASE) else { return };
+        if self.waiting.number() == 0 {
+            return; // those that waited are threads of the parent
+        }
         let flow = Flow::new();
-        self.record_release("release", epoch, place, Extras::new().flow(&flow));
+        self.record_release("release", place, Extras::new().flow(&flow));
         self.publish(kind, place, &flow);
     }
 
-    /// Records that this thread wakes threads that wait. Which one of several it is cannot be known, nor
-    /// whether an earlier call has done so already: then nobody is said to have ended their waits.
+    /// Call it before threads that wait are woken.
+    #[inline]
+    pub(crate) fn notify(&self, place: Place) {
+        if self.waiting.is_any() {
+            self.notify_waiting(place);
+        }
+    }
+
+    /// Records that this thread wakes threads that wait. Which one of several it is cannot be known, nor whether
+    /// an earlier call has done so already: then nobody is said to have ended their waits.
     #[cold]
     #[inline(never)]
-    pub(crate) fn notify(&self, place: Place) {
-        let Some(epoch) = epoch_of(&RELEASE) else { return };
-        let is_sure =
-            self.waiting.load(Ordering::Relaxed) == 1 && self.released.flow.load(Ordering::Relaxed) == 0;
+    fn notify_waiting(&self, place: Place) {
+        let waiting = self.waiting.number();
+        if waiting == 0 {
+            return; // as above
+        }
+        let is_sure = waiting == 1 && self.released.flow.load(Ordering::Relaxed) == 0;
         let flow = Flow::new();
         let extras = if is_sure { Extras::new().flow(&flow) } else { Extras::new() };
-        self.record_release("notify", epoch, Some(place), extras);
+        self.record_release("notify", Some(place), extras);
         if is_sure {
             self.publish(Kind::Notified, Some(place), &flow);
+        } else {
+            self.write_release(|released| released.flow.store(UNSURE, Ordering::Relaxed));
         }
     }
 
-    /// Forgets the last call of [`notify`](Self::notify) if no other thread waits for one.
-    pub(crate) fn expect_notify(&self) {
-        if !self.is_awaited() {
-            self.released.flow.store(0, Ordering::Relaxed);
+    /// Counts a thread that waits for a notification, until the outcome is dropped: also one whose wait is not
+    /// recorded.
+    pub(crate) fn expect_notify(&self) -> Counted<'_> {
+        if self.waiting.add(Kind::Notified) == 1 {
+            self.released.flow.store(0, Ordering::Relaxed); // the last notification is over
         }
+        Counted { waiting: &self.waiting, kind: Kind::Notified }
     }
 
-    fn record_release(&self, what: &str, epoch: Epoch, place: Option<Place>, extras: Extras<'_>) {
+    fn record_release(&self, what: &str, place: Option<Place>, extras: Extras<'_>) {
+        let Some(epoch) = epoch_of(&RELEASE) else { return };
         let name = Text::display(&format_args!("{what}: {}", self.name));
         let at = place.map(text_of);
         events::event_rich(&RELEASE, epoch, &(at, ()), &extras.name(name.as_str()));
     }
 
-    /// Tells the threads that wait who ends their waits.
+    /// Tells the threads that wait who ends their waits: the thread whose event has begun the flow.
     fn publish(&self, kind: Kind, place: Option<Place>, flow: &Flow) {
-        // Acquire and Release: the next thread that writes the words sees those of this one.
-        if self.released.is_taken.swap(1, Ordering::Acquire) != 0 {
-            return; // another thread releases the lock at the same time
-        }
-        self.released.by.clear();
         if flow.begun() == 0 {
-            // The event was lost. An earlier release did not end the wait.
-            self.released.is_taken.store(0, Ordering::Release);
+            return self.forget_release(); // the event was lost, and an earlier release did not end the wait
+        }
+        self.write_release(|released| {
+            released.flow.store(flow.id(), Ordering::Release);
+            released.epoch.store(flow.begun(), Ordering::Release);
+            released.is_shared.store(u32::from(kind == Kind::Shared), Ordering::Release);
+            let place = place.map_or(std::ptr::null_mut(), |place| std::ptr::from_ref(place).cast_mut());
+            released.by.set(this_thread::tid(), place);
+        });
+        // Pairs with the fence in `Wait::begin`: a wait that does not see these words is seen by the next
+        // thread that releases the lock.
+        fence(Ordering::SeqCst);
+    }
+
+    /// From now on nobody is known to have ended the waits.
+    fn forget_release(&self) {
+        self.write_release(|_| ());
+    }
+
+    /// Calls `write` between two states of [`Released::by`], unless another thread does so at this moment.
+    fn write_release(&self, write: impl FnOnce(&Released)) {
+        let (taken, mine) = (&self.released.taken, this_thread::forks().wrapping_add(1));
+        let before = taken.load(Ordering::Relaxed);
+        // Acquire and Release: the next thread that writes the words sees those of this one.
+        if before == mine
+            || taken.compare_exchange(before, mine, Ordering::Acquire, Ordering::Relaxed).is_err()
+        {
             return;
         }
-        self.released.flow.store(flow.id(), Ordering::Release);
-        self.released.epoch.store(flow.begun(), Ordering::Release);
-        self.released.is_shared.store(u32::from(kind == Kind::Shared), Ordering::Release);
-        let place = place.map_or(std::ptr::null_mut(), |place| std::ptr::from_ref(place).cast_mut());
-        self.released.by.set(this_thread::tid(), place);
-        self.released.is_taken.store(0, Ordering::Release);
+        self.released.by.clear();
+        write(&self.released);
+        taken.store(0, Ordering::Release);
     }
 
     /// Records the wait of this thread, until `block` returns. `is_released` tells by the outcome whether
@@ -214,19 +269,19 @@ pub(crate) struct Wait<'w> {
     epoch: Epoch,
     kind: Kind,
     _slice: Scope,
+    /// Absent if [`Watch::expect_notify`] counts the thread.
+    _counted: Option<Counted<'w>>,
 }
 
-impl Drop for Wait<'_> {
+/// A thread that is counted.
+pub(crate) struct Counted<'w> {
+    waiting: &'w Waiting,
+    kind: Kind,
+}
+
+impl Drop for Counted<'_> {
     fn drop(&mut self) {
-        self.watch.waiting.fetch_sub(one(self.kind), Ordering::Relaxed);
-    }
-}
-
-/// A wait of this kind in [`Watch::waiting`].
-fn one(kind: Kind) -> u64 {
-    match kind {
-        Kind::Alone | Kind::Notified => 1,
-        Kind::Shared => 1 << 32,
+        self.waiting.remove(self.kind);
     }
 }
 
@@ -235,17 +290,18 @@ impl<'w> Wait<'w> {
     #[cold]
     #[inline(never)]
     pub(crate) fn begin(watch: &'w Watch, epoch: Epoch, kind: Kind, place: Place) -> Self {
-        for of_the_end in [&RELEASE, &RELEASED, &NOTIFIED] {
-            let _ = of_the_end.registered_epoch();
-        }
-        watch.waiting.fetch_add(one(kind), Ordering::Relaxed);
+        let counted = (kind != Kind::Notified).then(|| {
+            watch.waiting.add(kind);
+            Counted { waiting: &watch.waiting, kind }
+        });
+        fence(Ordering::SeqCst); // pairs with the one in `publish`
         let before = watch.released.by.number();
         let holder = watch.holder.look(|| ()).map(|(seen, ())| seen);
         let (by, at) = shown(holder);
         let values = (text_of(place), (by, (at, ())));
         let name = Text::display(&format_args!("wait: {}", watch.name));
         let slice = Scope::begin_named(&WAIT, epoch, &values, name.as_str());
-        Self { watch, before, epoch, kind, _slice: slice }
+        Self { watch, before, epoch, kind, _slice: slice, _counted: counted }
     }
 
     /// Records who released the lock, at the end of the wait.
@@ -288,6 +344,6 @@ fn text_of(place: Place) -> Text {
 
 #[allow(unsafe_code)] // a pointer from a reference
 fn place_of(place: *mut Location<'static>) -> Option<Place> {
-    // SAFETY: `took` and `release` store null, or a pointer from a `&'static Location`. Nobody writes to it.
+    // SAFETY: `took` and `publish` store null, or a pointer from a `&'static Location`. Nobody writes to it.
     unsafe { place.as_ref() }
 }
