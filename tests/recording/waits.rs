@@ -234,6 +234,31 @@ fn of_several_threads_that_wait_for_a_condition_none_is_said_to_be_the_notified_
 }
 
 #[test]
+fn a_thread_that_slept_before_the_session_leaves_no_false_name() {
+    for format in FORMATS {
+        let (mutex, changed) = (Mutex::named("jobs", 0), Condvar::named("jobs changed"));
+        let wait = || {
+            let jobs = mutex.lock().expect("not poisoned");
+            drop(changed.wait(jobs).expect("not poisoned")); // waits
+        };
+        let mut trace = None;
+        while_asleep("before", wait, || {
+            trace = Some(record(format, |_| {
+                while_asleep("waiter", wait, || {
+                    let held = mutex.lock().expect("not poisoned");
+                    changed.notify_one(); // may wake either of the two
+                    changed.notify_one(); // wakes the other one
+                    drop(held);
+                });
+            }));
+        });
+        let events = events(&trace.expect("a trace"));
+        assert!(events.contains("waiter: wait: jobs changed at=waits"), "{format:?}: {events}");
+        assert!(!events.contains("notified_by"), "{format:?}: {events}");
+    }
+}
+
+#[test]
 fn the_last_thread_at_a_barrier_ends_the_waits_of_the_others() {
     for format in FORMATS {
         let barrier = Barrier::named("phase", 3);
@@ -304,11 +329,15 @@ fn a_closure_that_panics_leaves_a_once_to_the_next_call_as_in_the_standard_libra
     let panics = || once.call_once(|| panic!("as planned"));
     assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(panics)).is_err());
     let trace = record(Format::TrackEvent, |_| {
+        for _ in 0..2 {
+            let poisoned = || once.call_once(|| unreachable!());
+            assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(poisoned)).is_err());
+        }
         once.call_once_force(|state| assert!(state.is_poisoned()));
         trace_instant!("test", "end");
     });
     assert!(once.is_completed());
-    assert_eq!(trace.summary.records, 1, "the second call did not wait");
+    assert_eq!(trace.summary.records, 1, "no call did wait");
 }
 
 #[test]
