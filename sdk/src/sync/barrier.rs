@@ -9,7 +9,7 @@ use crate::imp::locks::{Watch, epoch};
 use crate::sync::name::{Kind, Name};
 
 /// [`std::sync::Barrier`], whose waits are recorded: of all threads but the last one, which the ends of the
-/// waits name.
+/// waits name. If more threads than that wait, the last one of a round may be another one, by some ns.
 ///
 /// ```
 /// use hairline::sync::Barrier;

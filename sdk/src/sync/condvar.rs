@@ -142,19 +142,20 @@ impl Condvar {
         let epoch = known_epoch();
         let (held, inner) = guard.into_parts();
         let mutex = held.watch();
-        let counted = self.watch.expect_notify();
-        drop(held);
-        let got = match epoch {
-            None => block(inner),
-            Some(epoch) => {
-                let is_notified = |got: &LockResult<(_, O)>| match got {
-                    Ok((_, outcome)) => is_notified(outcome),
-                    Err(poisoned) => is_notified(&poisoned.get_ref().1),
-                };
-                self.watch.wait(epoch, Kind::Notified, place, || block(inner), is_notified)
+        let got = {
+            let _counted = self.watch.expect_notify();
+            drop(held);
+            match epoch {
+                None => block(inner),
+                Some(epoch) => {
+                    let is_notified = |got: &LockResult<(_, O)>| match got {
+                        Ok((_, outcome)) => is_notified(outcome),
+                        Err(poisoned) => is_notified(&poisoned.get_ref().1),
+                    };
+                    self.watch.wait(epoch, Kind::Notified, place, || block(inner), is_notified)
+                }
             }
         };
-        drop(counted);
         let held = Alone::took(mutex, place, epoch.is_some());
         watched::wrapped(got, |(inner, outcome)| (MutexGuard::from_parts(held, inner), outcome))
     }

@@ -1,4 +1,4 @@
-//! How a lock is called in the trace, and how a thread takes it.
+//! The name of a lock in the trace, and how a thread takes it.
 
 use std::fmt;
 use std::panic::Location;

@@ -43,9 +43,10 @@ use crate::sync::name::{Kind, Name, Place};
 /// CACHE.lock().push(7);
 /// ```
 ///
-/// A lock without a name is called `lock`: `lock_api` does not say where it was made. The places of waiters
-/// and holders are those that `lock_api` says: places of the program where its methods are `track_caller`,
-/// else places in `lock_api`.
+/// A lock without a name has the name `lock`: `lock_api` does not say where it was made. The places of
+/// waiters and holders are those that `lock_api` says: places of the program where its methods are
+/// `track_caller`, else places in `lock_api`. A guard that another thread drops is that of the thread which
+/// took it.
 #[derive(Debug)]
 pub struct RawMutex<R> {
     watch: Watch,
@@ -117,7 +118,7 @@ fn take_in<B: FnOnce() -> bool>(
     has_it
 }
 
-/// Defines the methods that take a lock: at once or not at all, in the end, or within a limit.
+/// Defines the methods that take a lock: if it is free, after a wait, or within a limit.
 macro_rules! takes {
     ($kind:ident $attempt:ident) => {
         #[inline]

@@ -106,6 +106,116 @@ pub(crate) fn try_take<'w, H: Held<'w>, G, W>(
     }
 }
 
+/// Defines what the locks of values have in common.
+macro_rules! common {
+    ($Lock:ident) => {
+        impl<T> $Lock<T> {
+            /// Creates a free lock. Its name in the trace is this place in the source, like `src/cache.rs:12`.
+            /// Where the function is passed on, as in `map`, it is a place in Hairline: use `named` there.
+            #[track_caller]
+            pub const fn new(value: T) -> Self {
+                Self::with(Name::MadeAt(Location::caller()), value)
+            }
+
+            /// Creates a free lock with a name.
+            pub const fn named(name: &'static str, value: T) -> Self {
+                Self::with(Name::Given(name), value)
+            }
+
+            const fn with(name: Name, value: T) -> Self {
+                Self { watch: Watch::new(name), inner: std::sync::$Lock::new(value) }
+            }
+
+            #[doc = concat!("As [`std::sync::", stringify!($Lock), "::into_inner`].")]
+            ///
+            /// # Errors
+            /// The value all the same, if a thread that could change it has panicked.
+            pub fn into_inner(self) -> LockResult<T> {
+                self.inner.into_inner()
+            }
+        }
+
+        impl<T: ?Sized> $Lock<T> {
+            #[doc = concat!("As [`std::sync::", stringify!($Lock), "::is_poisoned`].")]
+            #[inline]
+            pub fn is_poisoned(&self) -> bool {
+                self.inner.is_poisoned()
+            }
+
+            #[doc = concat!("As [`std::sync::", stringify!($Lock), "::clear_poison`].")]
+            #[inline]
+            pub fn clear_poison(&self) {
+                self.inner.clear_poison();
+            }
+
+            #[doc = concat!("As [`std::sync::", stringify!($Lock), "::get_mut`].")]
+            ///
+            /// # Errors
+            /// The value all the same, if a thread that could change it has panicked.
+            #[inline]
+            pub fn get_mut(&mut self) -> LockResult<&mut T> {
+                self.inner.get_mut()
+            }
+        }
+
+        impl<T> From<T> for $Lock<T> {
+            #[track_caller]
+            fn from(value: T) -> Self {
+                Self::new(value)
+            }
+        }
+
+        impl<T: Default> Default for $Lock<T> {
+            #[track_caller]
+            fn default() -> Self {
+                Self::new(T::default())
+            }
+        }
+
+        impl<T: ?Sized + fmt::Debug> fmt::Debug for $Lock<T> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.inner.fmt(f)
+            }
+        }
+    };
+}
+pub(crate) use common;
+
+/// Defines what their guards have in common. The drop of the first field comes before the release of the
+/// lock.
+macro_rules! guard {
+    ($Guard:ident, $Held:ident) => {
+        impl<'l, T: ?Sized> $Guard<'l, T> {
+            #[inline(always)]
+            pub(crate) fn from_parts(held: $Held<'l>, inner: std::sync::$Guard<'l, T>) -> Self {
+                Self { held, inner }
+            }
+        }
+
+        impl<T: ?Sized> Deref for $Guard<'_, T> {
+            type Target = T;
+
+            #[inline]
+            fn deref(&self) -> &T {
+                &self.inner
+            }
+        }
+
+        impl<T: ?Sized + fmt::Debug> fmt::Debug for $Guard<'_, T> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.inner.fmt(f)
+            }
+        }
+
+        impl<T: ?Sized + fmt::Display> fmt::Display for $Guard<'_, T> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.inner.fmt(f)
+            }
+        }
+    };
+}
+pub(crate) use guard;
+
 /// Makes a guard of the inner one. A poisoned lock stays so.
 #[inline]
 pub(crate) fn wrapped<G, H>(result: LockResult<G>, wrap: impl FnOnce(G) -> H) -> LockResult<H> {
