@@ -150,13 +150,15 @@ pub use imp::tracing::{Layer, layer};
 pub use off::TraceStream;
 #[cfg(not(feature = "enable"))]
 pub use off::{
-    Argument, AsyncScope, Flow, OnTrack, Scope, TraceFuture, Traced, Track, TrackScope, future_arg,
+    Argument, AsyncScope, Flow, OnTrack, Scope, TraceFuture, Traced, TracedTask, Track, TrackScope,
+    future_arg,
 };
 #[cfg(all(feature = "futures", feature = "enable"))]
 pub use on::bridges::futures::TraceStream;
 #[cfg(feature = "enable")]
 pub use on::{
     bridges::futures::{TraceFuture, Traced, future_arg},
+    bridges::tasks::TracedTask,
     event::argument::Argument,
     event::flow::Flow,
     event::on_track::OnTrack,
@@ -170,6 +172,14 @@ pub use spans::{Category, Mode};
 #[cfg(feature = "enable")]
 #[doc(hidden)] // for the command
 pub use on::base::clock::has_steady_counter;
+
+/// For `hairline-tokio`.
+#[cfg(feature = "sync")]
+#[doc(hidden)]
+pub mod __tasks {
+    pub use crate::imp::is_sample_due;
+    pub use crate::imp::locks::awaited::{Awaited, Waiting};
+}
 
 /// For the macros.
 #[cfg(feature = "enable")]

@@ -46,9 +46,30 @@ pub trait TraceFuture: Future + Sized {
     fn traced(self, _: &'static str, _: &'static str) -> Traced<Self> {
         Traced { inner: self }
     }
+
+    /// Would record the life of the task, its polls and its wakes.
+    fn traced_task(self, _: &'static str, _: &'static str) -> TracedTask<Self> {
+        Traced { inner: self }
+    }
 }
 
 impl<F: Future> TraceFuture for F {}
+
+/// A future, unchanged.
+pub type TracedTask<F> = Traced<F>;
+
+impl<F> Traced<F> {
+    /// Would begin the life of a task.
+    #[doc(hidden)]
+    pub fn begin(
+        inner: F,
+        _: &'static str,
+        _: Option<&'static str>,
+        _: &'static std::panic::Location<'static>,
+    ) -> Self {
+        Self { inner }
+    }
+}
 
 /// `traced` for every stream.
 #[cfg(feature = "futures")]

@@ -74,3 +74,82 @@ impl<'w> Wait<'w> {
         }
     }
 }
+
+/// Nothing is recorded.
+#[inline(always)]
+pub fn is_sample_due() -> bool {
+    false
+}
+
+/// What tasks wait for.
+pub(crate) mod awaited {
+    use std::future::Future;
+    use std::marker::PhantomData;
+    use std::pin::Pin;
+    use std::task::{Context, Poll};
+
+    use crate::sync::name::Place;
+
+    /// Nothing is known.
+    #[derive(Debug)]
+    pub struct Awaited;
+
+    impl Awaited {
+        /// Creates it.
+        #[must_use]
+        pub const fn named(_: &'static str, _: &'static str) -> Self {
+            Self
+        }
+
+        /// Creates it.
+        #[must_use]
+        pub const fn made_at(_: &'static str, _: Place) -> Self {
+            Self
+        }
+
+        /// Nothing is noted.
+        #[inline(always)]
+        pub fn took(&self, _: Place) {}
+
+        /// Nothing is noted.
+        #[inline(always)]
+        pub fn took_as_thread(&self, _: Place) {}
+
+        /// Nothing is noted.
+        #[inline(always)]
+        pub fn leave(&self) {}
+
+        /// Wraps a future that waits for it.
+        #[inline(always)]
+        pub fn wait<F>(&self, future: F, _: Place, _: Option<u32>, _: fn() -> bool) -> Waiting<'_, F> {
+            Waiting { future, of: PhantomData }
+        }
+    }
+
+    pin_project_lite::pin_project! {
+        /// A future, unchanged.
+        #[derive(Debug)]
+        #[must_use = "futures do nothing unless they are polled"]
+        pub struct Waiting<'a, F> {
+            #[pin]
+            future: F,
+            of: PhantomData<&'a Awaited>,
+        }
+    }
+
+    impl<F> Waiting<'_, F> {
+        /// Returns the future.
+        pub fn inner(self: Pin<&mut Self>) -> Pin<&mut F> {
+            self.project().future
+        }
+    }
+
+    impl<F: Future> Future for Waiting<'_, F> {
+        type Output = F::Output;
+
+        #[inline]
+        fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
+            self.project().future.poll(cx)
+        }
+    }
+}

@@ -23,7 +23,9 @@ pub use callsite::{Callsite, Key};
 pub use event::{Argument, Extras, argument, number};
 #[cfg(feature = "futures")]
 pub use futures::TraceStream;
-pub use futures::{Life, TraceFuture, Traced, future_arg};
+pub use futures::{Life, TraceFuture, Traced, TracedTask, future_arg};
 pub use guards::{AsyncScope, Scope, TrackScope};
+#[cfg(feature = "sync")]
+pub use locks::is_sample_due;
 pub use session::{Listening, Registered, Session, expand_path, listen};
 pub use track::{Flow, OnTrack, Track};

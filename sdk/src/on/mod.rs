@@ -21,6 +21,8 @@ pub(crate) use bridges::locks;
 pub(crate) use bridges::log as messages;
 #[cfg(feature = "metrics")]
 pub(crate) use bridges::metrics as measures;
+#[cfg(feature = "sync")]
+pub use bridges::tasks::is_sample_due;
 #[cfg(feature = "subscriber")]
 pub(crate) use bridges::tracing;
 pub use lifecycle::listen::{Listening, listen};

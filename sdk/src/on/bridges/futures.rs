@@ -13,12 +13,14 @@
 
 use std::cell::Cell;
 use std::future::Future;
+use std::panic::Location;
 use std::pin::Pin;
 use std::ptr::NonNull;
 use std::task::{Context, Poll};
 
 use hairline_formats::Value;
 
+use crate::on::bridges::tasks::TracedTask;
 use crate::on::callsite::{Callsite, Epoch, registry};
 use crate::on::event::argument::{Argument, Held, Values};
 use crate::on::event::extras::Extras;
@@ -125,6 +127,14 @@ pub fn future_arg(key: &'static str, value: impl Argument) {
     }
 }
 
+/// Calls `begin` with the interval of the future that this thread polls as the track, if there is one.
+pub(crate) fn below_current<R>(begin: impl FnOnce(&Extras<'_>) -> R) -> R {
+    Current::get().with_interval(|above| match above {
+        Some(above) => begin(&Extras::new().track(above)),
+        None => begin(&Extras::new()),
+    })
+}
+
 /// The recorded life of a future.
 #[derive(Debug)]
 pub struct Life {
@@ -161,26 +171,39 @@ impl Life {
         values: &impl Values,
         extras: &Extras<'_>,
     ) -> Self {
-        let interval = Current::get().with_interval(|above| match above {
-            Some(above) if extras.track.is_none() => {
-                AsyncScope::begin(callsite, epoch, values, &Extras::new().track(above))
-            }
-            _ => AsyncScope::begin(callsite, epoch, values, extras),
-        });
-        let is_recorded = interval.is_recorded();
-        let recorded = is_recorded.then(|| Recorded { interval, flow: Flow::new(), arguments: None });
-        Self { callsite, recorded }
+        let interval = if extras.track.is_some() {
+            AsyncScope::begin(callsite, epoch, values, extras)
+        } else {
+            below_current(|below| AsyncScope::begin(callsite, epoch, values, below))
+        };
+        Self::of(callsite, interval)
     }
 
     /// Begins the life of the future that the caller wraps. The callsite is the caller's place in the source.
     #[track_caller]
     fn begin_here(category: &'static str, name: &'static str) -> Self {
         connect::connect(); // before the registry's lock
-        let callsite = registry::callsite_of(category, name, entry::first_hit);
+        let callsite = registry::callsite_of(Location::caller(), category, name, &[], entry::first_hit);
         match callsite.registered_epoch() {
             None => Self::none(callsite),
             Some(epoch) => Self::begin(callsite, epoch, &(), &Extras::new()),
         }
+    }
+
+    /// Begins the life of a task, below nothing else.
+    pub(crate) fn begin_task(callsite: &'static Callsite, epoch: Epoch, values: &impl Values) -> Self {
+        Self::of(callsite, AsyncScope::begin_as_track(callsite, epoch, values, &Extras::new()))
+    }
+
+    fn of(callsite: &'static Callsite, interval: AsyncScope) -> Self {
+        let is_recorded = interval.is_recorded();
+        let recorded = is_recorded.then(|| Recorded { interval, flow: Flow::new(), arguments: None });
+        Self { callsite, recorded }
+    }
+
+    /// Returns the interval and the flow of its polls, if it is recorded and not over.
+    pub(crate) fn parts(&self) -> Option<(&AsyncScope, &Flow)> {
+        self.recorded.as_ref().map(|recorded| (&recorded.interval, &recorded.flow))
     }
 
     /// Wraps the future or stream that lives this life.
@@ -234,6 +257,12 @@ pin_project_lite::pin_project! {
     }
 }
 
+impl<T> Traced<T> {
+    pub(crate) fn life(self: Pin<&Self>) -> &Life {
+        self.project_ref().life
+    }
+}
+
 impl<F: Future> Future for Traced<F> {
     type Output = F::Output;
 
@@ -282,6 +311,29 @@ pub trait TraceFuture: Future + Sized {
     #[track_caller]
     fn traced(self, category: &'static str, name: &'static str) -> Traced<Self> {
         Life::begin_here(category, name).wrap(self)
+    }
+
+    /// As [`traced`](Self::traced), for a future that an executor runs on its own: the argument of a function
+    /// like `spawn`. It also records, in the category `task`:
+    ///
+    /// * an instant `spawn` at this call, and an instant `wake` on the thread that wakes the task, with an
+    ///   arrow to the poll that follows;
+    /// * an interval `queued` below the task's life, from this call or the wake to the poll: so long the task
+    ///   could run, and had no thread.
+    ///
+    /// The life is below no other one, and has the number of the task as the argument `task`. A task costs
+    /// three allocations while it is recorded, else none.
+    ///
+    /// ```
+    /// use hairline::TraceFuture;
+    ///
+    /// # async fn answer() {}
+    /// # fn spawn(_: impl Future) {}
+    /// spawn(answer().traced_task("web", "request"));
+    /// ```
+    #[track_caller]
+    fn traced_task(self, category: &'static str, name: &'static str) -> TracedTask<Self> {
+        TracedTask::begin(self, category, Some(name), Location::caller())
     }
 }
 

@@ -11,5 +11,6 @@ pub(crate) mod log;
 mod messages;
 #[cfg(feature = "metrics")]
 pub(crate) mod metrics;
+pub(crate) mod tasks;
 #[cfg(feature = "subscriber")]
 pub(crate) mod tracing;

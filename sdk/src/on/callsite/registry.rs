@@ -25,7 +25,7 @@ use crate::on::base::platform::Modules;
 use crate::on::base::{forever, lock, platform, this_thread};
 use crate::on::callsite::listed::Listed;
 use crate::on::callsite::runtime::CallsiteMemory;
-use crate::on::callsite::{Callsite, Constants, Epoch, FirstHit, Link, StringId};
+use crate::on::callsite::{Callsite, Constants, Epoch, FirstHit, Key, Link, StringId};
 use crate::site::{CallsiteKind, Site};
 use crate::slow::SlowRules;
 use crate::vocabulary::Level;
@@ -264,18 +264,19 @@ struct Runtime {
     name: &'static str,
     file: &'static str,
     line: u32,
+    keys: &'static [&'static str],
     callsite: &'static Callsite,
 }
 
-/// Returns the callsite of scopes with this category and name at the caller's place in the source. The first
-/// call creates it.
-#[track_caller]
+/// Returns the callsite of scopes with this category, this name and these keys at this place in the source. The
+/// first call creates it.
 pub(crate) fn callsite_of(
-    category: &'static str,
-    name: &'static str,
+    at: &Location<'_>,
+    category: &str,
+    name: &str,
+    keys: &'static [&'static str],
     first_hit: FirstHit,
 ) -> &'static Callsite {
-    let at = Location::caller();
     let (file, line) = (at.file(), at.line());
     let Some(_busy) = this_thread::enter() else {
         // The thread is inside an event that may hold the lock. Nothing is recorded then.
@@ -284,22 +285,22 @@ pub(crate) fn callsite_of(
             Callsite::with_first_hit(CallsiteKind::Scope, "", "", &[], &NOWHERE, |_| None);
         return &NOTHING;
     };
-    let hash = hash_of((category, name, file, line));
+    let hash = hash_of((category, name, file, line, keys));
     let is = |known: &Runtime| {
-        (known.category, known.name, known.file, known.line) == (category, name, file, line)
+        (known.category, known.name, known.file, known.line, known.keys) == (category, name, file, line, keys)
     };
     if let Some(callsite) = with(|registry| registry.runtime.get(hash, is).map(|known| known.callsite)) {
         return callsite;
     }
     let [category, name, file] = [category, name, file].map(|text| copy_of(text, false).text);
-    let memory = CallsiteMemory::new(Box::default());
+    let memory = CallsiteMemory::new(keys.iter().map(|key| Key::new(key)).collect());
     let mut registry = REGISTRY.lock_with_room(|registry| (&mut registry.runtime, 1));
     if let Some(known) = registry.runtime.get(hash, is) {
         return known.callsite; // another thread's; the lock is released before `memory` is freed
     }
     let site = Site { file, line, ..Site::NOWHERE };
     let callsite = memory.fill(CallsiteKind::Scope, category, name, site, first_hit);
-    registry.runtime.insert(hash, Runtime { category, name, file, line, callsite });
+    registry.runtime.insert(hash, Runtime { category, name, file, line, keys, callsite });
     callsite
 }
 

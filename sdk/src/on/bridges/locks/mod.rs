@@ -15,6 +15,7 @@
 //!
 //! A wait that begins while the lock is being released may miss that release: then it has no arrow.
 
+pub(crate) mod awaited;
 mod waiting;
 mod who;
 

@@ -65,6 +65,19 @@ impl AsyncScope {
         scope
     }
 
+    /// Begins an interval that is a track in FXT, as in TrackEvent: its children can nest below it.
+    pub(crate) fn begin_as_track(
+        callsite: &'static Callsite,
+        epoch: Epoch,
+        values: &impl Values,
+        extras: &Extras<'_>,
+    ) -> Self {
+        let mut scope = Self::none(callsite);
+        scope.interval.is_always_track = true;
+        scope.begin_now(epoch, values, extras);
+        scope
+    }
+
     /// Begins an interval without arguments and options.
     #[doc(hidden)]
     #[inline] // as `begin`
@@ -113,9 +126,7 @@ impl AsyncScope {
         }
     }
 
-    /// Begins an interval, now or at the time `past`. In FXT it is a track, as in TrackEvent: its children
-    /// can nest below it.
-    #[cfg(feature = "subscriber")]
+    /// As [`begin_as_track`](Self::begin_as_track), now or at the time `past`.
     pub(crate) fn begin_at(
         callsite: &'static Callsite,
         epoch: Epoch,

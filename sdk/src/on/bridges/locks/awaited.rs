@@ -1,0 +1,160 @@
+//! What is known of what the tasks of an async runtime wait for: a lock, a semaphore, a channel.
+//!
+//! ```text
+//! async track   [ request .............................. ]
+//!                  [ wait: cache .......... ]                   has the task and the place of the holder
+//! thread 1     [ request ]               [ request ]            polls
+//! ```
+//!
+//! A wait is an interval below the life of the future that waits. It begins when a poll finds that the future
+//! cannot continue. So what is free at once makes no event.
+
+use std::future::Future;
+use std::panic::Location;
+use std::pin::Pin;
+use std::sync::OnceLock;
+use std::task::{Context, Poll};
+
+use crate::on::base::this_thread;
+use crate::on::bridges::futures;
+use crate::on::bridges::locks::who::Who;
+use crate::on::bridges::locks::{epoch, place_of, text_of};
+use crate::on::bridges::tasks;
+use crate::on::callsite::{Callsite, registry};
+use crate::on::event::text::Text;
+use crate::on::lifecycle::entry;
+use crate::on::thread::guards::interval::AsyncScope;
+use crate::sync::name::{Name, Place};
+
+/// The arguments of a wait.
+const KEYS: &[&str] = &["at", "held_by", "held_by_task", "held_at", "kind", "wanted"];
+
+/// Marks the number of a task, where else the id of a thread is.
+const TASK: u32 = !tasks::LAST_NUMBER;
+/// Stands for a task that is not recorded.
+const UNKNOWN: u32 = tasks::LAST_NUMBER;
+
+/// What is known of one lock, semaphore or channel.
+#[derive(Debug)]
+pub struct Awaited {
+    name: Name,
+    kind: &'static str,
+    /// Who holds it, if one task or thread alone does. Written by the holder.
+    holder: Who<Location<'static>>,
+    /// The callsite of the waits. All that have the same name have the same one.
+    callsite: OnceLock<&'static Callsite>,
+}
+
+impl Awaited {
+    /// Creates it with a name.
+    #[must_use]
+    pub const fn named(kind: &'static str, name: &'static str) -> Self {
+        Self::with(kind, Name::Given(name))
+    }
+
+    /// Creates it with the name of a place.
+    #[must_use]
+    pub const fn made_at(kind: &'static str, place: Place) -> Self {
+        Self::with(kind, Name::MadeAt(place))
+    }
+
+    const fn with(kind: &'static str, name: Name) -> Self {
+        Self { name, kind, holder: Who::nobody(), callsite: OnceLock::new() }
+    }
+
+    /// Notes that the task which this thread polls holds it alone.
+    pub fn took(&self, place: Place) {
+        if epoch().is_some() {
+            self.note(tasks::current().map_or(UNKNOWN, |task| task | TASK), place);
+        }
+    }
+
+    /// Notes that this thread holds it alone: it was blocked until it got it.
+    pub fn took_as_thread(&self, place: Place) {
+        if epoch().is_some() {
+            self.note(tasks::current().map_or(this_thread::tid(), |task| task | TASK), place);
+        }
+    }
+
+    fn note(&self, holder: u32, place: Place) {
+        self.holder.set(holder, std::ptr::from_ref(place).cast_mut());
+    }
+
+    /// Call it before it is released by the task or thread that holds it alone.
+    pub fn leave(&self) {
+        if self.holder.is_somebody() {
+            self.holder.clear();
+        }
+    }
+
+    /// Wraps a future that waits for it. `wanted`: for how many permits, if that is not one. `can_wait` tells
+    /// before a poll whether the future may find that it cannot continue for another reason.
+    pub fn wait<F>(
+        &self,
+        future: F,
+        place: Place,
+        wanted: Option<u32>,
+        can_wait: fn() -> bool,
+    ) -> Waiting<'_, F> {
+        Waiting { future, awaited: self, place, wanted, can_wait, wait: None }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn begin(&self, place: Place, wanted: Option<u32>) -> Option<AsyncScope> {
+        epoch()?;
+        let callsite = self.callsite.get().copied().unwrap_or_else(|| {
+            let name = Text::display(&format_args!("wait: {}", self.name));
+            let nowhere = Location::caller();
+            registry::callsite_of(nowhere, "lock", name.as_str(), KEYS, entry::first_hit)
+        });
+        let epoch = callsite.registered_epoch()?;
+        let _ = self.callsite.set(callsite);
+        let holder = self.holder.look(|| ()).map(|(seen, ())| seen);
+        let id = holder.map(|seen| seen.thread).filter(|id| *id != UNKNOWN);
+        let thread = id.filter(|id| id & TASK == 0).map(i64::from);
+        let task = id.filter(|id| id & TASK != 0).map(|id| i64::from(id & !TASK));
+        let held_at = holder.and_then(|seen| place_of(seen.place)).map(text_of);
+        let wanted = wanted.map(i64::from);
+        let values = (text_of(place), (thread, (task, (held_at, (self.kind, (wanted, ()))))));
+        Some(futures::below_current(|extras| AsyncScope::begin(callsite, epoch, &values, extras)))
+    }
+}
+
+pin_project_lite::pin_project! {
+    /// A future whose wait is recorded.
+    #[derive(Debug)]
+    #[must_use = "futures do nothing unless they are polled"]
+    pub struct Waiting<'a, F> {
+        #[pin]
+        future: F,
+        awaited: &'a Awaited,
+        place: Place,
+        wanted: Option<u32>,
+        can_wait: fn() -> bool,
+        wait: Option<AsyncScope>,
+    }
+}
+
+impl<F> Waiting<'_, F> {
+    /// Returns the future.
+    pub fn inner(self: Pin<&mut Self>) -> Pin<&mut F> {
+        self.project().future
+    }
+}
+
+impl<F: Future> Future for Waiting<'_, F> {
+    type Output = F::Output;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
+        let this = self.project();
+        let can_wait = this.wait.is_none() && (this.can_wait)();
+        let outcome = this.future.poll(cx);
+        if outcome.is_ready() {
+            *this.wait = None;
+        } else if can_wait {
+            *this.wait = this.awaited.begin(this.place, *this.wanted);
+        }
+        outcome
+    }
+}

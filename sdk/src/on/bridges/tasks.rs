@@ -1,0 +1,293 @@
+//! Tasks: futures that an executor runs on their own, with their wakes.
+//!
+//! ```text
+//! async track   [ request ............................ ]
+//!               [ queued ]             [ queued ]          from the spawn or the wake to the poll
+//! thread 1    spawn ──┐
+//! thread 2            └─> [ request ]  ┌─> wake            a thread wakes the task
+//! thread 3                        └────┘      └─> [ request ]
+//! ```
+//!
+//! The arrows are the flow of the polls, which passes through the wakes. A task that is woken
+//! while it is polled is queued from the poll's end.
+
+use std::cell::Cell;
+use std::future::Future;
+use std::panic::Location;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
+
+use crate::on::base::{clock, this_thread};
+use crate::on::bridges::futures::{Life, Traced};
+use crate::on::callsite::{Callsite, Epoch, Key, registry};
+use crate::on::event::extras::Extras;
+use crate::on::event::flow::Flow;
+use crate::on::event::text::Text;
+use crate::on::lifecycle::{connect, entry};
+use crate::on::thread::events;
+use crate::on::thread::guards::interval::AsyncScope;
+use crate::site::{CallsiteKind, Site};
+
+static SPAWN: Callsite = callsite(CallsiteKind::Instant, "spawn", &SPAWN_KEYS);
+static WAKE: Callsite = callsite(CallsiteKind::Instant, "wake", &[]);
+static QUEUED: Callsite = callsite(CallsiteKind::Scope, "queued", &[]);
+
+static SPAWN_KEYS: [Key; 1] = [Key::new("at")];
+/// The arguments of a task's life.
+const LIFE_KEYS: &[&str] = &["task"];
+
+const fn callsite(kind: CallsiteKind, name: &'static str, keys: &'static [Key]) -> Callsite {
+    Callsite::new(kind, "task", name, keys, &Site::NOWHERE)
+}
+
+thread_local! {
+    /// The number of the recorded task that the thread polls; 0 if it polls none.
+    static CURRENT: Cell<u32> = const { Cell::new(0) };
+}
+
+/// Returns the number of the recorded task that this thread polls.
+#[cfg(feature = "sync")]
+pub(crate) fn current() -> Option<u32> {
+    Some(CURRENT.get()).filter(|number| *number != 0)
+}
+
+/// A number of a task is at most this; then they begin again.
+pub(crate) const LAST_NUMBER: u32 = u32::MAX >> 1;
+
+fn new_number() -> u32 {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    NEXT.fetch_add(1, Ordering::Relaxed) % LAST_NUMBER + 1
+}
+
+pin_project_lite::pin_project! {
+    /// A future whose life, polls and wakes are recorded. [`TraceFuture::traced_task`] makes it.
+    ///
+    /// [`TraceFuture::traced_task`]: crate::TraceFuture::traced_task
+    #[derive(Debug)]
+    #[must_use = "futures do nothing unless they are polled"]
+    pub struct TracedTask<F> {
+        #[pin]
+        inner: Traced<F>,
+        wakes: Option<Wakes>, // `None` if the task is over or not recorded
+    }
+}
+
+impl<F> TracedTask<F> {
+    /// Begins the life of a task, by default with the name of the place.
+    #[doc(hidden)]
+    pub fn begin(
+        future: F,
+        category: &'static str,
+        name: Option<&'static str>,
+        place: &'static Location<'static>,
+    ) -> Self {
+        connect::connect(); // before the registry's lock
+        let text;
+        let name = match name {
+            Some(name) => name,
+            None => {
+                text = Text::display(&format_args!("{}:{}", place.file(), place.line()));
+                text.as_str()
+            }
+        };
+        let callsite = registry::callsite_of(place, category, name, LIFE_KEYS, entry::first_hit);
+        match callsite.registered_epoch() {
+            None => Self { inner: Life::none(callsite).wrap(future), wakes: None },
+            Some(epoch) => Self::begin_in(future, callsite, epoch, place),
+        }
+    }
+
+    fn begin_in(
+        future: F,
+        callsite: &'static Callsite,
+        epoch: Epoch,
+        place: &'static Location<'static>,
+    ) -> Self {
+        // A wake may happen under a lock of the program, where nothing is registered.
+        let [spawn, ..] = [&SPAWN, &WAKE, &QUEUED].map(|callsite| callsite.registered_epoch());
+        let number = new_number();
+        let life = Life::begin_task(callsite, epoch, &(i64::from(number), ()));
+        let wakes = life.parts().map(|(_, flow)| {
+            if spawn == Some(epoch) {
+                let at = Text::display(&format_args!("{}:{}", place.file(), place.line()));
+                events::event_rich(&SPAWN, epoch, &(at, ()), &Extras::new().flow(flow));
+            }
+            let can_run = AtomicU64::new(events::last_event());
+            let state = State { number, epoch, flow: flow.clone(), word: can_run };
+            Wakes { state: Arc::new(state), waker: None }
+        });
+        Self { inner: life.wrap(future), wakes }
+    }
+}
+
+impl<F: Future> Future for TracedTask<F> {
+    type Output = F::Output;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
+        let this = self.project();
+        let Some(wakes) = this.wakes else { return this.inner.poll(cx) };
+        wakes.state.begin_poll(this.inner.as_ref().life());
+        let of_this_thread = Leave(CURRENT.replace(wakes.state.number));
+        let outcome = this.inner.poll(&mut Context::from_waker(wakes.waker(cx.waker())));
+        drop(of_this_thread);
+        match outcome {
+            Poll::Pending => wakes.state.end_poll(),
+            Poll::Ready(_) => *this.wakes = None,
+        }
+        outcome
+    }
+}
+
+/// Ends a poll, also by a panic.
+struct Leave(u32);
+
+impl Drop for Leave {
+    fn drop(&mut self) {
+        CURRENT.set(self.0);
+    }
+}
+
+/// What a task has for its wakes.
+#[derive(Debug)]
+struct Wakes {
+    state: Arc<State>,
+    /// The waker of the last poll.
+    waker: Option<(Waker, Arc<Recording>)>,
+}
+
+impl Wakes {
+    /// Returns the waker that records the wakes and passes them on to `inner`.
+    fn waker(&mut self, inner: &Waker) -> &Waker {
+        let last = self.waker.take().filter(|(_, recording)| recording.inner.will_wake(inner));
+        let (waker, _) = self.waker.insert(last.unwrap_or_else(|| {
+            let recording = Arc::new(Recording { state: Arc::clone(&self.state), inner: inner.clone() });
+            (Waker::from(Arc::clone(&recording)), recording)
+        }));
+        waker
+    }
+}
+
+impl Drop for Wakes {
+    fn drop(&mut self) {
+        self.state.word.store(OVER, Ordering::Relaxed);
+    }
+}
+
+/// A waker that records the wakes of a task.
+#[derive(Debug)]
+struct Recording {
+    state: Arc<State>,
+    inner: Waker,
+}
+
+impl Wake for Recording {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.state.wake();
+        self.inner.wake_by_ref();
+    }
+}
+
+/// The state of a task. The word guards no other memory, so all accesses are relaxed.
+#[derive(Debug)]
+struct State {
+    number: u32,
+    /// The epoch of its life.
+    epoch: Epoch,
+    /// The flow of its polls.
+    flow: Flow,
+    /// One of the states below, or the time from which it can run.
+    word: AtomicU64,
+}
+
+/// It waits for a wake.
+const WAITS: u64 = 0;
+/// It is being polled.
+const POLLED: u64 = 1;
+/// The same, and it was woken meanwhile.
+const POLLED_AGAIN: u64 = 2;
+/// A thread records its wake.
+const WAKING: u64 = 3;
+const OVER: u64 = 4;
+/// The first word that is a time.
+const FIRST_TIME: u64 = 5;
+
+impl State {
+    /// Records a wake, if it is the first one since the last poll.
+    fn wake(&self) {
+        match self.change(WAITS, WAKING) {
+            Ok(_) => {
+                let woken = self.record_wake().unwrap_or(WAITS);
+                // Another thread's wake may have led to a poll meanwhile.
+                let _ = self.change(WAKING, woken);
+            }
+            Err(POLLED) if self.change(POLLED, POLLED_AGAIN).is_ok() => {
+                self.record_wake();
+            }
+            Err(_) => {}
+        }
+    }
+
+    fn change(&self, from: u64, to: u64) -> Result<u64, u64> {
+        self.word.compare_exchange(from, to, Ordering::Relaxed, Ordering::Relaxed)
+    }
+
+    /// Returns the time of the record.
+    fn record_wake(&self) -> Option<u64> {
+        let epoch = self.epoch_of(&WAKE)?;
+        events::rich(&WAKE, epoch, &(), &Extras::new().flow(&self.flow))?;
+        Some(events::last_event())
+    }
+
+    /// Returns the epoch of a callsite, if it is that of the task's life.
+    fn epoch_of(&self, callsite: &'static Callsite) -> Option<Epoch> {
+        callsite.epoch().filter(|epoch| *epoch == self.epoch)
+    }
+
+    /// A poll begins: records how long the task was queued.
+    fn begin_poll(&self, life: &Life) {
+        let since = self.word.swap(POLLED, Ordering::Relaxed);
+        let parts = life.parts().filter(|_| since >= FIRST_TIME);
+        if let (Some((interval, _)), Some(epoch)) = (parts, self.epoch_of(&QUEUED)) {
+            let below = Extras::new().track(interval);
+            drop(AsyncScope::begin_at(&QUEUED, epoch, &[], &below, Some(since)));
+        }
+    }
+
+    /// A poll has ended, and the task is not over.
+    fn end_poll(&self) {
+        if self.change(POLLED, WAITS).is_err() {
+            let hot = this_thread::hot();
+            let now = clock::now(hot.multiplier.get(), hot.offset.get());
+            self.word.store(now.max(FIRST_TIME), Ordering::Relaxed);
+        }
+    }
+}
+
+/// The time in ns between two samples of a thread.
+#[cfg(feature = "sync")]
+const SAMPLE: u64 = 1_000_000;
+
+/// Returns whether tasks are recorded, and this thread has had no `true` for a millisecond: for numbers that are
+/// read often enough.
+#[cfg(feature = "sync")]
+pub fn is_sample_due() -> bool {
+    thread_local! {
+        static LAST: Cell<u64> = const { Cell::new(0) };
+    }
+    if QUEUED.epoch().is_none() {
+        return false;
+    }
+    let hot = this_thread::hot();
+    let now = clock::now(hot.multiplier.get(), hot.offset.get());
+    let is_due = now.wrapping_sub(LAST.get()) >= SAMPLE;
+    if is_due {
+        LAST.set(now);
+    }
+    is_due
+}

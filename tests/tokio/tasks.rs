@@ -1,0 +1,263 @@
+//! Lives, polls, wakes and queues of tasks.
+
+use std::future::poll_fn;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
+use std::task::{Poll, Waker};
+use std::time::Duration;
+
+use hairline::{TraceFuture, trace_scope};
+use hairline_tests::recording::{FORMATS, Trace, record, record_with};
+use hairline_tokio::TraceRuntime;
+use tokio::task::yield_now;
+
+use crate::{runtime, with_marks};
+
+/// The slices on async tracks with what is above them, in the order of their begins.
+const LIVES: &str = "select s.name, coalesce(ps.name, p.name, '-'), s.dur >= 0 from slice s \
+     join track t on s.track_id = t.id left join track p on t.parent_id = p.id \
+     left join slice ps on s.parent_id = ps.id \
+     where s.track_id not in (select id from thread_track) order by s.ts, s.id";
+
+/// The events of threads, in the order of time, without those of the test's own category.
+const EVENTS: &str = "select s.name from slice s join thread_track t on s.track_id = t.id \
+     where s.category != 'test' order by s.ts, s.id";
+
+/// The arrows, from event to event, in the order of time.
+const ARROWS: &str = "select a.name || ' -> ' || b.name from flow f join slice a on f.slice_out = a.id \
+     join slice b on f.slice_in = b.id order by a.ts, b.ts";
+
+fn marked(trace: &Trace, sql: &str) -> String {
+    with_marks(&trace.rows(sql), "tasks.rs", include_str!("tasks.rs"))
+}
+
+#[test]
+fn a_task_has_a_life_polls_and_the_time_in_the_queue() {
+    for format in FORMATS {
+        let trace = record(format, |_| {
+            runtime(0).block_on(async {
+                let task = hairline_tokio::spawn(async { yield_now().await }); // task
+                task.await.expect("no panic");
+            });
+        });
+        let lives = "task\t-\t1\nqueued\ttask\t1\nqueued\ttask\t1";
+        assert_eq!(marked(&trace, LIVES), lives, "{format:?}");
+        assert_eq!(marked(&trace, EVENTS), "spawn\ntask\nwake\ntask", "{format:?}");
+        assert_eq!(marked(&trace, ARROWS), "spawn -> task\ntask -> wake\nwake -> task", "{format:?}");
+        // Queued from the spawn and from the end of the first poll, to the begins of the polls.
+        let queued = "select (select count(*) from slice p where p.name like '%tasks.rs%' \
+             and p.ts >= q.ts + q.dur and p.ts < q.ts + q.dur + 1000000) from slice q where q.name = 'queued'";
+        assert_eq!(trace.rows(queued).lines().filter(|count| *count == "0").count(), 0, "{format:?}");
+        let place = "select string_value from args where key in ('at', 'debug.at')";
+        assert_eq!(marked(&trace, place), "task", "{format:?}");
+    }
+}
+
+#[test]
+fn a_task_that_is_woken_waits_in_the_queue_until_a_worker_is_free() {
+    for format in FORMATS {
+        let trace = record(format, |_| {
+            let runtime = runtime(1);
+            runtime.block_on(async {
+                let (send, receive) = tokio::sync::oneshot::channel();
+                let waits = async { receive.await.expect("sent") }.traced_task("web", "request");
+                let waits = tokio::spawn(waits);
+                tokio::time::sleep(Duration::from_millis(5)).await; // it waits now
+                let blocks = tokio::spawn(async { std::thread::sleep(Duration::from_millis(40)) });
+                std::thread::sleep(Duration::from_millis(5)); // this thread is no worker
+                let woken = async {
+                    trace_scope!("test", "sends");
+                    send.send(7).expect("it waits");
+                };
+                woken.await;
+                assert_eq!(waits.await.expect("no panic"), 7);
+                blocks.await.expect("no panic");
+            });
+        });
+        let queue = "select q.dur > 20000000 from slice q where q.name = 'queued' order by q.ts";
+        assert_eq!(trace.rows(queue), "0\n1", "{format:?}");
+        let wake = "select p.name from slice s join slice p on s.parent_id = p.id where s.name = 'wake'";
+        assert_eq!(trace.rows(wake), "sends", "{format:?}");
+    }
+}
+
+#[test]
+fn only_the_first_of_several_wakes_is_recorded() {
+    for format in FORMATS {
+        let trace = record(format, |_| {
+            runtime(1).block_on(async {
+                let (send, receive) = mpsc::channel::<Waker>();
+                let done = Arc::new(AtomicBool::new(false));
+                let is_done = Arc::clone(&done);
+                let waits = poll_fn(move |context| {
+                    if is_done.load(Ordering::Acquire) {
+                        return Poll::Ready(());
+                    }
+                    send.send(context.waker().clone()).expect("received");
+                    Poll::Pending
+                });
+                let task = tokio::spawn(waits.traced_task("t", "task"));
+                let blocks = tokio::spawn(async { std::thread::sleep(Duration::from_millis(20)) });
+                let waker = receive.recv().expect("it was polled");
+                done.store(true, Ordering::Release);
+                for _ in 0..3 {
+                    waker.wake_by_ref();
+                }
+                task.await.expect("no panic");
+                blocks.await.expect("no panic");
+                waker.wake(); // it is over
+            });
+        });
+        assert_eq!(trace.rows("select count(*) from slice where name = 'wake'"), "1", "{format:?}");
+        assert_eq!(trace.rows("select count(*) from slice where name = 'queued'"), "2", "{format:?}");
+    }
+}
+
+#[test]
+fn a_thousand_tasks_on_four_workers_have_whole_lives_and_each_poll_its_wake() {
+    for format in FORMATS {
+        let trace = record(format, |_| {
+            runtime(4).block_on(async {
+                let task = |n: u64| async move {
+                    for _ in 0..3 {
+                        tokio::time::sleep(Duration::from_micros(n % 7 * 100)).await;
+                        yield_now().await;
+                    }
+                };
+                let mut tasks = tokio::task::JoinSet::new();
+                for n in 0..1000 {
+                    tasks.spawn(task(n).traced_task("t", "task"));
+                }
+                tasks.join_all().await;
+            });
+        });
+        let polls =
+            "select count(*) from slice s join thread_track t on s.track_id = t.id where s.name = 'task'";
+        let polls: u64 = trace.rows(polls).parse().expect("a number");
+        let count = |name: &str| trace.rows(&format!("select count(*) from slice where name = '{name}'"));
+        assert_eq!(count("task"), (polls + 1000).to_string(), "{format:?}");
+        assert_eq!(count("queued"), polls.to_string(), "{format:?}");
+        assert_eq!(count("wake"), (polls - 1000).to_string(), "{format:?}");
+        // Nothing on one track overlaps without nesting, and nothing is open.
+        let wrong = "select count(*) from slice where dur < 0";
+        assert_eq!(trace.rows(wrong), "0", "{format:?}");
+        // The importer shows the tracks of equal names as one, so that a queue has one of the lives above it.
+        let below = "select count(*) from slice s join track t on s.track_id = t.id join track p on t.parent_id = p.id \
+             where s.name = 'queued' and p.name = 'task'";
+        assert_eq!(trace.rows(below), polls.to_string(), "{format:?}");
+        let numbers = "select count(distinct int_value) from args where key in ('task', 'debug.task')";
+        assert_eq!(trace.rows(numbers), "1000", "{format:?}");
+    }
+}
+
+#[test]
+fn a_blocking_call_has_the_time_until_a_thread_calls_it() {
+    for format in FORMATS {
+        let trace = record(format, |_| {
+            let runtime = tokio::runtime::Builder::new_multi_thread()
+                .worker_threads(1)
+                .max_blocking_threads(1)
+                .build()
+                .expect("a runtime");
+            runtime.block_on(async {
+                let sleep = || std::thread::sleep(Duration::from_millis(20));
+                let first = hairline_tokio::spawn_blocking(sleep); // first
+                let second = hairline_tokio::spawn_blocking(|| 7); // second
+                first.await.expect("no panic");
+                assert_eq!(second.await.expect("no panic"), 7);
+            });
+        });
+        let queued = "select p.name, q.dur > 15000000 from slice q join track t on q.track_id = t.id \
+             join slice p on p.track_id = t.parent_id where q.name = 'queued' order by q.ts";
+        assert_eq!(marked(&trace, queued), "first\t0\nsecond\t1", "{format:?}");
+    }
+}
+
+#[test]
+fn without_the_category_of_tasks_lives_and_polls_are_recorded() {
+    for format in FORMATS {
+        let configure = |builder: hairline::SessionBuilder| builder.categories("*,-task");
+        let trace = record_with(format, configure, |_| {
+            runtime(0).block_on(async {
+                let task = async { yield_now().await }.traced_task("web", "request");
+                tokio::spawn(task).await.expect("no panic");
+                hairline_tokio::spawn(async {}).await.expect("no panic");
+            });
+        });
+        assert_eq!(trace.rows(LIVES), "request\t-\t1", "{format:?}");
+        assert_eq!(trace.rows(ARROWS), "request -> request", "{format:?}");
+    }
+}
+
+#[test]
+fn a_task_that_panics_or_is_aborted_has_a_whole_life() {
+    for format in FORMATS {
+        let trace = record(format, |_| {
+            runtime(0).block_on(async {
+                let panics = async { std::panic::resume_unwind(Box::new(())) }.traced_task("t", "panics");
+                assert!(tokio::spawn(panics).await.is_err_and(|error| error.is_panic()));
+                let aborted = tokio::spawn(std::future::pending::<()>().traced_task("t", "aborted"));
+                yield_now().await;
+                aborted.abort();
+                assert!(aborted.await.is_err_and(|error| error.is_cancelled()));
+            });
+        });
+        let lives = "panics\t-\t1\nqueued\tpanics\t1\naborted\t-\t1\nqueued\taborted\t1";
+        assert_eq!(trace.rows(LIVES), lives, "{format:?}");
+    }
+}
+
+#[test]
+fn a_session_that_begins_later_has_nothing_of_an_older_task() {
+    for format in FORMATS {
+        let runtime = runtime(0);
+        let (send, receive) = tokio::sync::oneshot::channel();
+        let mut task = None;
+        let old = record(format, |_| {
+            runtime.block_on(async {
+                let waits = async { receive.await.expect("sent") }.traced_task("t", "task");
+                task = Some(tokio::spawn(waits));
+                yield_now().await;
+            });
+        });
+        assert_eq!(old.rows("select count(*) from slice where name = 'queued'"), "1", "{format:?}");
+        let new = record(format, |_| {
+            runtime.block_on(async {
+                send.send(7).expect("it waits");
+                assert_eq!(task.take().expect("spawned").await.expect("no panic"), 7);
+            });
+        });
+        let events = "select count(*) from slice where name in ('queued', 'wake', 'spawn')";
+        assert_eq!(new.rows(events), "0", "{format:?}");
+    }
+}
+
+#[test]
+fn a_worker_without_work_is_parked_and_the_queue_is_counted() {
+    for format in FORMATS {
+        let trace = record(format, |_| {
+            let runtime =
+                tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_time().traced().build();
+            runtime.expect("a runtime").block_on(async {
+                let many = hairline_tokio::spawn(async {
+                    tokio::time::sleep(Duration::from_millis(5)).await;
+                    for _ in 0..20 {
+                        drop(hairline_tokio::spawn(async {})); // one of many
+                    }
+                    std::thread::sleep(Duration::from_millis(5));
+                    drop(hairline_tokio::spawn(async {})); // the last
+                    tokio::time::sleep(Duration::from_millis(5)).await;
+                }); // many
+                many.await.expect("no panic");
+            });
+        });
+        assert_eq!(
+            trace.rows("select count(*) > 1 from slice where name = 'parked' and category = 'tokio'"),
+            "1",
+            "{format:?}"
+        );
+        let counters = "select t.name, max(c.value) > 0 from counter c join counter_track t on c.track_id = t.id \
+             group by t.name order by t.name";
+        assert_eq!(trace.rows(counters), "alive tasks\t1\nqueue depth\t0", "{format:?}");
+    }
+}

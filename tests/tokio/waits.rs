@@ -1,0 +1,282 @@
+//! Waits for the locks, semaphores, channels and notifications of `hairline_tokio::sync`.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hairline::{TraceFuture, trace_instant};
+use hairline_tests::recording::{FORMATS, Trace, record};
+use hairline_tokio::sync::{Mutex, Notify, RwLock, Semaphore, mpsc};
+use tokio::task::yield_now;
+use tokio::time::sleep;
+
+use crate::{runtime, with_marks};
+
+/// The waits, in the order of their begins: what is above, the name, all arguments. The number of a task is
+/// shown as its name.
+fn waits(trace: &Trace) -> String {
+    let rows = trace.rows(
+        "select coalesce(ps.name, p.name, '-') || ': ' || s.name \
+         || ifnull((select group_concat(' ' || replace(a.key, 'debug.', '') || '=' || case when a.key like '%task' \
+         then (select l.name from slice l join args n on l.arg_set_id = n.arg_set_id \
+         where n.key in ('task', 'debug.task') and n.int_value = a.int_value) \
+         when a.key like '%held_by' then (select name from thread where tid = a.int_value) \
+         else a.display_value end, '') \
+         from (select * from args order by id) a where a.arg_set_id = s.arg_set_id and (a.key like '%at' \
+         or a.key like '%held_by%' or a.key like '%kind' or a.key like '%wanted')), '') \
+         || case when s.dur < 0 then ' open' else '' end \
+         from slice s join track t on s.track_id = t.id left join track p on t.parent_id = p.id \
+         left join slice ps on s.parent_id = ps.id where s.category = 'lock' order by s.ts, s.id",
+    );
+    with_marks(&rows, "waits.rs", include_str!("waits.rs"))
+}
+
+/// Runs two tasks on one thread: `holds`, and then `waits`, until both are over.
+fn in_turn<H, W>(holds: H, waits: W)
+where
+    H: Future<Output: Send> + Send + 'static,
+    W: Future<Output: Send> + Send + 'static,
+{
+    runtime(0).block_on(async {
+        let holds = tokio::spawn(holds.traced_task("test", "holds"));
+        let waits = tokio::spawn(waits.traced_task("test", "waits"));
+        holds.await.expect("no panic");
+        waits.await.expect("no panic");
+    });
+}
+
+#[test]
+fn a_wait_for_a_mutex_names_the_task_that_has_it_and_where_it_took_it() {
+    for format in FORMATS {
+        let trace = record(format, |_| {
+            let mutex = Arc::new(Mutex::named("cache", 1));
+            let other = Arc::clone(&mutex);
+            let holds = async move {
+                let mut held = mutex.lock().await; // taken here
+                sleep(Duration::from_millis(5)).await;
+                *held += 1;
+            };
+            let waits = async move { assert_eq!(*other.lock().await, 2) }; // waits here
+            in_turn(holds, waits);
+        });
+        let expected = "waits: wait: cache at=waits here held_by_task=holds held_at=taken here kind=lock";
+        assert_eq!(waits(&trace), expected, "{format:?}");
+        let time = "select dur > 3000000 and dur < 1000000000 from slice where category = 'lock'";
+        assert_eq!(trace.rows(time), "1", "{format:?}");
+    }
+}
+
+#[test]
+fn what_is_free_makes_no_event() {
+    for format in FORMATS {
+        let trace = record(format, |_| {
+            let work = async {
+                let (mutex, lock) = (Arc::new(Mutex::new(1)), Arc::new(RwLock::new(1)));
+                let (semaphore, notify) = (Arc::new(Semaphore::new(2)), Notify::new());
+                let (send, mut receive) = mpsc::channel(4);
+                for _ in 0..100 {
+                    *mutex.lock().await += 1;
+                    *Arc::clone(&mutex).lock_owned().await += 1;
+                    *mutex.try_lock().expect("free") += 1;
+                    *lock.write().await += 1;
+                    let reader = Arc::clone(&lock).read_owned().await;
+                    assert!(lock.try_write().is_err());
+                    assert_eq!(*lock.read().await, *reader);
+                    drop(reader);
+                    drop(lock.write().await.downgrade());
+                    drop(semaphore.acquire_many(2).await.expect("open"));
+                    drop(Arc::clone(&semaphore).acquire_owned().await.expect("open"));
+                    notify.notify_one();
+                    notify.notified().await;
+                    send.send(1).await.expect("open");
+                    send.reserve().await.expect("open").send(2);
+                    assert_eq!((receive.recv().await, receive.recv().await), (Some(1), Some(2)));
+                }
+                assert_eq!(*mutex.lock().await, 301);
+            };
+            in_turn(work, async {});
+        });
+        assert_eq!(waits(&trace), "", "{format:?}");
+    }
+}
+
+#[test]
+fn a_task_that_must_yield_does_not_wait() {
+    for format in FORMATS {
+        let trace = record(format, |_| {
+            let mutex = Mutex::new(0);
+            let work = async move {
+                let mut yields = 0;
+                for _ in 0..1000 {
+                    let mut lock = std::pin::pin!(mutex.lock());
+                    let guard = std::future::poll_fn(|context| {
+                        let poll = lock.as_mut().poll(context);
+                        yields += u32::from(poll.is_pending());
+                        poll
+                    });
+                    *guard.await += 1;
+                }
+                assert!(yields > 0, "tokio's budget is used up");
+            };
+            in_turn(work, async {});
+        });
+        assert_eq!(waits(&trace), "", "{format:?}");
+    }
+}
+
+#[test]
+fn readers_wait_for_the_writer_and_a_writer_for_readers_who_are_not_known() {
+    for format in FORMATS {
+        let trace = record(format, |_| {
+            let lock = Arc::new(RwLock::named("routes", 0));
+            let other = Arc::clone(&lock);
+            let holds = async move {
+                *lock.write().await += 1;
+                let written = lock.write().await; // written here
+                yield_now().await;
+                drop(written);
+                let read = lock.read().await;
+                yield_now().await;
+                drop(read);
+            };
+            let waits = async move {
+                drop(other.read().await); // reads here
+                yield_now().await;
+                drop(other.write().await); // writes here
+            };
+            in_turn(holds, waits);
+        });
+        assert_eq!(
+            waits(&trace),
+            "waits: wait: routes at=reads here held_by_task=holds held_at=written here kind=lock\n\
+             waits: wait: routes at=writes here kind=lock",
+            "{format:?}"
+        );
+    }
+}
+
+#[test]
+fn a_semaphore_without_permits_a_full_channel_and_a_notification_are_waited_for() {
+    for format in FORMATS {
+        let trace = record(format, |_| {
+            let semaphore = Arc::new(Semaphore::named("connections", 2));
+            let other = Arc::clone(&semaphore);
+            let holds = async move {
+                let _permit = semaphore.acquire().await;
+                sleep(Duration::from_millis(2)).await;
+            };
+            let waits = async move {
+                drop(other.acquire_many(2).await); // both
+            };
+            in_turn(holds, waits);
+
+            let (send, mut receive) = mpsc::channel_named("jobs", 1);
+            let holds = async move {
+                sleep(Duration::from_millis(2)).await;
+                while receive.recv().await.is_some() {}
+            };
+            let waits = async move {
+                send.send(1).await.expect("open");
+                send.send(2).await.expect("open"); // full
+            };
+            in_turn(holds, waits);
+
+            let notify = Arc::new(Notify::named("stop"));
+            let other = Arc::clone(&notify);
+            let holds = async move {
+                sleep(Duration::from_millis(2)).await;
+                notify.notify_one();
+            };
+            let waits = async move { other.notified().await }; // stops
+            in_turn(holds, waits);
+        });
+        assert_eq!(
+            waits(&trace),
+            "waits: wait: connections at=both kind=semaphore wanted=2\n\
+             waits: wait: jobs at=full kind=channel\n\
+             waits: wait: stop at=stops kind=notification",
+            "{format:?}"
+        );
+    }
+}
+
+#[test]
+fn a_wait_is_below_the_life_of_the_innermost_future_and_ends_with_the_drop_of_the_future() {
+    for format in FORMATS {
+        let trace = record(format, |_| {
+            let mutex = Arc::new(Mutex::named("cache", ()));
+            let other = Arc::clone(&mutex);
+            let holds = async move {
+                let held = mutex.lock_owned().await; // owned
+                sleep(Duration::from_millis(5)).await;
+                drop(held);
+            };
+            let waits = async move {
+                let inner = async {
+                    let lock = other.lock(); // in time
+                    tokio::time::timeout(Duration::from_millis(1), lock).await
+                };
+                assert!(inner.traced("test", "inner").await.is_err());
+            };
+            in_turn(holds, waits);
+        });
+        let expected = "inner: wait: cache at=in time held_by_task=holds held_at=owned kind=lock";
+        assert_eq!(waits(&trace), expected, "{format:?}");
+    }
+}
+
+#[test]
+fn a_thread_that_blocks_and_a_task_that_is_not_recorded_are_holders_too() {
+    for format in FORMATS {
+        let trace = record(format, |_| {
+            let mutex = Arc::new(Mutex::named("cache", ()));
+            let runtime = runtime(0);
+            let [blocks, hidden, waits] = [(); 3].map(|()| Arc::clone(&mutex));
+            let (set_taken, taken) = tokio::sync::oneshot::channel();
+            let holder = std::thread::Builder::new().name("holder".to_owned()).spawn(move || {
+                let held = blocks.blocking_lock(); // by a thread
+                trace_instant!("test", "holds"); // so that the trace has its name
+                set_taken.send(()).expect("it waits");
+                std::thread::sleep(Duration::from_millis(10));
+                drop(held);
+            });
+            runtime.block_on(async {
+                taken.await.expect("sent");
+                drop(waits.lock().await); // first
+                let hidden = tokio::spawn(async move {
+                    let _held = hidden.lock().await; // by a task
+                    sleep(Duration::from_millis(2)).await;
+                });
+                yield_now().await;
+                drop(waits.lock().await); // second
+                hidden.await.expect("no panic");
+            });
+            holder.expect("a thread").join().expect("no panic");
+        });
+        assert_eq!(
+            waits(&trace),
+            "-: wait: cache at=first held_by=holder held_at=by a thread kind=lock\n\
+             -: wait: cache at=second held_at=by a task kind=lock",
+            "{format:?}"
+        );
+    }
+}
+
+#[test]
+fn the_locks_have_the_traits_and_the_values_of_those_of_tokio() {
+    fn all<T: Send + Sync>() {}
+    fn sends<T: Send>(_: T) {}
+    all::<(Mutex<u8>, RwLock<u8>, Semaphore, Notify, mpsc::Sender<u8>)>();
+    all::<Mutex<std::cell::Cell<u8>>>();
+    static MUTEX: Mutex<u8> = Mutex::const_named("static", 7);
+    sends(MUTEX.lock());
+    assert_eq!(format!("{:?}", Mutex::new(7)), format!("{:?}", tokio::sync::Mutex::new(7)));
+    assert_eq!(Mutex::from(7).into_inner(), 7);
+    let unsized_one: Arc<Mutex<[u8]>> = Arc::new(Mutex::new([1, 2]));
+    runtime(0).block_on(async {
+        assert_eq!(unsized_one.lock().await.len(), 2);
+        let guard = Arc::clone(&unsized_one).lock_owned().await;
+        drop(unsized_one);
+        assert_eq!(guard.len(), 2); // it has an owner of the lock
+    });
+}

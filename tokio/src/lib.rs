@@ -1,0 +1,113 @@
+//! Records the tasks of a tokio runtime, and what they wait for, with [Hairline](hairline).
+//!
+//! ```
+//! use hairline_tokio::{TraceRuntime, sync::Mutex};
+//!
+//! # fn main() -> std::io::Result<()> {
+//! let runtime = tokio::runtime::Builder::new_multi_thread().traced().build()?;
+//! runtime.block_on(async {
+//!     let cache = std::sync::Arc::new(Mutex::named("cache", 0));
+//!     let task = hairline_tokio::spawn(async move { *cache.lock().await += 1 });
+//!     task.await
+//! })?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! | in the trace | from |
+//! |---|---|
+//! | the life of a task, from its spawn to its end, with the place of the spawn as its name | [`spawn`], [`spawn_local`], [`spawn_blocking`], [`task`] |
+//! | a slice of the same name for each poll, on the thread that polls | the same |
+//! | an instant `spawn` or `wake` on the thread that spawns or wakes a task, with an arrow to the poll | the same |
+//! | an interval `queued` below the life: the task could run and had no thread | the same |
+//! | an interval `wait: NAME` below the life of the future that waits for a lock, a semaphore, a channel or a notification | [`sync`] |
+//! | a slice `parked` where a worker has nothing to do, counters `queue depth` and `alive tasks` | [`TraceRuntime::traced`] |
+//!
+//! A task has the category `task`, a wait the category `lock`, and the runtime the category `tokio`. For a task
+//! with another category and name, take [`traced_task`](hairline::TraceFuture::traced_task):
+//! `tokio::spawn(serve().traced_task("web", "request"))`.
+//!
+//! Tasks that are spawned in another way are not recorded, for example those that a library spawns.
+//!
+//! While nothing is recorded, a spawn costs a look at a table, a poll a branch, and a lock what the one of tokio
+//! costs. Without the feature `enable`, all of it is tokio alone.
+
+mod runtime;
+pub mod sync;
+
+use std::future::Future;
+use std::panic::Location;
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
+
+use hairline::TracedTask;
+use tokio::task::JoinHandle;
+
+pub use crate::runtime::TraceRuntime;
+
+/// As [`tokio::spawn`], for a task that is recorded.
+///
+/// # Panics
+/// If it is called outside of a runtime, as `tokio::spawn` does.
+#[track_caller]
+pub fn spawn<F>(future: F) -> JoinHandle<F::Output>
+where
+    F: Future<Output: Send> + Send + 'static,
+{
+    let task = task(future);
+    runtime::sample();
+    tokio::spawn(task)
+}
+
+/// As [`tokio::task::spawn_local`], for a task that is recorded.
+///
+/// # Panics
+/// If it is called outside of a `LocalSet` or `LocalRuntime`, as `tokio::task::spawn_local` does.
+#[track_caller]
+pub fn spawn_local<F>(future: F) -> JoinHandle<F::Output>
+where
+    F: Future<Output: 'static> + 'static,
+{
+    tokio::task::spawn_local(task(future))
+}
+
+/// As [`tokio::task::spawn_blocking`], for a closure that is recorded like a task with one poll: `queued` is the
+/// time until a thread of the blocking pool calls it.
+///
+/// # Panics
+/// If it is called outside of a runtime, as `tokio::task::spawn_blocking` does.
+#[track_caller]
+pub fn spawn_blocking<F, R>(f: F) -> JoinHandle<R>
+where
+    F: FnOnce() -> R + Send + 'static,
+    R: Send + 'static,
+{
+    let task = task(async { f() });
+    tokio::task::spawn_blocking(move || {
+        let mut task = pin!(task);
+        loop {
+            // It never waits, so its first poll is its last one.
+            if let Poll::Ready(out) = task.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+                return out;
+            }
+        }
+    })
+}
+
+/// Records a future that becomes a task by another function than those of this crate: a `JoinSet`, a `Handle`,
+/// a `LocalSet`. Its name is the place of this call.
+///
+/// ```
+/// # async fn serve(_: u32) {}
+/// # let _ = async {
+/// let mut tasks = tokio::task::JoinSet::new();
+/// for n in 0..4 {
+///     tasks.spawn(hairline_tokio::task(serve(n)));
+/// }
+/// tasks.join_all().await;
+/// # };
+/// ```
+#[track_caller]
+pub fn task<F: Future>(future: F) -> TracedTask<F> {
+    TracedTask::begin(future, "task", None, Location::caller())
+}

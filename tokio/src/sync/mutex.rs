@@ -1,0 +1,162 @@
+//! The mutex.
+
+use std::fmt;
+use std::future::Future;
+use std::panic::Location;
+use std::sync::Arc;
+
+use hairline::__tasks::Awaited;
+use tokio::sync::TryLockError;
+
+use crate::sync::guards::Held;
+use crate::sync::{MutexGuard, OwnedMutexGuard, can_wait};
+
+type Place = &'static Location<'static>;
+
+/// As [`tokio::sync::Mutex`], with the waits for it in the trace.
+///
+/// ```
+/// # async fn work() {
+/// let cache = hairline_tokio::sync::Mutex::named("cache", vec![1]);
+/// cache.lock().await.push(2);
+/// # }
+/// ```
+pub struct Mutex<T: ?Sized> {
+    awaited: Awaited,
+    inner: tokio::sync::Mutex<T>,
+}
+
+impl<T> Mutex<T> {
+    /// Creates a free mutex. Its name in the trace is this place in the source.
+    #[track_caller]
+    pub fn new(value: T) -> Self {
+        Self { awaited: Awaited::made_at("lock", Location::caller()), inner: tokio::sync::Mutex::new(value) }
+    }
+
+    /// Creates a free mutex with a name.
+    pub fn named(name: &'static str, value: T) -> Self {
+        Self { awaited: Awaited::named("lock", name), inner: tokio::sync::Mutex::new(value) }
+    }
+
+    /// As [`new`](Self::new), for a static.
+    #[track_caller]
+    pub const fn const_new(value: T) -> Self {
+        Self {
+            awaited: Awaited::made_at("lock", Location::caller()),
+            inner: tokio::sync::Mutex::const_new(value),
+        }
+    }
+
+    /// As [`named`](Self::named), for a static.
+    pub const fn const_named(name: &'static str, value: T) -> Self {
+        Self { awaited: Awaited::named("lock", name), inner: tokio::sync::Mutex::const_new(value) }
+    }
+
+    /// As [`tokio::sync::Mutex::into_inner`].
+    pub fn into_inner(self) -> T {
+        self.inner.into_inner()
+    }
+}
+
+impl<T: ?Sized> Mutex<T> {
+    /// As [`tokio::sync::Mutex::lock`].
+    #[track_caller]
+    pub fn lock(&self) -> impl Future<Output = MutexGuard<'_, T>> + use<'_, T> {
+        self.lock_at(Location::caller())
+    }
+
+    async fn lock_at(&self, place: Place) -> MutexGuard<'_, T> {
+        let inner = self.awaited.wait(self.inner.lock(), place, None, can_wait).await;
+        self.awaited.took(place);
+        self.guard(inner)
+    }
+
+    /// The caller has noted the holder.
+    fn guard<'a>(&'a self, inner: tokio::sync::MutexGuard<'a, T>) -> MutexGuard<'a, T> {
+        MutexGuard { _held: Held::new(&self.awaited), inner }
+    }
+
+    /// As [`tokio::sync::Mutex::lock_owned`].
+    #[track_caller]
+    pub fn lock_owned(self: Arc<Self>) -> impl Future<Output = OwnedMutexGuard<T>>
+    where
+        T: 'static,
+    {
+        let place = Location::caller();
+        async move {
+            let guard = self.lock_at(place).await;
+            OwnedMutexGuard::new(guard, Arc::clone(&self))
+        }
+    }
+
+    /// As [`tokio::sync::Mutex::blocking_lock`].
+    ///
+    /// # Panics
+    /// If it is called by a task, as that of tokio does.
+    #[track_caller]
+    pub fn blocking_lock(&self) -> MutexGuard<'_, T> {
+        let inner = self.inner.blocking_lock();
+        self.awaited.took_as_thread(Location::caller());
+        self.guard(inner)
+    }
+
+    /// As [`tokio::sync::Mutex::blocking_lock_owned`].
+    ///
+    /// # Panics
+    /// If it is called by a task, as that of tokio does.
+    #[track_caller]
+    pub fn blocking_lock_owned(self: Arc<Self>) -> OwnedMutexGuard<T>
+    where
+        T: 'static,
+    {
+        OwnedMutexGuard::new(self.blocking_lock(), Arc::clone(&self))
+    }
+
+    /// As [`tokio::sync::Mutex::try_lock`].
+    ///
+    /// # Errors
+    /// If it is locked.
+    #[track_caller]
+    pub fn try_lock(&self) -> Result<MutexGuard<'_, T>, TryLockError> {
+        let inner = self.inner.try_lock()?;
+        self.awaited.took(Location::caller());
+        Ok(self.guard(inner))
+    }
+
+    /// As [`tokio::sync::Mutex::try_lock_owned`].
+    ///
+    /// # Errors
+    /// If it is locked.
+    #[track_caller]
+    pub fn try_lock_owned(self: Arc<Self>) -> Result<OwnedMutexGuard<T>, TryLockError>
+    where
+        T: 'static,
+    {
+        Ok(OwnedMutexGuard::new(self.try_lock()?, Arc::clone(&self)))
+    }
+
+    /// As [`tokio::sync::Mutex::get_mut`].
+    pub fn get_mut(&mut self) -> &mut T {
+        self.inner.get_mut()
+    }
+}
+
+impl<T> From<T> for Mutex<T> {
+    #[track_caller]
+    fn from(value: T) -> Self {
+        Self::new(value)
+    }
+}
+
+impl<T: Default> Default for Mutex<T> {
+    #[track_caller]
+    fn default() -> Self {
+        Self::new(T::default())
+    }
+}
+
+impl<T: ?Sized + fmt::Debug> fmt::Debug for Mutex<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.inner.fmt(f)
+    }
+}

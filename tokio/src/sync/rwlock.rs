@@ -1,0 +1,215 @@
+//! The lock for readers and writers.
+
+use std::fmt;
+use std::future::Future;
+use std::panic::Location;
+use std::sync::Arc;
+
+use hairline::__tasks::Awaited;
+use tokio::sync::TryLockError;
+
+use crate::sync::guards::Held;
+use crate::sync::{OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLockReadGuard, RwLockWriteGuard, can_wait};
+
+type Place = &'static Location<'static>;
+
+/// As [`tokio::sync::RwLock`], with the waits for it in the trace.
+///
+/// ```
+/// # async fn work() {
+/// let routes = hairline_tokio::sync::RwLock::named("routes", vec!["/"]);
+/// routes.write().await.push("/health");
+/// assert_eq!(routes.read().await.len(), 2);
+/// # }
+/// ```
+pub struct RwLock<T: ?Sized> {
+    awaited: Awaited,
+    inner: tokio::sync::RwLock<T>,
+}
+
+impl<T> RwLock<T> {
+    /// Creates a free lock. Its name in the trace is this place in the source.
+    #[track_caller]
+    pub fn new(value: T) -> Self {
+        Self { awaited: Awaited::made_at("lock", Location::caller()), inner: tokio::sync::RwLock::new(value) }
+    }
+
+    /// Creates a free lock with a name.
+    pub fn named(name: &'static str, value: T) -> Self {
+        Self { awaited: Awaited::named("lock", name), inner: tokio::sync::RwLock::new(value) }
+    }
+
+    /// As [`new`](Self::new), for a static.
+    #[track_caller]
+    pub const fn const_new(value: T) -> Self {
+        Self {
+            awaited: Awaited::made_at("lock", Location::caller()),
+            inner: tokio::sync::RwLock::const_new(value),
+        }
+    }
+
+    /// As [`named`](Self::named), for a static.
+    pub const fn const_named(name: &'static str, value: T) -> Self {
+        Self { awaited: Awaited::named("lock", name), inner: tokio::sync::RwLock::const_new(value) }
+    }
+
+    /// As [`tokio::sync::RwLock::with_max_readers`].
+    ///
+    /// # Panics
+    /// If `most` is above the limit of tokio.
+    #[track_caller]
+    pub fn with_max_readers(value: T, most: u32) -> Self {
+        Self {
+            awaited: Awaited::made_at("lock", Location::caller()),
+            inner: tokio::sync::RwLock::with_max_readers(value, most),
+        }
+    }
+
+    /// As [`tokio::sync::RwLock::into_inner`].
+    pub fn into_inner(self) -> T {
+        self.inner.into_inner()
+    }
+}
+
+impl<T: ?Sized> RwLock<T> {
+    /// As [`tokio::sync::RwLock::read`].
+    #[track_caller]
+    pub fn read(&self) -> impl Future<Output = RwLockReadGuard<'_, T>> + use<'_, T> {
+        self.read_at(Location::caller())
+    }
+
+    async fn read_at(&self, place: Place) -> RwLockReadGuard<'_, T> {
+        let inner = self.awaited.wait(self.inner.read(), place, None, can_wait).await;
+        RwLockReadGuard { _held: (), inner }
+    }
+
+    /// As [`tokio::sync::RwLock::write`].
+    #[track_caller]
+    pub fn write(&self) -> impl Future<Output = RwLockWriteGuard<'_, T>> + use<'_, T> {
+        self.write_at(Location::caller())
+    }
+
+    async fn write_at(&self, place: Place) -> RwLockWriteGuard<'_, T> {
+        let inner = self.awaited.wait(self.inner.write(), place, None, can_wait).await;
+        self.awaited.took(place);
+        self.guard(inner)
+    }
+
+    /// The caller has noted the holder.
+    fn guard<'a>(&'a self, inner: tokio::sync::RwLockWriteGuard<'a, T>) -> RwLockWriteGuard<'a, T> {
+        RwLockWriteGuard { _held: Held::new(&self.awaited), inner }
+    }
+
+    /// As [`tokio::sync::RwLock::read_owned`].
+    #[track_caller]
+    pub fn read_owned(self: Arc<Self>) -> impl Future<Output = OwnedRwLockReadGuard<T>>
+    where
+        T: 'static,
+    {
+        let place = Location::caller();
+        async move {
+            let guard = self.read_at(place).await;
+            OwnedRwLockReadGuard::new(guard, Arc::clone(&self))
+        }
+    }
+
+    /// As [`tokio::sync::RwLock::write_owned`].
+    #[track_caller]
+    pub fn write_owned(self: Arc<Self>) -> impl Future<Output = OwnedRwLockWriteGuard<T>>
+    where
+        T: 'static,
+    {
+        let place = Location::caller();
+        async move {
+            let guard = self.write_at(place).await;
+            OwnedRwLockWriteGuard::new(guard, Arc::clone(&self))
+        }
+    }
+
+    /// As [`tokio::sync::RwLock::blocking_read`].
+    ///
+    /// # Panics
+    /// If it is called by a task, as that of tokio does.
+    #[track_caller]
+    pub fn blocking_read(&self) -> RwLockReadGuard<'_, T> {
+        RwLockReadGuard { _held: (), inner: self.inner.blocking_read() }
+    }
+
+    /// As [`tokio::sync::RwLock::blocking_write`].
+    ///
+    /// # Panics
+    /// If it is called by a task, as that of tokio does.
+    #[track_caller]
+    pub fn blocking_write(&self) -> RwLockWriteGuard<'_, T> {
+        let inner = self.inner.blocking_write();
+        self.awaited.took_as_thread(Location::caller());
+        self.guard(inner)
+    }
+
+    /// As [`tokio::sync::RwLock::try_read`].
+    ///
+    /// # Errors
+    /// If a writer has it, or waits for it.
+    pub fn try_read(&self) -> Result<RwLockReadGuard<'_, T>, TryLockError> {
+        Ok(RwLockReadGuard { _held: (), inner: self.inner.try_read()? })
+    }
+
+    /// As [`tokio::sync::RwLock::try_write`].
+    ///
+    /// # Errors
+    /// If it is locked.
+    #[track_caller]
+    pub fn try_write(&self) -> Result<RwLockWriteGuard<'_, T>, TryLockError> {
+        let inner = self.inner.try_write()?;
+        self.awaited.took(Location::caller());
+        Ok(self.guard(inner))
+    }
+
+    /// As [`tokio::sync::RwLock::try_read_owned`].
+    ///
+    /// # Errors
+    /// If a writer has it, or waits for it.
+    pub fn try_read_owned(self: Arc<Self>) -> Result<OwnedRwLockReadGuard<T>, TryLockError>
+    where
+        T: 'static,
+    {
+        Ok(OwnedRwLockReadGuard::new(self.try_read()?, Arc::clone(&self)))
+    }
+
+    /// As [`tokio::sync::RwLock::try_write_owned`].
+    ///
+    /// # Errors
+    /// If it is locked.
+    #[track_caller]
+    pub fn try_write_owned(self: Arc<Self>) -> Result<OwnedRwLockWriteGuard<T>, TryLockError>
+    where
+        T: 'static,
+    {
+        Ok(OwnedRwLockWriteGuard::new(self.try_write()?, Arc::clone(&self)))
+    }
+
+    /// As [`tokio::sync::RwLock::get_mut`].
+    pub fn get_mut(&mut self) -> &mut T {
+        self.inner.get_mut()
+    }
+}
+
+impl<T> From<T> for RwLock<T> {
+    #[track_caller]
+    fn from(value: T) -> Self {
+        Self::new(value)
+    }
+}
+
+impl<T: Default> Default for RwLock<T> {
+    #[track_caller]
+    fn default() -> Self {
+        Self::new(T::default())
+    }
+}
+
+impl<T: ?Sized + fmt::Debug> fmt::Debug for RwLock<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.inner.fmt(f)
+    }
+}
