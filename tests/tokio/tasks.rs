@@ -141,9 +141,8 @@ fn a_thousand_tasks_on_four_workers_have_whole_lives_and_each_poll_its_wake() {
         // Nothing on one track overlaps without nesting, and nothing is open.
         let wrong = "select count(*) from slice where dur < 0";
         assert_eq!(trace.rows(wrong), "0", "{format:?}");
-        // The importer shows the tracks of equal names as one, so that a queue has one of the lives above it.
-        let below = "select count(*) from slice s join track t on s.track_id = t.id join track p on t.parent_id = p.id \
-             where s.name = 'queued' and p.name = 'task'";
+        let below = "select count(*) from slice s join slice life on s.parent_id = life.id \
+             where s.name = 'queued' and life.name = 'task'";
         assert_eq!(trace.rows(below), polls.to_string(), "{format:?}");
         let numbers = "select count(distinct int_value) from args where key in ('task', 'debug.task')";
         assert_eq!(trace.rows(numbers), "1000", "{format:?}");
@@ -167,8 +166,8 @@ fn a_blocking_call_has_the_time_until_a_thread_calls_it() {
                 assert_eq!(second.await.expect("no panic"), 7);
             });
         });
-        let queued = "select p.name, q.dur > 15000000 from slice q join track t on q.track_id = t.id \
-             join slice p on p.track_id = t.parent_id where q.name = 'queued' order by q.ts";
+        let queued = "select p.name, q.dur > 15000000 from slice q join slice p on q.parent_id = p.id \
+             where q.name = 'queued' order by q.ts";
         assert_eq!(marked(&trace, queued), "first\t0\nsecond\t1", "{format:?}");
     }
 }

@@ -27,7 +27,6 @@ use crate::on::event::flow::Flow;
 use crate::on::event::text::Text;
 use crate::on::lifecycle::{connect, entry};
 use crate::on::thread::events;
-use crate::on::thread::guards::interval::AsyncScope;
 use crate::site::{CallsiteKind, Site};
 
 static SPAWN: Callsite = callsite(CallsiteKind::Instant, "spawn", &SPAWN_KEYS);
@@ -83,6 +82,11 @@ impl<F> TracedTask<F> {
         name: Option<&'static str>,
         place: &'static Location<'static>,
     ) -> Self {
+        if SPAWN.epoch() == Some(Epoch::UNREGISTERED) {
+            let _ = SPAWN.registered_epoch(); // starts the session that the environment requests
+        } else if registry::active_epoch().is_none() {
+            return Self { inner: Life::none(&SPAWN).wrap(future), wakes: None };
+        }
         connect::connect(); // before the registry's lock
         let text;
         let name = match name {
@@ -239,9 +243,7 @@ impl State {
 
     /// Returns the time of the record.
     fn record_wake(&self) -> Option<u64> {
-        let epoch = self.epoch_of(&WAKE)?;
-        events::rich(&WAKE, epoch, &(), &Extras::new().flow(&self.flow))?;
-        Some(events::last_event())
+        events::instant_with_flow(&WAKE, self.epoch_of(&WAKE)?, &self.flow)
     }
 
     /// Returns the epoch of a callsite, if it is that of the task's life.
@@ -254,8 +256,7 @@ impl State {
         let since = self.word.swap(POLLED, Ordering::Relaxed);
         let parts = life.parts().filter(|_| since >= FIRST_TIME);
         if let (Some((interval, _)), Some(epoch)) = (parts, self.epoch_of(&QUEUED)) {
-            let below = Extras::new().track(interval);
-            drop(AsyncScope::begin_at(&QUEUED, epoch, &[], &below, Some(since)));
+            interval.record_since(&QUEUED, epoch, since);
         }
     }
 

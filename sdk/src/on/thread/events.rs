@@ -91,10 +91,19 @@ pub(crate) fn begin_rich(
 /// Begins a scope that a flow passes through. Returns the begin if it was recorded.
 #[inline(never)]
 pub(crate) fn begin_flow(callsite: &'static Callsite, epoch: Epoch, flow: &Flow) -> Option<OpenScope> {
-    match hot::with_flow(this_thread::hot(), callsite, epoch, flow) {
+    match hot::with_flow::<false>(this_thread::hot(), callsite, epoch, flow) {
         Some(now) => Some(OpenScope::new(epoch, now)),
         None => flow_left(callsite, flow),
     }
+}
+
+/// Records an instant that a flow passes through. Returns its time if it was recorded.
+#[inline(never)]
+pub(crate) fn instant_with_flow(callsite: &'static Callsite, epoch: Epoch, flow: &Flow) -> Option<u64> {
+    hot::with_flow::<true>(this_thread::hot(), callsite, epoch, flow).or_else(|| {
+        rich(callsite, epoch, &(), &Extras::new().flow(flow))?;
+        Some(last_event())
+    })
 }
 
 #[cold]

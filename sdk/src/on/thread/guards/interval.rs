@@ -78,6 +78,30 @@ impl AsyncScope {
         scope
     }
 
+    /// Records a slice of `callsite` on the lane of this interval, from the time `since` to now. There are no
+    /// other children of the interval on its lane meanwhile.
+    pub(crate) fn record_since(&self, callsite: &'static Callsite, epoch: Epoch, since: u64) {
+        let mut child = Interval::unrecorded(callsite);
+        child.epoch = Some(epoch);
+        child.parent_interval = self.interval.as_parent_in(epoch);
+        let since = since.max(self.interval.last_time() + 1); // the time of another thread
+        let (is_nested, past) = child.nest_on(&self.interval, Some(since));
+        let Some(past) = past.filter(|_| is_nested) else { return };
+        child.begun_at = past;
+        let track = TrackRef::Async(&child);
+        let mut used_until = child.lane.used_until;
+        if hot::bare_in_past(this_thread::hot(), callsite, epoch, track.position(epoch), past)
+            || begin_in_past(callsite, epoch, track, past)
+        {
+            match end_on_track(callsite, epoch, track, None) {
+                TrackEnd::Recorded(time) => used_until = time,
+                TrackEnd::Over | TrackEnd::Lost => {}
+                TrackEnd::Refused => return, // it stays open
+            }
+        }
+        self.interval.nested.close(used_until);
+    }
+
     /// Begins an interval without arguments and options.
     #[doc(hidden)]
     #[inline] // as `begin`
@@ -127,6 +151,7 @@ impl AsyncScope {
     }
 
     /// As [`begin_as_track`](Self::begin_as_track), now or at the time `past`.
+    #[cfg(feature = "subscriber")]
     pub(crate) fn begin_at(
         callsite: &'static Callsite,
         epoch: Epoch,
@@ -234,6 +259,15 @@ impl AsyncScope {
             arguments.iter().for_each(|(key, value)| EndArguments::add_named(own, key, value));
         }
     }
+}
+
+/// Records a begin at a time of the past. Returns whether it was recorded.
+#[cold]
+#[inline(never)]
+fn begin_in_past(callsite: &'static Callsite, epoch: Epoch, track: TrackRef<'_>, past: u64) -> bool {
+    let extras = Extras::new();
+    let event = Event { track: Some(track), past: Some(past), ..Event::new(callsite, &[], &extras) };
+    cold::event(epoch, &event).is_some()
 }
 
 /// Leaves the parent's lane to the next child if the interval has no begin: that was lost, or the code of an

@@ -41,6 +41,26 @@ pub(crate) fn bare<const WARM: bool>(
     whole::<WARM>(hot, part.len + 8, put, after, taken)
 }
 
+/// As [`bare`], a begin at a time of the past. Returns false if nothing was written.
+#[inline(always)]
+pub(crate) fn in_past(
+    hot: &Hot,
+    callsite: &'static Callsite,
+    uuid_varint: u64,
+    past: u64,
+    taken: Taken,
+) -> bool {
+    let Some(part) = callsite.blob_part() else { return taken.put_back() };
+    let put = |raw: &mut Raw| {
+        // SAFETY: as in `bare`.
+        unsafe { raw.copy_of_96(&part.bytes, part.len) };
+        raw.word_of(uuid_varint, 8);
+    };
+    // SAFETY: this thread's own lease.
+    let at = |taken: &Taken| Some((past, unsafe { taken.lease.own_last() }));
+    whole_at(hot, part.len + 8, put, at, taken).is_some()
+}
+
 /// As [`bare`], the end of a slice.
 #[inline(always)]
 pub(crate) fn end<const WARM: bool>(hot: &Hot, uuid_varint: u64, after: u64, taken: Taken) -> Option<u64> {
@@ -67,19 +87,35 @@ pub(crate) fn counter(hot: &Hot, fields: [u64; 2], value: CounterValue, taken: T
     whole::<true>(hot, 2 + event_len, put, 0, taken)
 }
 
-/// Writes a blob with one packet, whose length is known beforehand: its time is padded to 8 bytes. `put`
-/// writes the event, `event_len` bytes with its tag and its length. With the longest of those above, the
-/// packet is below 128 bytes.
-///
-/// ```text
-/// HEADER | 0a LEN  50 SEQUENCE | event | 40 TIME | zeros
-/// ```
+/// Writes a blob with one packet at the current time, which must exceed `after`.
 #[inline(always)]
 fn whole<const WARM: bool>(
     hot: &Hot,
     event_len: usize,
     put: impl FnOnce(&mut Raw),
     after: u64,
+    taken: Taken,
+) -> Option<u64> {
+    let at = |taken: &Taken| {
+        let (now, _) = hot.tick::<WARM>(taken)?;
+        (now > after).then_some((now, now))
+    };
+    whole_at(hot, event_len, put, at, taken)
+}
+
+/// Writes a blob with one packet, whose length is known beforehand: its time is padded to 8 bytes. `put`
+/// writes the event, `event_len` bytes with its tag and its length. With the longest of those above, the
+/// packet is below 128 bytes. `at` returns the time of the packet, and that of the thread's last event.
+///
+/// ```text
+/// HEADER | 0a LEN  50 SEQUENCE | event | 40 TIME | zeros
+/// ```
+#[inline(always)]
+fn whole_at(
+    hot: &Hot,
+    event_len: usize,
+    put: impl FnOnce(&mut Raw),
+    at: impl FnOnce(&Taken) -> Option<(u64, u64)>,
     taken: Taken,
 ) -> Option<u64> {
     /// The time, with its tag.
@@ -93,8 +129,8 @@ fn whole<const WARM: bool>(
     if room < 0 {
         return taken.put_back();
     }
-    let Some((now, _)) = hot.tick::<WARM>(&taken) else { return taken.put_back() };
-    if now <= after || now >> 56 != 0 {
+    let Some((now, last)) = at(&taken) else { return taken.put_back() };
+    if now >> 56 != 0 {
         return taken.put_back();
     }
     let commit = taken.last_commit();
@@ -106,6 +142,6 @@ fn whole<const WARM: bool>(
     raw.word_of(0x40, 1);
     raw.word_of(proto::varint_in_8(now), 8);
     raw.word_of(0, 0); // the zeros up to the end of the word
-    taken.commit(commit, now, bytes, room);
+    taken.commit(commit, last, bytes, room);
     Some(now)
 }

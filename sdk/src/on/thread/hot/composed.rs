@@ -51,7 +51,7 @@ impl<'a> Options<'a> {
     pub(crate) fn of(callsite: &'static Callsite, extras: &Extras<'a>) -> Option<Self> {
         let flow = match *extras.flows.as_slice() {
             [] => None,
-            [(Some(flow), false)] if callsite.kind() == CallsiteKind::Scope => Some(flow),
+            [(Some(flow), false)] if callsite.kind() != CallsiteKind::Counter => Some(flow),
             _ => return None,
         };
         extras.correlation.is_none().then_some(Self { name: extras.name, flow, position: None })
@@ -134,6 +134,10 @@ fn put(
         (CallsiteKind::Counter, None) if options.name.is_some() => return None,
         (CallsiteKind::Counter, None) => What::Counter,
     };
+    // The cold path ends an empty slice that has a name of its own.
+    if options.name.is_some() && options.flow.is_some() && callsite.kind() == CallsiteKind::Instant {
+        return None;
+    }
     // The cold path cuts a long name, and gives an event an empty one.
     if options.name.is_some_and(|name| !(1..=MAX_NAME).contains(&name.len())) {
         return None;
@@ -274,6 +278,10 @@ impl Record<'_> {
             if let Some((flow, time)) = flow {
                 let words = fxt_hot::flow_words(now, flow.id(), time.is_some());
                 words.into_iter().for_each(|word| raw.word_of(word, 8));
+                if self.is_empty_slice() {
+                    let end = fxt_hot::INSTANT_TO_BEGIN + fxt_hot::BEGIN_TO_END;
+                    raw.two_words_of([self.callsite.fxt_header() + end, now], 16);
+                }
             }
         } else {
             self.put_packet(hot, &mut raw, delta, if most < 0x80 + 2 { 1 } else { 2 });
@@ -310,10 +318,17 @@ impl Record<'_> {
         }
     }
 
+    /// Whether it is an instant in FXT that a flow passes through: a slice of no length.
+    #[inline(always)]
+    fn is_empty_slice(&self) -> bool {
+        matches!(self.what, What::Instant) && self.flow.is_some()
+    }
+
     /// Returns the bytes of the record in FXT.
     #[inline(always)]
     fn len_in_fxt(&self) -> usize {
-        let flow = if self.flow.is_some() { 8 * fxt_hot::FLOW } else { 0 };
+        let end = if self.is_empty_slice() { 16 } else { 0 };
+        let flow = if self.flow.is_some() { 8 * fxt_hot::FLOW + end } else { 0 };
         let id = if self.what.in_fxt().1.is_some() { 8 } else { 0 };
         16 + self.name.len().next_multiple_of(8) + self.arguments.0.len() + id + flow
     }
@@ -329,6 +344,9 @@ impl Record<'_> {
         let (arguments, count) = self.arguments;
         let (change, id) = self.what.in_fxt();
         let mut header = self.callsite.fxt_header() + change;
+        if self.is_empty_slice() {
+            header += fxt_hot::INSTANT_TO_BEGIN;
+        }
         if !self.name.is_empty() {
             header -= NAME.set(NAME.get(header));
             // Not `StringRef::bits`, which cuts a long string.

@@ -29,6 +29,10 @@ pub(crate) const END: i32 = PLAIN;
 pub(crate) const BEGIN_TO_END: u64 =
     fxt::layout::event::KIND.set(fxt::EventKind::DurationEnd as u64 - fxt::EventKind::DurationBegin as u64);
 
+/// Turns an instant's header into a begin's when added to it.
+pub(crate) const INSTANT_TO_BEGIN: u64 =
+    fxt::layout::event::KIND.set(fxt::EventKind::DurationBegin as u64 - fxt::EventKind::Instant as u64);
+
 /// Turns the header of a begin or an instant into that of an event in an async interval when added to it;
 /// that of an end from its begin's.
 #[inline(always)]
@@ -148,6 +152,24 @@ pub(crate) fn with_flow(
 ) -> Option<u64> {
     let record = Words { header: || callsite.fxt_header(), reserved: END };
     record.write::<false>(hot, taken.room(), taken, can_pass, |now| flow_words(now, flow, begun))
+}
+
+/// As [`with_flow`], an instant: a slice of no length, since a flow goes through slices.
+#[inline(always)]
+pub(crate) fn instant_with_flow(
+    hot: &Hot,
+    callsite: &'static Callsite,
+    flow: u64,
+    begun: bool,
+    can_pass: impl FnOnce(u64) -> bool,
+    taken: Taken,
+) -> Option<u64> {
+    let begin = || callsite.fxt_header() + INSTANT_TO_BEGIN;
+    let record = Words { header: begin, reserved: 0 };
+    record.write::<false>(hot, taken.room(), taken, can_pass, |now| {
+        let [header, _, id] = flow_words(now, flow, begun);
+        [header, now, id, begin() + BEGIN_TO_END, now]
+    })
 }
 
 /// Writes a begin, an end or an instant in an async interval, without arguments. Its time must exceed that of

@@ -73,9 +73,15 @@ use crate::on::thread::hot::packet::END_CONSTANT;
 pub(crate) use crate::on::thread::hot::taken::Taken;
 use crate::options::Format;
 
-/// Writes the begin of a scope that a flow passes through. Returns its time, `None` if nothing was written.
+/// Writes the begin of a scope, or an instant, that a flow passes through. Returns its time, `None` if nothing
+/// was written.
 #[inline(always)]
-pub(crate) fn with_flow(hot: &Hot, callsite: &'static Callsite, epoch: Epoch, flow: &Flow) -> Option<u64> {
+pub(crate) fn with_flow<const INSTANT: bool>(
+    hot: &Hot,
+    callsite: &'static Callsite,
+    epoch: Epoch,
+    flow: &Flow,
+) -> Option<u64> {
     let state = flow.state();
     let known = state.known_in(epoch.get()); // before the clock is read
     let taken = hot.take(Lease::epoch, epoch)?;
@@ -86,10 +92,12 @@ pub(crate) fn with_flow(hot: &Hot, callsite: &'static Callsite, epoch: Epoch, fl
         Some(known) => known.is_before(now),
         None => state.begin_alone(epoch.get(), now),
     };
-    if epoch.format() == Format::Fxt {
-        fxt::with_flow(hot, callsite, flow.id(), known.is_some(), can_pass, taken)
+    if epoch.format() == Format::TrackEvent {
+        packet::with_flow::<INSTANT>(hot, callsite, flow.id(), can_pass, taken)
+    } else if INSTANT {
+        fxt::instant_with_flow(hot, callsite, flow.id(), known.is_some(), can_pass, taken)
     } else {
-        packet::with_flow(hot, callsite, flow.id(), can_pass, taken)
+        fxt::with_flow(hot, callsite, flow.id(), known.is_some(), can_pass, taken)
     }
 }
 
@@ -172,6 +180,29 @@ pub(crate) fn bare_at(
         (false, true) if is_blob => blob::end::<true>(hot, varint(), after, taken),
         (false, false) if is_blob => blob::bare::<true>(hot, callsite, varint(), after, taken),
         (false, _) => fxt::in_interval(hot, callsite, happens, position, taken),
+    }
+}
+
+/// As [`bare_at`], the begin of a slice at a time of the past. Returns false if nothing was written.
+pub(crate) fn bare_in_past(
+    hot: &Hot,
+    callsite: &'static Callsite,
+    epoch: Epoch,
+    position: Position,
+    past: u64,
+) -> bool {
+    let Some(taken) = hot.take(Lease::epoch, epoch) else { return false };
+    let Position { uuid, in_fxt, .. } = position;
+    let is_packet = epoch.format() == Format::TrackEvent;
+    let can_write = if is_packet { hot.has_seen::<true>(callsite) } else { in_fxt == InFxt::Blob };
+    if !can_write || hot.track_cell(uuid).get() != uuid.0 {
+        return taken.put_back();
+    }
+    let varint = proto::varint_of_8(uuid.0);
+    if is_packet {
+        packet::in_past(hot, callsite, varint, past, taken)
+    } else {
+        blob::in_past(hot, callsite, varint, past, taken)
     }
 }
 

@@ -172,9 +172,9 @@ pub(crate) fn put_flow(raw: &mut Raw, flow: u64) {
     raw.word_of(flow, 8);
 }
 
-/// Writes the begin of a scope with a flow, at a time at which the flow `can_pass`.
+/// Writes the begin of a scope, or an instant, with a flow, at a time at which the flow `can_pass`.
 #[inline(always)]
-pub(crate) fn with_flow(
+pub(crate) fn with_flow<const INSTANT: bool>(
     hot: &Hot,
     callsite: &'static Callsite,
     flow: u64,
@@ -182,7 +182,8 @@ pub(crate) fn with_flow(
     taken: Taken,
 ) -> Option<u64> {
     let put = |raw: &mut Raw| put_flow(raw, flow);
-    let message = Message { constant: callsite, len: FLOW, most: FLOW, put, reserved: END };
+    let reserved = if INSTANT { 0 } else { END };
+    let message = Message { constant: callsite, len: FLOW, most: FLOW, put, reserved };
     message.write::<false>(hot, taken.room(), taken, can_pass)
 }
 
@@ -226,6 +227,48 @@ pub(crate) fn on_track<const WARM: bool>(
     };
     let message = Message { constant, len: TRACK, most: TRACK, put, reserved: 0 };
     message.write::<WARM>(hot, taken.room(), taken, |now| now > after)
+}
+
+/// Bytes of a time of the past: its tag and 8 bytes, the tag of its clock and the number.
+const PAST: usize = 9 + 3;
+/// `d0 03 06`: the time is on the clock BOOTTIME, and not the difference to the packet before.
+const ON_BOOTTIME: u64 = {
+    let tag =
+        proto::tag(track_event::fields::trace_packet::TIMESTAMP_CLOCK_ID, proto::WireType::Varint) as u64;
+    let tag = tag >> 7 << 8 | tag & 0x7f | 0x80;
+    tag | (track_event::fields::clock::BOOTTIME as u64) << 16
+};
+
+/// Writes a begin without arguments on the track whose uuid has this varint, at a time of the past. Returns
+/// false if nothing was written.
+#[inline(always)]
+pub(crate) fn in_past(
+    hot: &Hot,
+    callsite: &'static Callsite,
+    uuid_varint: u64,
+    past: u64,
+    taken: Taken,
+) -> bool {
+    const MORE: usize = TRACK + PAST - TIME_LEN;
+    if taken.room() < PLAIN + MORE as i32 || past >> 56 != 0 {
+        return taken.put_back();
+    }
+    // SAFETY: this thread's own lease.
+    let last = unsafe { taken.lease.own_last() };
+    // SAFETY: room for PLAIN bytes and MORE.
+    let mut raw = unsafe { taken.raw(taken.last_commit()) };
+    let own_len = callsite.message_len();
+    let bytes = hot.packet_base.get() + (own_len + MORE) as u32;
+    raw.word_of(hot.prefix.get() + (((own_len + MORE) as u64) << 8), hot.prefix_len.get());
+    let [fields, more] = callsite.message_words();
+    raw.two_words_of([fields + ((TRACK as u64) << (8 * LENGTH_AT)), more], own_len);
+    raw.word_of(TRACK_TAG, 1);
+    raw.word_of(uuid_varint, 8);
+    raw.word_of(0x40, 1);
+    raw.word_of(proto::varint_in_8(past), 8);
+    raw.word_of(ON_BOOTTIME, 3);
+    taken.commit_and_reserve(last, bytes, 0);
+    true
 }
 
 /// The message of an end.
