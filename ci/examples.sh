@@ -100,20 +100,23 @@ echo "locks: waits for the journal, arrows: '$found'"
 [ "$found" = "1 1" ] || fail "locks: waits for the journal, arrows are '$found'"
 
 # The tokio example counts the tasks it spawns; its trace must have a life for each. Its two tasks that block their
-# workers are the only polls of 20 ms, one on each worker at the same time, and the queue grows meanwhile.
+# workers are the only polls of 20 ms, one on each worker at the same time, and the queue grows meanwhile. The
+# requests of that time are queued, and those above the number of connections wait for one.
 tokio=$(grep '/tokio$' <<<"$list")
 for format in pftrace fxt; do
   trace=$work/tasks.$format
   counted=$(HAIRLINE=$trace timeout "$time_limit" "$tokio" | sed -n 's/^tasks: //p')
   found=$(node "$root/tests/oracle/query.mjs" --strict "$trace" \
-    "select (select count(*) from slice where name in ('request', 'blocks') and dur >= 0
+    "select (select count(*) from slice where (name in ('request', 'blocks') or name like '%tokio.rs%') and dur >= 0
                and track_id not in (select id from thread_track)) || ' '
          || (select count(*) from slice where name = 'spawn') || ' '
          || (select count(distinct s.track_id) from slice s join thread_track t on s.track_id = t.id
                where s.name = 'blocks' and s.dur >= 20e6) || ' '
          || (select count(*) > 0 from slice where name = 'parked') || ' '
          || (select max(value) >= 40 from counter c join counter_track t on c.track_id = t.id
-               where t.name like 'queue depth%') as n" | sed 's/.*:"\(.*\)".*/\1/')
+               where t.name like 'queue depth%') || ' '
+         || (select count(*) >= 40 from slice where name = 'queued' and dur >= 10e6) || ' '
+         || (select count(*) > 0 from slice where name = 'wait: connections') as n" | sed 's/.*:"\(.*\)".*/\1/')
   echo "tokio, $format: $counted tasks, found '$found'"
-  [ "$found" = "$counted $counted 2 1 1" ] || fail "tokio: lives, spawns, blocked workers, parked, queue are '$found'"
+  [ "$found" = "$counted $counted 2 1 1 1 1" ] || fail "tokio: lives, spawns, blocked workers, parked, queue, queued, waits are '$found'"
 done

@@ -14,7 +14,7 @@ version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml)
 
 # In the order of publication: each after those that it depends on.
 CRATES=(hairline-formats hairline-shm hairline-perf hairline-macros hairline-stacks hairline hairline-convert
-  hairline-tables hairline-cli)
+  hairline-tables hairline-cli hairline-tokio)
 
 crates() {
   # Builds each from its package, with the others from theirs.

@@ -4,11 +4,21 @@
 #
 #   ci/peers.sh [--json] [--quick] [--rows] [--only NAME] [--scopes N]
 #   ci/peers.sh --debug [--json] [--quick] [--only NAME]    the tables of one thread, in a debug build
+#   ci/peers.sh --tasks [ROUNDS]                            what a recorded task of tokio costs; 11 rounds by default
 #
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../benches/peers"
 
 cargo fmt --check
+if [ "${1:-}" = --tasks ]; then
+  cd tasks
+  cargo fmt --check
+  # dial9 needs this flag to see the tasks that others spawn, and tokio-console to see any. That of tokio-console makes
+  # tokio itself slower, so it is another build.
+  export RUSTFLAGS="${RUSTFLAGS:-} --cfg tokio_unstable"
+  cargo run --quiet --release --locked -- "${2:-11}"
+  exec cargo run --quiet --release --locked --features console -- "${2:-11}"
+fi
 if [ "${1:-}" = --debug ]; then
   shift
   exec cargo run --quiet --locked -- --rows "$@"

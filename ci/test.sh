@@ -60,6 +60,7 @@ step_lint() {       # the files form layers; clippy has nothing to say: all feat
   done
   # The peers, the fleet's generator and the programs of other people are not built here, but they could be.
   cargo update --quiet --workspace --locked --manifest-path benches/peers/Cargo.toml
+  cargo update --quiet --workspace --locked --manifest-path benches/peers/tasks/Cargo.toml
   cargo update --quiet --workspace --locked --manifest-path query/fleet/Cargo.toml
   cargo update --quiet --workspace --locked --manifest-path ci/programs/Cargo.toml
 }
@@ -74,7 +75,7 @@ step_release() {    # what records is tested once more, with the code as it ship
   # shellcheck disable=SC2086 # words
   ci/side_by_side.py $RELEASE_PACKAGES --release --locked $(printf -- '--test %s ' \
     asynchronous heap heap_always locks many_strings metrics metrics_limit recorder recording reliability samples \
-    scheduling stress tracing_allocator vocabulary)
+    scheduling stress tokio tracing_allocator vocabulary)
 }
 
 step_off() {        # the feature `enable` off: everything still builds, and costs nothing
@@ -83,6 +84,8 @@ step_off() {        # the feature `enable` off: everything still builds, and cos
   # With the features that have an off side too.
   cargo clippy -p hairline --no-default-features --features futures,http,log,metrics,recovery,serde,tracing --all-targets --locked -- -D warnings
   cargo test -p hairline --no-default-features --features futures,http,log,metrics,recovery,serde,tracing --locked
+  cargo clippy -p hairline-tokio --no-default-features --all-targets --locked -- -D warnings
+  cargo test -p hairline-tokio --no-default-features --locked
 }
 
 step_loom() {       # the models of the shared-memory protocol, and of the SDK's own atomics

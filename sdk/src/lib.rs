@@ -154,11 +154,12 @@ pub use off::{
     future_arg,
 };
 #[cfg(all(feature = "futures", feature = "enable"))]
-pub use on::bridges::futures::TraceStream;
+pub use on::bridges::trace_future::TraceStream;
 #[cfg(feature = "enable")]
 pub use on::{
-    bridges::futures::{TraceFuture, Traced, future_arg},
+    bridges::futures::{Traced, future_arg},
     bridges::tasks::TracedTask,
+    bridges::trace_future::TraceFuture,
     event::argument::Argument,
     event::flow::Flow,
     event::on_track::OnTrack,

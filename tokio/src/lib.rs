@@ -54,9 +54,9 @@ pub fn spawn<F>(future: F) -> JoinHandle<F::Output>
 where
     F: Future<Output: Send> + Send + 'static,
 {
-    let task = task(future);
-    runtime::sample();
-    tokio::spawn(task)
+    let spawned = tokio::spawn(task(future));
+    runtime::sample(None);
+    spawned
 }
 
 /// As [`tokio::task::spawn_local`], for a task that is recorded.

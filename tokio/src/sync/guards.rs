@@ -1,16 +1,6 @@
-//! The guards of the locks.
-
-#![allow(unsafe_code)] // an owned guard has a lock and a guard that borrows it
-
-use std::fmt;
-use std::mem::ManuallyDrop;
-use std::ops::{Deref, DerefMut};
-use std::sync::Arc;
+//! What the guards of the locks have in common.
 
 use hairline::__tasks::Awaited;
-use tokio::sync;
-
-use crate::sync::{Mutex, RwLock};
 
 /// A lock that a task has alone. The drop of this comes before the release of the lock.
 #[derive(Debug)]
@@ -36,7 +26,7 @@ macro_rules! guard {
         #[must_use = "if unused the lock is released at once"]
         pub struct $Guard<'a, T: ?Sized> {
             pub(super) _held: $Held, // dropped first
-            pub(super) inner: sync::$Guard<'a, T>,
+            pub(super) inner: tokio::sync::$Guard<'a, T>,
         }
 
         impl<T: ?Sized> Deref for $Guard<'_, T> {
@@ -122,16 +112,4 @@ macro_rules! guard {
         }
     };
 }
-
-guard!(MutexGuard, OwnedMutexGuard of Mutex: Held<'a>, mut);
-guard!(RwLockWriteGuard, OwnedRwLockWriteGuard of RwLock: Held<'a>, mut);
-guard!(RwLockReadGuard, OwnedRwLockReadGuard of RwLock: ());
-
-impl<'a, T: ?Sized> RwLockWriteGuard<'a, T> {
-    /// As [`tokio::sync::RwLockWriteGuard::downgrade`].
-    pub fn downgrade(self) -> RwLockReadGuard<'a, T> {
-        let Self { _held: held, inner } = self;
-        drop(held);
-        RwLockReadGuard { _held: (), inner: inner.downgrade() }
-    }
-}
+pub(super) use guard;

@@ -50,13 +50,9 @@ pub use tokio::sync::{
     TryAcquireError, TryLockError, broadcast, oneshot, watch,
 };
 
-pub use guards::{
-    MutexGuard, OwnedMutexGuard, OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLockReadGuard,
-    RwLockWriteGuard,
-};
-pub use mutex::Mutex;
+pub use mutex::{Mutex, MutexGuard, OwnedMutexGuard};
 pub use notify::{Notified, Notify};
-pub use rwlock::RwLock;
+pub use rwlock::{OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
 pub use semaphore::Semaphore;
 
 /// Whether a future may find that it cannot continue because of a lock, not because its task must yield.

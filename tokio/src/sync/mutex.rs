@@ -1,15 +1,19 @@
 //! The mutex.
 
+#![allow(unsafe_code)] // an owned guard has a lock and a guard that borrows it
+
 use std::fmt;
 use std::future::Future;
+use std::mem::ManuallyDrop;
+use std::ops::{Deref, DerefMut};
 use std::panic::Location;
 use std::sync::Arc;
 
 use hairline::__tasks::Awaited;
 use tokio::sync::TryLockError;
 
-use crate::sync::guards::Held;
-use crate::sync::{MutexGuard, OwnedMutexGuard, can_wait};
+use crate::sync::can_wait;
+use crate::sync::guards::{Held, guard};
 
 type Place = &'static Location<'static>;
 
@@ -160,3 +164,5 @@ impl<T: ?Sized + fmt::Debug> fmt::Debug for Mutex<T> {
         self.inner.fmt(f)
     }
 }
+
+guard!(MutexGuard, OwnedMutexGuard of Mutex: Held<'a>, mut);

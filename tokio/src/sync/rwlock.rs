@@ -1,15 +1,19 @@
 //! The lock for readers and writers.
 
+#![allow(unsafe_code)] // as in `mutex.rs`
+
 use std::fmt;
 use std::future::Future;
+use std::mem::ManuallyDrop;
+use std::ops::{Deref, DerefMut};
 use std::panic::Location;
 use std::sync::Arc;
 
 use hairline::__tasks::Awaited;
 use tokio::sync::TryLockError;
 
-use crate::sync::guards::Held;
-use crate::sync::{OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLockReadGuard, RwLockWriteGuard, can_wait};
+use crate::sync::can_wait;
+use crate::sync::guards::{Held, guard};
 
 type Place = &'static Location<'static>;
 
@@ -211,5 +215,17 @@ impl<T: Default> Default for RwLock<T> {
 impl<T: ?Sized + fmt::Debug> fmt::Debug for RwLock<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.inner.fmt(f)
+    }
+}
+
+guard!(RwLockWriteGuard, OwnedRwLockWriteGuard of RwLock: Held<'a>, mut);
+guard!(RwLockReadGuard, OwnedRwLockReadGuard of RwLock: ());
+
+impl<'a, T: ?Sized> RwLockWriteGuard<'a, T> {
+    /// As [`tokio::sync::RwLockWriteGuard::downgrade`].
+    pub fn downgrade(self) -> RwLockReadGuard<'a, T> {
+        let Self { _held: held, inner } = self;
+        drop(held);
+        RwLockReadGuard { _held: (), inner: inner.downgrade() }
     }
 }

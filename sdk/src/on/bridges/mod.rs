@@ -1,5 +1,5 @@
-//! Bridges that record the events of other crates: spans of `tracing`, messages of `log`, futures; calls of
-//! the allocator.
+//! Bridges that record the events of other crates: spans of `tracing`, messages of `log`, futures and tasks;
+//! calls of the allocator.
 
 pub(crate) mod futures;
 pub(crate) mod heap;
@@ -12,5 +12,6 @@ mod messages;
 #[cfg(feature = "metrics")]
 pub(crate) mod metrics;
 pub(crate) mod tasks;
+pub(crate) mod trace_future;
 #[cfg(feature = "subscriber")]
 pub(crate) mod tracing;
