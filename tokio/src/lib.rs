@@ -23,14 +23,14 @@
 //! | an interval `wait: NAME` below the life of the future that waits for a lock, a semaphore, a channel or a notification | [`sync`] |
 //! | a slice `parked` where a worker has nothing to do, counters `queue depth` and `alive tasks` | [`TraceRuntime::traced`] |
 //!
-//! A task has the category `task`, a wait the category `lock`, and the runtime the category `tokio`. For a task
-//! with another category and name, take [`traced_task`](hairline::TraceFuture::traced_task):
+//! A task has the category `task`, a wait the category `lock`, and the runtime the category `tokio`. For a
+//! task with another category and name, take [`traced_task`](hairline::TraceFuture::traced_task):
 //! `tokio::spawn(serve().traced_task("web", "request"))`.
 //!
 //! Tasks that are spawned in another way are not recorded, for example those that a library spawns.
 //!
-//! While nothing is recorded, a spawn costs a look at a table, a poll a branch, and a lock what the one of tokio
-//! costs. Without the feature `enable`, all of it is tokio alone.
+//! While nothing is recorded, a spawn costs a look at a table, a poll a branch, and a lock what the one of
+//! tokio costs. Without the feature `enable`, all of it is tokio alone.
 
 mod runtime;
 pub mod sync;

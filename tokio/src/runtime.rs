@@ -12,8 +12,8 @@ use tokio::runtime::{Builder, Handle, Id};
 pub trait TraceRuntime {
     /// Records where a worker is parked, as a slice `parked`: it has nothing to do, or waits for I/O and timers.
     /// Also records the counters `queue depth` and `alive tasks`, when a worker parks, when it continues and when
-    /// a task is [spawned](crate::spawn), at most once in a millisecond for each thread. They are on a track `tokio`,
-    /// that of a second runtime is `tokio 2`.
+    /// a task is [spawned](crate::spawn), at most once in a millisecond for each thread. They are on a track
+    /// `tokio`, that of a second runtime is `tokio 2`.
     ///
     /// It sets the hooks `on_thread_park` and `on_thread_unpark`, of which a runtime has one each: if the program
     /// sets its own, the last one counts.

@@ -1,8 +1,9 @@
-//! The locks, semaphores, channels and notifications of [`tokio::sync`], with the waits for them in the trace.
+//! The locks, semaphores, channels and notifications of [`tokio::sync`], with the waits for them in the
+//! trace.
 //!
-//! A program changes its `use`: `tokio::sync::Mutex` becomes `hairline_tokio::sync::Mutex`. What is not here is
-//! that of tokio, and so is `send_timeout` of a sender, whose wait is not recorded. `Semaphore::const_new` and
-//! the functions `map` of the guards are missing.
+//! A program changes its `use`: `tokio::sync::Mutex` becomes `hairline_tokio::sync::Mutex`. What is not here
+//! is that of tokio, and so is `send_timeout` of a sender, whose wait is not recorded. `Semaphore::const_new`
+//! and the functions `map` of the guards are missing.
 //!
 //! ```
 //! use hairline_tokio::sync::{Mutex, Semaphore, mpsc};

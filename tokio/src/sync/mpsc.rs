@@ -10,8 +10,8 @@
 //! # }
 //! ```
 //!
-//! A receiver waits as a rule, so its waits are not recorded. The receiver, the unbounded channel and all other
-//! types are those of tokio.
+//! A receiver waits as a rule, so its waits are not recorded. The receiver, the unbounded channel and all
+//! other types are those of tokio.
 
 use std::fmt;
 use std::future::Future;

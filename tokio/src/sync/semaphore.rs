@@ -10,8 +10,8 @@ use tokio::sync::{AcquireError, OwnedSemaphorePermit, SemaphorePermit, TryAcquir
 
 use crate::sync::can_wait;
 
-/// As [`tokio::sync::Semaphore`], with the waits for its permits in the trace. The permits are those of tokio.
-/// Functions that do not wait are those of the [`Deref`] target.
+/// As [`tokio::sync::Semaphore`], with the waits for its permits in the trace. The permits are those of
+/// tokio. Functions that do not wait are those of the [`Deref`] target.
 ///
 /// ```
 /// # async fn work() -> Result<(), tokio::sync::AcquireError> {

@@ -274,8 +274,8 @@ impl State {
 #[cfg(feature = "sync")]
 const SAMPLE: u64 = 1_000_000;
 
-/// Returns whether tasks are recorded, and this thread has had no `true` for a millisecond: for numbers that are
-/// read often enough.
+/// Returns whether tasks are recorded and this thread has had no `true` for a millisecond: for numbers that
+/// are read often enough.
 #[cfg(feature = "sync")]
 pub fn is_sample_due() -> bool {
     thread_local! {

@@ -268,8 +268,8 @@ struct Runtime {
     callsite: &'static Callsite,
 }
 
-/// Returns the callsite of scopes with this category, this name and these keys at this place in the source. The
-/// first call creates it.
+/// Returns the callsite of scopes with this category, this name and these keys at this place in the source.
+/// The first call creates it.
 pub(crate) fn callsite_of(
     at: &Location<'_>,
     category: &str,

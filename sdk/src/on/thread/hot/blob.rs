@@ -56,9 +56,7 @@ pub(crate) fn in_past(
         unsafe { raw.copy_of_96(&part.bytes, part.len) };
         raw.word_of(uuid_varint, 8);
     };
-    // SAFETY: this thread's own lease.
-    let at = |taken: &Taken| Some((past, unsafe { taken.lease.own_last() }));
-    whole_at(hot, part.len + 8, put, at, taken).is_some()
+    whole_at::<false, true>(hot, part.len + 8, put, past, taken).is_some()
 }
 
 /// As [`bare`], the end of a slice.
@@ -96,26 +94,23 @@ fn whole<const WARM: bool>(
     after: u64,
     taken: Taken,
 ) -> Option<u64> {
-    let at = |taken: &Taken| {
-        let (now, _) = hot.tick::<WARM>(taken)?;
-        (now > after).then_some((now, now))
-    };
-    whole_at(hot, event_len, put, at, taken)
+    whole_at::<WARM, false>(hot, event_len, put, after, taken)
 }
 
 /// Writes a blob with one packet, whose length is known beforehand: its time is padded to 8 bytes. `put`
 /// writes the event, `event_len` bytes with its tag and its length. With the longest of those above, the
-/// packet is below 128 bytes. `at` returns the time of the packet, and that of the thread's last event.
+/// packet is below 128 bytes. `PAST`: at the time `limit`; else at the current time, which must exceed
+/// `limit`.
 ///
 /// ```text
 /// HEADER | 0a LEN  50 SEQUENCE | event | 40 TIME | zeros
 /// ```
 #[inline(always)]
-fn whole_at(
+fn whole_at<const WARM: bool, const PAST: bool>(
     hot: &Hot,
     event_len: usize,
     put: impl FnOnce(&mut Raw),
-    at: impl FnOnce(&Taken) -> Option<(u64, u64)>,
+    limit: u64,
     taken: Taken,
 ) -> Option<u64> {
     /// The time, with its tag.
@@ -129,8 +124,9 @@ fn whole_at(
     if room < 0 {
         return taken.put_back();
     }
-    let Some((now, last)) = at(&taken) else { return taken.put_back() };
-    if now >> 56 != 0 {
+    let tick = if PAST { Some((limit, 0)) } else { hot.tick::<WARM>(&taken) };
+    let Some((now, _)) = tick else { return taken.put_back() };
+    if !PAST && now <= limit || now >> 56 != 0 {
         return taken.put_back();
     }
     let commit = taken.last_commit();
@@ -142,6 +138,8 @@ fn whole_at(
     raw.word_of(0x40, 1);
     raw.word_of(proto::varint_in_8(now), 8);
     raw.word_of(0, 0); // the zeros up to the end of the word
+    // SAFETY: this thread's own lease.
+    let last = if PAST { unsafe { taken.lease.own_last() } } else { now };
     taken.commit(commit, last, bytes, room);
     Some(now)
 }

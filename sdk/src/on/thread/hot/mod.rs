@@ -73,8 +73,8 @@ use crate::on::thread::hot::packet::END_CONSTANT;
 pub(crate) use crate::on::thread::hot::taken::Taken;
 use crate::options::Format;
 
-/// Writes the begin of a scope, or an instant, that a flow passes through. Returns its time, `None` if nothing
-/// was written.
+/// Writes the begin of a scope, or an instant, that a flow passes through. Returns its time, `None` if
+/// nothing was written.
 #[inline(always)]
 pub(crate) fn with_flow<const INSTANT: bool>(
     hot: &Hot,
