@@ -10,11 +10,11 @@ use hairline_convert::{Categories, Event, EventKind};
 use hairline_formats::Value;
 
 /// The category of the slices, and how their names begin.
-const CATEGORY: &str = "lock";
+pub(super) const LOCK: &str = "lock";
 const PREFIX: &str = "wait: ";
 /// The names of the instants at their ends.
-const RELEASED: &str = "released";
-const NOTIFIED: &str = "notified";
+pub(super) const RELEASED: &str = "released";
+pub(super) const NOTIFIED: &str = "notified";
 
 /// The name of a lock, of that of the slices.
 pub(super) fn lock_name(name: &str) -> &str {
@@ -121,7 +121,7 @@ impl Locks {
 }
 
 fn of_event(event: &Event<'_>) -> Option<Facts> {
-    if !matches!(event.categories, Categories::One(category) if category.text == CATEGORY) {
+    if !matches!(event.categories, Categories::One(category) if category.text == LOCK) {
         return None;
     }
     let name = event.name.text;

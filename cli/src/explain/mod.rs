@@ -95,18 +95,27 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     outcome
 }
 
+/// Gives the instants at the ends of waits their keys. Only the second reading of the trace looks at these instants,
+/// and each reading must give all other names the same keys.
+fn with_keys(mut slices: Slices) -> Slices {
+    for name in [locks::LOCK, locks::RELEASED, locks::NOTIFIED] {
+        slices.keys_mut().key(name.into());
+    }
+    slices
+}
+
 fn explain(arguments: &Arguments, trace: &TraceArguments) -> Result<Explained, String> {
     if trace.is_stream() {
         let what = "it is read several times: save it to a file";
         return Err(format!("{}: {what}", trace.path().display()));
     }
     // Slices whose events are out of order are sorted, which the first reading finds out.
-    let mut new_slices: fn() -> Slices = Slices::new;
+    let mut new_slices: fn() -> Slices = || with_keys(Slices::new());
     let mut survey = Survey::new(new_slices());
     let mut summary = trace.show(false, &mut survey)?;
     survey.finish().map_err(unsorted)?;
     if survey.is_late() {
-        new_slices = || Slices::in_order(tempfile::tempfile);
+        new_slices = || with_keys(Slices::in_order(tempfile::tempfile));
         survey = Survey::new(new_slices());
         summary = trace.show_again(&mut survey)?;
         survey.finish().map_err(unsorted)?;
