@@ -4,8 +4,9 @@ use hairline_convert::timeline::Split;
 use serde_json::{Value, json};
 
 use crate::explain::explained::Explained;
-use crate::explain::held::{Held, Lock};
+use crate::explain::held::{Held, Lock, task_name};
 use crate::explain::locks::Holder;
+use crate::explain::queue;
 use crate::explain::separation::Separation;
 use crate::explain::shares::{Share, largest};
 use crate::explain::survey::Survey;
@@ -108,6 +109,7 @@ fn target(explained: &Explained, target: &Target) -> Value {
             "inside": verdict.inside.map(|name| survey.keys().text(name)),
             "text": verdict.lines,
             "locks": verdict.locks.iter().map(|of| lock(survey, of)).collect::<Vec<_>>(),
+            "queue": queue(survey, target),
         },
         "all": band(survey, &target.all),
         "typical": band(survey, &target.typical),
@@ -122,9 +124,10 @@ fn target(explained: &Explained, target: &Target) -> Value {
 fn lock(survey: &Survey, lock: &Lock) -> Value {
     let holder = |held: &Held| {
         let tid = held.holder.thread();
+        let task = if let Holder::Task(task) = held.holder { Some(task) } else { None };
         let how = match held.holder {
             Holder::Unknown => None,
-            Holder::Thread(_) => Some("held"),
+            Holder::Thread(_) | Holder::Task(_) => Some("held"),
             Holder::Releaser(_) => Some("released"),
             Holder::Notifier(_) => Some("notified"),
         };
@@ -132,6 +135,9 @@ fn lock(survey: &Survey, lock: &Lock) -> Value {
             "thread": tid.map(|tid| survey.thread_name(tid)),
             "tid": tid,
             "how": how,
+            "task": task.map(|(_, number)| number),
+            "task_name": task.and_then(|task| task_name(survey, task)),
+            "tasks": held.tasks,
             "at": held.place,
             "inside": held.inside.map(|name| survey.keys().text(name)),
             "ns": held.time,
@@ -140,10 +146,29 @@ fn lock(survey: &Survey, lock: &Lock) -> Value {
     let place = |place: &Share| json!({ "at": place.what, "ns": place.time });
     json!({
         "name": lock.name,
+        "kind": lock.kind(),
         "total_ns": lock.time,
         "extra_ns": lock.extra,
         "holders": lock.holders.iter().take(ROWS).map(holder).collect::<Vec<_>>(),
         "waiters": lock.places.iter().map(place).collect::<Vec<_>>(),
+    })
+}
+
+/// What the workers did while the slowest were queued: the longest such times are looked at.
+fn queue(survey: &Survey, target: &Target) -> Value {
+    let polls = queue::polls(target).into_iter().take(ROWS).map(|((category, name), polls)| {
+        json!({
+            "category": survey.keys().text(category),
+            "name": survey.keys().text(name),
+            "count": polls.count,
+            "ns": polls.time,
+            "longest_ns": polls.longest,
+        })
+    });
+    json!({
+        "looked_at_ns": target.queues.total(),
+        "parked_ns": target.parked,
+        "polls": polls.collect::<Vec<_>>(),
     })
 }
 

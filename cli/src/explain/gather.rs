@@ -8,9 +8,10 @@ use hairline_convert::timeline::Split;
 use hairline_convert::{Item, RunState, SampleKind, TrackId};
 
 use crate::explain::locks::Tags;
-use crate::explain::nested::Nested;
+use crate::explain::nested::{Below, Nested, Within, covered};
 use crate::explain::survey::{Chosen, SliceName, Survey};
 use crate::explain::target::{Band, Inner, Inside, Longest, Part, Target, Wait, add};
+use crate::explain::tasks::is_queued;
 use crate::trace::ItemVisitor;
 
 /// The mark of a frame that is in no chosen slice. Other marks are 2 plus the depth of the innermost chosen
@@ -35,7 +36,16 @@ struct Found<'s> {
     waits: HashMap<TrackId, Longest<1024>>,
     /// The last wait of each track about whose end there is an instant: its begin, and the tag of that.
     ends: HashMap<TrackId, (i64, u32)>,
+    /// The polls of the chosen intervals, by the number of the target: begins, and tracks of the workers.
+    polls: Vec<Vec<(i64, TrackId)>>,
 }
+
+/// The limit for polls of one name. The workers of further ones are not known.
+const MOST_POLLS: usize = 1 << 21;
+
+/// How much later than the end of the time in the queue a poll begins at most: the thread may lose its
+/// processor between the two.
+const POLL_AFTER: i64 = 1_000_000;
 
 impl<'s> Gather<'s> {
     pub(super) fn new(survey: &'s Survey, slices: Slices, chosen: Vec<Chosen>) -> Self {
@@ -52,10 +62,14 @@ impl<'s> Gather<'s> {
             sleeps: Longest::default(),
             waits: Longest::default(),
             held_in: HashMap::new(),
+            queues: Longest::default(),
+            polls: HashMap::new(),
+            parked: 0,
             others: HashMap::new(),
             chances: HashMap::new(),
         };
-        let targets = chosen.into_iter().map(target).collect();
+        let targets: Vec<_> = chosen.into_iter().map(target).collect();
+        let polls = vec![Vec::new(); targets.len()];
         let found = Found {
             survey,
             numbers,
@@ -65,18 +79,26 @@ impl<'s> Gather<'s> {
             nested: Nested::default(),
             waits: HashMap::new(),
             ends: HashMap::new(),
+            polls,
         };
         Self { slices, found }
     }
 
     pub(super) fn finish(mut self) -> io::Result<Vec<Target>> {
         self.slices.finish(&mut self.found)?;
-        let mut targets = self.found.targets;
-        for target in &mut targets {
+        let Found { mut targets, polls, .. } = self.found;
+        for (target, mut polls) in targets.iter_mut().zip(polls) {
             target.slow_examples.shorten();
             target.typical_examples.shorten();
             target.sleeps.shorten();
             target.waits.shorten();
+            target.queues.shorten();
+            polls.sort_unstable();
+            for queue in target.queues.all_mut() {
+                let next = polls.get(polls.partition_point(|(start, _)| *start < queue.end));
+                let next = next.filter(|(start, _)| start.saturating_sub(queue.end) <= POLL_AFTER);
+                queue.worker = next.map(|(_, worker)| *worker);
+            }
         }
         Ok(targets)
     }
@@ -113,6 +135,18 @@ impl Found<'_> {
         mark.checked_sub(2)
     }
 
+    /// Adds the poll of a chosen interval.
+    fn poll(&mut self, slice: &Slice) {
+        if self.survey.track_names.tid(slice.track).is_none() {
+            return;
+        }
+        let of = SliceName { category: slice.category, name: slice.name, is_on_thread: false };
+        let polls = self.numbers.get(&of).and_then(|number| self.polls.get_mut(*number));
+        if let Some(polls) = polls.filter(|polls| polls.len() < MOST_POLLS) {
+            polls.push((slice.start, slice.track));
+        }
+    }
+
     /// The split of a slice's own time, and of all of it.
     fn splits(&mut self, slice: &Slice, depth: usize) -> (Split, Split) {
         let (survey, end) = (self.survey, slice.start.saturating_add(slice.duration));
@@ -141,27 +175,53 @@ impl Found<'_> {
 
     /// What is inside of an interval that ends, and its time without that. It may be below another one
     /// itself. What is inside is empty if nobody asks for it.
-    fn nested(&mut self, slice: &Slice, depth: usize, wait: Option<Wait>, is_asked: bool) -> (Inside, i64) {
+    fn nested(&mut self, slice: &Slice, depth: usize, wait: Option<Wait>, is_asked: bool) -> (Within, i64) {
         let names = &self.survey.track_names;
         if depth > 0 || names.tid(slice.track).is_some() {
-            return (Inside::default(), slice.duration);
+            return (Within::default(), slice.duration);
         }
-        let (inside, own) = self.nested.take(slice);
-        let Some(parent) = names.track_above(slice.track) else { return (inside, own) };
-        let copy = if is_asked { inside.clone() } else { Inside::default() };
-        self.nested.add(parent, (slice, wait), (inside, own));
+        let (mut within, mut own) = self.nested.take(slice);
+        let part = Part::new(slice.track, slice.start, slice.start.saturating_add(slice.duration));
+        let is_queued = is_queued(self.survey.keys(), slice);
+        if is_queued {
+            within.queues.push(part);
+        }
+        let around = if wait.is_some() || is_asked { self.nested.queues(names, slice) } else { Vec::new() };
+        if let Some(wait) = wait {
+            // After the wake that ends a wait, the task waits for a worker.
+            let end = around.first().map_or(part.end, |queue| queue.start);
+            let waker = self.survey.locks.holder(wait.tags).0.thread();
+            within.waits.push(Part { end, waker, tags: wait.tags, ..part });
+            own = end.saturating_sub(slice.start);
+        }
+        let mut copy = if is_asked { within.clone() } else { Within::default() };
+        copy.queues.extend(around);
+        if let Some(parent) = names.track_above(slice.track) {
+            self.nested.add(parent, Below { slice: *slice, wait, is_queued, own, within });
+        }
         (copy, own)
+    }
+
+    /// Adds the waits and the times in the queue of a chosen interval.
+    fn waited(&mut self, number: usize, slice: &Slice, Within { waits, queues, .. }: &Within) {
+        let target = &mut self.targets[number];
+        for band in target.bands(slice.duration) {
+            band.in_waits = band.in_waits.saturating_add(covered(waits));
+            band.in_queue = band.in_queue.saturating_add(covered(queues));
+            band.in_both = band.in_both.saturating_add(covered(waits.iter().chain(queues)));
+        }
+        if target.is_slow(slice.duration) {
+            waits.iter().for_each(|wait| target.waits.add(*wait));
+            queues.iter().for_each(|queue| target.queues.add(*queue));
+        }
     }
 
     fn chosen(&mut self, number: usize, slice: &Slice, whole: Split, inside: &Inside) {
         let survey = self.survey;
         let target = &mut self.targets[number];
-        let (shortest, longest_typical) = target.chosen.typical;
-        let is_slow = slice.duration >= target.chosen.slow;
-        let is_typical = (shortest..=longest_typical).contains(&slice.duration);
+        let (is_typical, is_slow) = (target.is_typical(slice.duration), target.is_slow(slice.duration));
         let tid = survey.track_names.own_tid(slice.track);
-        let bands = [(true, &mut target.all), (is_typical, &mut target.typical), (is_slow, &mut target.slow)];
-        for (_, band) in bands.into_iter().filter(|(is_in, _)| *is_in) {
+        for band in target.bands(slice.duration) {
             band.count += 1;
             band.duration = band.duration.saturating_add(slice.duration);
             band.split = band.split.plus(whole);
@@ -250,13 +310,18 @@ impl SliceSink for Found<'_> {
     fn slice(&mut self, slice: &Slice, above: &mut [Frame]) {
         let wait = (slice.tag != 0).then(|| {
             let end = self.ends.remove(&slice.track).filter(|(start, _)| *start == slice.start);
-            let tags = Tags { begin: slice.tag, end: end.map_or(0, |(_, tag)| tag) };
+            let names = &self.survey.track_names;
+            let is_interval = names.tid(slice.track).is_none();
+            let process = is_interval.then(|| names.process_of(slice.track)).flatten();
+            let tags = Tags { begin: slice.tag, end: end.map_or(0, |(_, tag)| tag), process };
             Wait { name: slice.name, tags, around: above.last().map_or(Key::NONE, |above| above.name) }
         });
         let around = self.around(slice.track, above);
         let number = self.number(slice.category, slice.name, slice.track);
         let depth = above.len();
-        let (mut inside, own_time) = self.nested(slice, depth, wait, number.is_some());
+        self.poll(slice);
+        let (mut within, own_time) = self.nested(slice, depth, wait, number.is_some());
+        let mut inside = std::mem::take(&mut within.inside);
         if around.is_none() && number.is_none() {
             return;
         }
@@ -264,7 +329,8 @@ impl SliceSink for Found<'_> {
         own.unknown = own.unknown.saturating_sub(slice.duration.saturating_sub(own_time)).max(0);
         let itself = Inner { count: 1, total: slice.duration, own };
         inside.slices(slice.name, wait, &itself);
-        if let Some(wait) = wait {
+        let is_interval = self.survey.track_names.tid(slice.track).is_none();
+        if let Some(wait) = wait.filter(|_| !is_interval) {
             let until = slice.start.saturating_add(slice.duration);
             let waker = self.survey.locks.holder(wait.tags).0.thread();
             let part = Part { waker, tags: wait.tags, ..Part::new(slice.track, slice.start, until) };
@@ -273,6 +339,7 @@ impl SliceSink for Found<'_> {
         if let Some(number) = number {
             inside.add(&self.open.remove(&(slice.track, depth as u32)).unwrap_or_default());
             self.chosen(number, slice, whole, &inside);
+            self.waited(number, slice, &within);
         }
         if let Some(around) = around {
             // Slices inside it are inside the next chosen one around it too.

@@ -1,18 +1,20 @@
 //! Who had the locks that the slices of one name waited for.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use hairline_convert::slices::Key;
 
-use crate::explain::locks::{Holder, Tags, lock_name};
+use crate::explain::locks::{Holder, Kind, Tags, lock_name};
 use crate::explain::shares::{Share, largest, percent};
 use crate::explain::survey::Survey;
 use crate::explain::target::{Band, Target, Wait, total, whole};
+use crate::explain::tasks::TaskId;
 use crate::table::plain;
 
 /// The waits of the slices of a band for one lock.
 pub(super) struct Lock {
     pub(super) name: String,
+    kind: Kind,
     /// Their time in the band.
     pub(super) time: i64,
     /// How much longer a slice waits for the lock than a typical one.
@@ -26,6 +28,8 @@ pub(super) struct Lock {
 /// One of those who had a lock.
 pub(super) struct Held {
     pub(super) holder: Holder,
+    /// The tasks that had it, one after the other, if they have one name: `holder` is the first of them.
+    pub(super) tasks: usize,
     /// Where the lock was taken.
     pub(super) place: String,
     pub(super) time: i64,
@@ -33,22 +37,31 @@ pub(super) struct Held {
     pub(super) inside: Option<Key>,
 }
 
+/// Who had a lock, as they are shown together.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Who {
+    One(Holder),
+    /// The tasks of this name.
+    Tasks(Key),
+}
+
 /// The limit for the rows of each list.
 const ROWS: usize = 100;
 
 /// The locks that the slices of a band wait for longer than those of the base, the longest first.
 pub(super) fn locks(survey: &Survey, target: &Target, (band, base): (&Band, &Band)) -> Vec<Lock> {
-    let time = |band: &Band, name: Key| {
-        let waits = band.inside.waits.iter().filter(|(wait, _)| wait.name == name);
+    let key = |wait: &Wait| (wait.name, survey.locks.kind(wait.tags));
+    let time = |band: &Band, name: (Key, Kind)| {
+        let waits = band.inside.waits.iter().filter(|(wait, _)| key(wait) == name);
         total(waits.map(|(_, inner)| whole(&inner.own)))
     };
-    let mut names: Vec<_> = band.inside.waits.keys().map(|wait| wait.name).collect();
+    let mut names: Vec<_> = band.inside.waits.keys().map(key).collect();
     names.sort_unstable();
     names.dedup();
-    let lock = |name| {
+    let lock = |name: (Key, Kind)| {
         let sum = time(band, name);
         let extra = band.per_slice(sum).saturating_sub(base.per_slice(time(base, name)));
-        let waits = band.inside.waits.iter().filter(|(wait, _)| wait.name == name);
+        let waits = band.inside.waits.iter().filter(|(wait, _)| key(wait) == name);
         let waits: Vec<_> = waits.map(|(wait, inner)| (*wait, whole(&inner.own))).collect();
         let mut places: HashMap<Tags, i64> = HashMap::new();
         waits.iter().for_each(|(wait, time)| {
@@ -57,8 +70,8 @@ pub(super) fn locks(survey: &Survey, target: &Target, (band, base): (&Band, &Ban
         });
         let mut places = largest(&places, |tags| survey.locks.place(*tags).to_owned(), ROWS);
         places.retain(|place| !place.what.is_empty());
-        let name = lock_name(survey.keys().text(name)).to_owned();
-        Lock { name, time: sum, extra, holders: holders(survey, target, &waits), places }
+        let (name, kind) = (lock_name(survey.keys().text(name.0)).to_owned(), name.1);
+        Lock { name, kind, time: sum, extra, holders: holders(survey, target, &waits), places }
     };
     let mut locks: Vec<_> = names.into_iter().map(lock).filter(|lock| lock.extra > 0).collect();
     locks.sort_by_key(|lock| std::cmp::Reverse(lock.extra));
@@ -66,7 +79,15 @@ pub(super) fn locks(survey: &Survey, target: &Target, (band, base): (&Band, &Ban
 }
 
 fn holders(survey: &Survey, target: &Target, waits: &[(Wait, i64)]) -> Vec<Held> {
-    let key = |tags| survey.locks.holder(tags);
+    let name_of = |task| survey.tasks.life(task).map(|life| life.name);
+    let key = |tags| {
+        let (holder, place) = survey.locks.holder(tags);
+        let who = match holder {
+            Holder::Task(task) => name_of(task).map_or(Who::One(holder), Who::Tasks),
+            _ => Who::One(holder),
+        };
+        (who, place)
+    };
     let mut times: HashMap<_, i64> = HashMap::new();
     for (wait, time) in waits {
         let sum = times.entry(key(wait.tags)).or_default();
@@ -77,25 +98,75 @@ fn holders(survey: &Survey, target: &Target, waits: &[(Wait, i64)]) -> Vec<Held>
         let sum = inside.entry(key(*tags)).or_default().entry(*name).or_default();
         *sum = sum.saturating_add(*time);
     }
-    let looked_at = |of| {
+    let looked_at = |of: (Who, &str)| {
         let waits = target.waits.all().iter().filter(|wait| key(wait.tags) == of);
         total(waits.map(|wait| wait.duration()))
     };
-    let held = |(of, time): (_, i64)| {
+    let mut tasks: HashMap<_, BTreeSet<TaskId>> = HashMap::new();
+    for (wait, _) in waits {
+        if let Holder::Task(task) = survey.locks.holder(wait.tags).0 {
+            tasks.entry(key(wait.tags)).or_default().insert(task);
+        }
+    }
+    let held = |(of, time): ((Who, &str), i64)| {
         let most = inside.get(&of).and_then(|names| names.iter().max_by_key(|(name, time)| (**time, name.0)));
-        let most = most.filter(|(_, time)| **time > looked_at(of) / 2);
-        Held { holder: of.0, place: of.1.to_owned(), time, inside: most.map(|(name, _)| *name) }
+        let most = most.filter(|(name, time)| **time > looked_at(of) / 2 && of.0 != Who::Tasks(**name));
+        let tasks = tasks.get(&of);
+        let holder = match of.0 {
+            Who::One(holder) => holder,
+            Who::Tasks(_) => {
+                tasks.and_then(BTreeSet::first).map_or(Holder::Unknown, |task| Holder::Task(*task))
+            }
+        };
+        let (place, tasks) = (of.1.to_owned(), tasks.map_or(0, BTreeSet::len));
+        Held { holder, tasks, place, time, inside: most.map(|(name, _)| *name) }
     };
     let mut all: Vec<_> = times.into_iter().map(held).collect();
     all.sort_by(|a, b| b.time.cmp(&a.time).then_with(|| a.place.cmp(&b.place)));
     all
 }
 
+/// One task, or several ones of the same name, as a part of a sentence.
+fn tasks(survey: &Survey, first: TaskId, count: usize) -> String {
+    let name = task_name(survey, first).map(plain);
+    match (name, count) {
+        (None, _) => format!("the task {}", first.1),
+        (Some(name), 0 | 1) => format!("the task {name} ({})", first.1),
+        (Some(name), _) => format!("{count} tasks {name}"),
+    }
+}
+
+/// The name of a task, if the trace has it.
+pub(super) fn task_name(survey: &Survey, task: TaskId) -> Option<&str> {
+    survey.tasks.life(task).map(|life| survey.keys().text(life.name))
+}
+
 impl Lock {
     /// What it is. That of a condition variable is known only where somebody notified.
     pub(super) fn kind(&self) -> &'static str {
         let is_notifier = |held: &Held| matches!(held.holder, Holder::Notifier(_));
-        if self.holders.iter().any(is_notifier) { "condition variable" } else { "lock" }
+        match self.kind {
+            Kind::Lock if self.holders.iter().any(is_notifier) => "condition variable",
+            Kind::Lock => "lock",
+            Kind::Semaphore => "semaphore",
+            Kind::Channel => "channel",
+            Kind::Notification => "notification",
+        }
+    }
+
+    /// Whether it is no semaphore, channel or notification.
+    pub(super) fn is_lock(&self) -> bool {
+        self.kind == Kind::Lock
+    }
+
+    /// What is waited for, as a part of a sentence.
+    pub(super) fn what(&self) -> String {
+        let (kind, name) = (self.kind(), plain(&self.name));
+        match self.kind {
+            Kind::Semaphore => format!("a permit of the {kind} `{name}`"),
+            Kind::Channel => format!("room in the {kind} `{name}`"),
+            Kind::Lock | Kind::Notification => format!("the {kind} `{name}`"),
+        }
     }
 
     /// Says who had the lock, as a part of a sentence.
@@ -103,20 +174,34 @@ impl Lock {
         let one = |held: &Held| {
             let thread = |tid| format!("the thread {}", plain(&survey.thread_name(tid)));
             let who = match held.holder {
+                Holder::Task(task) => format!("held by {}", tasks(survey, task, held.tasks)),
                 Holder::Thread(tid) => format!("held by {}", thread(tid)),
                 Holder::Releaser(tid) => format!("released by {}", thread(tid)),
                 Holder::Notifier(tid) => format!("notified by {}", thread(tid)),
-                Holder::Unknown => "the trace does not have the holder".to_owned(),
+                Holder::Unknown if !held.place.is_empty() => "held by a task that is not recorded".to_owned(),
+                Holder::Unknown => self.without_holder().to_owned(),
             };
             let at =
                 if held.place.is_empty() { String::new() } else { format!(", at {}", plain(&held.place)) };
             let inside = held.inside.map(|name| format!(", inside `{}`", plain(survey.keys().text(name))));
             let comma = if at.is_empty() && inside.is_none() { "" } else { "," };
             let share = percent(held.time, self.time);
+            if self.kind != Kind::Lock && held.time == self.time {
+                return who;
+            }
             format!("{who}{at}{}{comma} for {share} of that time", inside.unwrap_or_default())
         };
         let are_few = |held: &&Held| held.time >= self.time / 50;
         self.holders.iter().filter(are_few).take(3).map(one).collect::<Vec<_>>().join("; ")
+    }
+
+    fn without_holder(&self) -> &'static str {
+        match self.kind {
+            Kind::Lock => "the trace does not have the holder",
+            Kind::Semaphore => "too few permits were free, and the trace does not have who had the others",
+            Kind::Channel => "the channel was full, and the trace does not have its receiver",
+            Kind::Notification => "the trace does not have who notifies",
+        }
     }
 
     /// The place at which most of the time was waited, as a part of a sentence.

@@ -3,15 +3,22 @@
 //! A program records a contended wait as a slice of the category `lock` whose name begins with `wait: `. Its
 //! arguments are the facts of its begin. Those of its end are the arguments of an instant inside of it. They
 //! are few, so each is kept once, and a wait carries the tags of its facts.
+//!
+//! The wait of an async task is an interval with the same name and arguments, below the life that waits. Its
+//! holder may be a task.
 
 use std::collections::HashMap;
 
-use hairline_convert::{Categories, Event, EventKind};
+use hairline_convert::{Categories, Event, EventKind, TrackId};
 use hairline_formats::Value;
+
+use crate::explain::tasks::TaskId;
 
 /// The category of the slices, and how their names begin.
 pub(super) const LOCK: &str = "lock";
-const PREFIX: &str = "wait: ";
+pub(super) const PREFIX: &str = "wait: ";
+/// The argument of a wait that names a task.
+const TASK: &str = "held_by_task";
 /// The names of the instants at their ends.
 pub(super) const RELEASED: &str = "released";
 pub(super) const NOTIFIED: &str = "notified";
@@ -29,6 +36,30 @@ struct Facts {
     holder: Holder,
     /// The place at which the holder took the lock, or at which it notified.
     held_at: String,
+    kind: Kind,
+}
+
+/// What is waited for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) enum Kind {
+    #[default]
+    Lock,
+    /// A permit of a semaphore.
+    Semaphore,
+    /// Room in a channel.
+    Channel,
+    Notification,
+}
+
+impl Kind {
+    fn of(text: &str) -> Self {
+        match text {
+            "semaphore" => Self::Semaphore,
+            "channel" => Self::Channel,
+            "notification" => Self::Notification,
+            _ => Self::Lock,
+        }
+    }
 }
 
 /// The tags of the facts of a wait's begin and end. 0 stands for none.
@@ -36,6 +67,8 @@ struct Facts {
 pub(super) struct Tags {
     pub(super) begin: u32,
     pub(super) end: u32,
+    /// The process of a wait that is an interval: the number of a task means one of it.
+    pub(super) process: Option<TrackId>,
 }
 
 /// Who had the lock when the wait began; where that is not known, who ended the wait.
@@ -49,6 +82,8 @@ pub(super) enum Holder {
     Releaser(u64),
     /// The thread with this id notified a condition variable.
     Notifier(u64),
+    /// The task with this number.
+    Task(TaskId),
 }
 
 impl Holder {
@@ -56,7 +91,7 @@ impl Holder {
     pub(super) fn thread(self) -> Option<u64> {
         match self {
             Self::Thread(tid) | Self::Releaser(tid) | Self::Notifier(tid) => Some(tid),
-            Self::Unknown => None,
+            Self::Unknown | Self::Task(_) => None,
         }
     }
 }
@@ -115,8 +150,17 @@ impl Locks {
     /// Who had the lock for which a thread waited, and where it took it.
     pub(super) fn holder(&self, tags: Tags) -> (Holder, &str) {
         let (begin, end) = (self.facts(tags.begin), self.facts(tags.end));
-        let known = if begin.holder == Holder::Unknown { end } else { begin };
-        (known.holder, &known.held_at)
+        let is_known = begin.holder != Holder::Unknown || end.holder == Holder::Unknown;
+        let known = if is_known { begin } else { end };
+        let holder = match known.holder {
+            Holder::Task((_, task)) => Holder::Task((tags.process, task)),
+            other => other,
+        };
+        (holder, &known.held_at)
+    }
+
+    pub(super) fn kind(&self, tags: Tags) -> Kind {
+        self.facts(tags.begin).kind
     }
 }
 
@@ -141,13 +185,18 @@ fn of_event(event: &Event<'_>) -> Option<Facts> {
         Value::Str(text) | Value::Interned { text, .. } if name.text == "at" => {
             text.clone_into(&mut facts.at);
         }
+        Value::Str(text) | Value::Interned { text, .. } if name.text == "kind" => facts.kind = Kind::of(text),
         value if name.text == by => facts.holder = number(&value).map_or(Holder::Unknown, holder),
+        value if name.text == TASK => {
+            facts.holder = number(&value).map_or(Holder::Unknown, |task| Holder::Task((None, task)));
+        }
         _ => {}
     });
     Some(facts)
 }
 
-fn number(value: &Value<'_>) -> Option<u64> {
+/// A value as the number of a thread or a task.
+pub(super) fn number(value: &Value<'_>) -> Option<u64> {
     match *value {
         Value::I64(number) => u64::try_from(number).ok(),
         Value::U64(number) | Value::Koid(number) => Some(number),

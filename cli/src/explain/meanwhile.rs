@@ -7,8 +7,10 @@ use hairline_convert::slices::{Frame, Key, Slice, SliceSink, Slices};
 use hairline_convert::{Event, EventKind, Item, TrackId};
 
 use crate::explain::arguments::arguments;
+use crate::explain::locks::Holder;
 use crate::explain::survey::Survey;
 use crate::explain::target::{Chance, MOST, Other, Part, Target, add};
+use crate::explain::tasks::is_parked;
 use crate::trace::ItemVisitor;
 
 /// A thread that is woken runs a moment later, and the one that woke it may end its slice a moment later or
@@ -66,6 +68,20 @@ struct Found<'s> {
     lengths: Lengths,
     /// From the first begin to the last end.
     time: Option<(i64, i64)>,
+    /// The tracks of the lives that had locks.
+    lives: HashSet<TrackId>,
+    has_queues: bool,
+}
+
+/// A slice that may answer questions.
+struct Candidate {
+    slice: Slice,
+    end: i64,
+    /// The tracks of the lives that an interval is one of, or inside of. Empty for a slice of a thread.
+    lives: Vec<TrackId>,
+    /// Whether it is a poll that is in no other one.
+    is_poll: bool,
+    is_parked: bool,
 }
 
 #[derive(Clone, Copy)]
@@ -82,6 +98,8 @@ struct Question {
     target: usize,
     part: Part,
     kind: Kind,
+    /// The track of the life of the task that had the lock.
+    life: Option<TrackId>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -90,19 +108,32 @@ enum Kind {
     Typical,
     Sleep,
     Wait,
+    Queue,
 }
+
+/// An interval is not inside of more others.
+const DEEPEST: usize = 64;
 
 impl<'s> Meanwhile<'s> {
     pub(super) fn new(survey: &'s Survey, slices: Slices, targets: Vec<Target>) -> Self {
+        let life = |part: &Part| match survey.locks.holder(part.tags).0 {
+            Holder::Task(task) => survey.tasks.life(task).map(|life| life.track),
+            _ => None,
+        };
         let mut questions = Vec::new();
         for (target, of) in targets.iter().enumerate() {
             let mut ask = |parts: &[Part], kind| {
-                questions.extend(parts.iter().map(|part| Question { target, part: *part, kind }));
+                let question = |part: &Part| {
+                    let life = (kind == Kind::Wait).then(|| life(part)).flatten();
+                    Question { target, part: *part, kind, life }
+                };
+                questions.extend(parts.iter().map(question));
             };
             ask(of.slow_examples.all(), Kind::Slow);
             ask(of.typical_examples.all(), Kind::Typical);
             ask(of.sleeps.all(), Kind::Sleep);
             ask(of.waits.all(), Kind::Wait);
+            ask(of.queues.all(), Kind::Queue);
         }
         questions.sort_by_key(|question| question.part.start);
         let mut last = i64::MIN;
@@ -120,8 +151,21 @@ impl<'s> Meanwhile<'s> {
             targets.push(*target);
         }
         let (open, lengths, time) = (HashMap::new(), HashMap::new(), None);
-        let found =
-            Found { survey, targets, questions, latest, latest_of_block, open, examples, lengths, time };
+        let lives = questions.iter().filter_map(|question| question.life).collect();
+        let has_queues = questions.iter().any(|question| question.kind == Kind::Queue);
+        let found = Found {
+            survey,
+            targets,
+            questions,
+            latest,
+            latest_of_block,
+            open,
+            examples,
+            lengths,
+            time,
+            lives,
+            has_queues,
+        };
         Self { slices, found }
     }
 
@@ -137,7 +181,7 @@ impl<'s> Meanwhile<'s> {
         targets.iter_mut().for_each(|target| target.first = first);
         let mut ended = HashSet::new();
         for ((number, track), Open { category, name, has_ended, .. }) in open {
-            let Question { target, part, kind } = questions[number];
+            let Question { target, part, kind, .. } = questions[number];
             let target = &mut targets[target];
             if kind == Kind::Wait {
                 add(&mut target.held_in, (part.tags, name), part.duration());
@@ -196,9 +240,66 @@ impl Found<'_> {
         self.targets[question.target].others.entry(key).or_default()
     }
 
-    fn answer(&mut self, number: usize, slice: &Slice, end: i64) {
-        let question = self.questions[number];
+    /// Adds what an outermost poll, or a slice `parked`, took of the time in the queue.
+    fn answer_queue(&mut self, number: usize, candidate: &Candidate, overlap: i64) {
+        let Candidate { slice, is_poll, is_parked, .. } = candidate;
+        let Question { target, part, .. } = self.questions[number];
+        if part.worker != Some(slice.track) {
+            return;
+        }
+        let target = &mut self.targets[target];
+        if *is_parked {
+            target.parked = target.parked.saturating_add(overlap);
+        }
+        let key = (slice.category, slice.name);
+        if *is_poll && (target.polls.len() < MOST || target.polls.contains_key(&key)) {
+            let polls = target.polls.entry(key).or_default();
+            polls.time = polls.time.saturating_add(overlap);
+            polls.longest = polls.longest.max(slice.duration);
+            // It counts once for several tasks that are queued.
+            let is_new = polls.last != Some((slice.track, slice.start));
+            polls.count += u64::from(is_new);
+            polls.last = Some((slice.track, slice.start));
+        }
+    }
+
+    /// What a slice is for the questions; nothing if it answers none.
+    fn candidate(&self, slice: &Slice, above: &[Frame]) -> Option<Candidate> {
+        let (survey, end) = (self.survey, slice.start.saturating_add(slice.duration));
+        let mut candidate =
+            Candidate { slice: *slice, end, lives: Vec::new(), is_poll: false, is_parked: false };
+        let names = &survey.track_names;
+        if names.tid(slice.track).is_some() {
+            candidate.is_parked = is_parked(survey.keys(), slice);
+            let is_poll =
+                |category, name| survey.is_poll(category, name) || survey.tasks.are_polls(category, name);
+            candidate.is_poll = self.has_queues
+                && is_poll(slice.category, slice.name)
+                && !above.iter().any(|above| is_poll(above.category, above.name));
+            return Some(candidate);
+        }
+        // Intervals of async tasks hold nothing up, but for those of a task that has a lock.
+        if !self.lives.is_empty() {
+            let above = std::iter::successors(Some(slice.track), |track| names.track_above(*track));
+            candidate.lives.extend(above.take(DEEPEST).filter(|track| self.lives.contains(track)));
+        }
+        (!candidate.lives.is_empty()).then_some(candidate)
+    }
+
+    fn answer(&mut self, number: usize, candidate: &Candidate) {
+        let Candidate { slice, end, lives, .. } = candidate;
+        let (question, end) = (self.questions[number], *end);
         let overlap = end.min(question.part.end).saturating_sub(slice.start.max(question.part.start));
+        if question.kind == Kind::Queue {
+            if overlap > 0 {
+                self.answer_queue(number, candidate, overlap);
+            }
+            return;
+        }
+        let is_interval = !lives.is_empty();
+        if is_interval && !question.life.is_some_and(|life| lives.contains(&life)) || candidate.is_parked {
+            return;
+        }
         let key = (slice.category, slice.name, slice.track);
         let others = &self.targets[question.target].others;
         if overlap <= 0
@@ -216,10 +317,13 @@ impl Found<'_> {
                 let other = self.other(&question, key);
                 other.overlap_typical = other.overlap_typical.saturating_add(overlap);
             }
+            Kind::Queue => {}
             Kind::Sleep | Kind::Wait => {
-                let place = (number, slice.track);
+                // Intervals of one task are on several tracks: the innermost of all counts.
+                let place = (number, question.life.filter(|_| is_interval).unwrap_or(slice.track));
                 let is_full = self.open.len() >= MOST_OPEN && !self.open.contains_key(&place);
-                if is_full || !is_open(&question.part, slice) || !self.may_end(&question, slice.track) {
+                let may_end = is_interval || self.may_end(&question, slice.track);
+                if is_full || !is_open(&question.part, slice) || !may_end {
                     return;
                 }
                 let has_ended = end <= question.part.end.saturating_add(near(question.part.duration()));
@@ -250,18 +354,17 @@ impl Found<'_> {
 }
 
 impl SliceSink for Found<'_> {
-    fn slice(&mut self, slice: &Slice, _: &mut [Frame]) {
+    fn slice(&mut self, slice: &Slice, above: &mut [Frame]) {
         let end = slice.start.saturating_add(slice.duration);
         let (first, last) = self.time.unwrap_or((slice.start, end));
         self.time = Some((first.min(slice.start), last.max(end)));
-        // Intervals of async tasks hold nothing up.
-        if self.survey.track_names.tid(slice.track).is_none() {
-            return;
+        let Some(candidate) = self.candidate(slice, above) else { return };
+        if candidate.lives.is_empty() {
+            let bits = i64::BITS - slice.duration.leading_zeros();
+            let (count, sum) = self.lengths.entry((slice.category, slice.name, bits)).or_default();
+            *count += 1;
+            *sum = sum.saturating_add(slice.duration);
         }
-        let bits = i64::BITS - slice.duration.leading_zeros();
-        let (count, sum) = self.lengths.entry((slice.category, slice.name, bits)).or_default();
-        *count += 1;
-        *sum = sum.saturating_add(slice.duration);
         let mut index = self.questions.partition_point(|question| question.part.start < end);
         while let Some(before) = index.checked_sub(1)
             && self.latest[before] > slice.start
@@ -272,7 +375,7 @@ impl SliceSink for Found<'_> {
             }
             index = before;
             if self.questions[index].part.end > slice.start {
-                self.answer(index, slice, end);
+                self.answer(index, &candidate);
             }
         }
     }

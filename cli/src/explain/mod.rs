@@ -12,12 +12,14 @@ mod locks;
 mod meanwhile;
 mod nested;
 mod pattern;
+mod queue;
 mod separation;
 mod shares;
 mod show;
 mod show_threads;
 mod survey;
 mod target;
+mod tasks;
 mod threads;
 mod verdict;
 

@@ -10,6 +10,7 @@ use hairline_convert::{Item, TrackId};
 use crate::explain::cpu_times::CpuTimes;
 use crate::explain::locks::Locks;
 use crate::explain::pattern::Pattern;
+use crate::explain::tasks::Tasks;
 use crate::folded::without_symbols;
 use crate::stats::{Row, Rows};
 use crate::text::grouped_count;
@@ -26,6 +27,7 @@ pub(super) struct Survey {
     pub(super) timeline: Timeline,
     pub(super) samples: Samples,
     pub(super) locks: Locks,
+    pub(super) tasks: Tasks,
     pub(super) cpu_times: CpuTimes,
 }
 
@@ -87,6 +89,7 @@ impl Survey {
             timeline: Timeline::default(),
             samples: Samples::default(),
             locks: Locks::default(),
+            tasks: Tasks::default(),
             cpu_times: CpuTimes::default(),
         }
     }
@@ -109,6 +112,11 @@ impl Survey {
         self.slices.keys()
     }
 
+    /// Whether slices of a name on threads are the polls of a future: intervals have the same name.
+    pub(super) fn is_poll(&self, category: Key, name: Key) -> bool {
+        self.found.numbers.contains_key(&SliceName { category, name, is_on_thread: false })
+    }
+
     /// The kinds of slices that a pattern means, or that took most: the longest first.
     pub(super) fn choose(&self, pattern: Option<&Pattern>, most: usize) -> Vec<Chosen> {
         let of = |row: &Row| Some(self.found.names[row.what? as usize]);
@@ -120,9 +128,7 @@ impl Survey {
         let has_threads = rows.iter().any(|(name, _)| name.is_on_thread);
         rows.retain(|(name, _)| is_meant(name) && (pattern.is_some() || name.is_on_thread == has_threads));
         // Only of threads is known what they did. But who names an interval asks for that, not for its polls.
-        let is_poll = |name: SliceName| {
-            name.is_on_thread && self.found.numbers.contains_key(&SliceName { is_on_thread: false, ..name })
-        };
+        let is_poll = |name: SliceName| name.is_on_thread && self.is_poll(name.category, name.name);
         rows.sort_by_key(|(name, row)| {
             let is_last = pattern.is_some() && is_poll(*name);
             (is_last, !name.is_on_thread, std::cmp::Reverse(row.total), name.name.0, name.category.0)
@@ -162,6 +168,7 @@ impl Survey {
             of(changes, "change", "of thread states beyond the first 4,194,304 left out"),
             of(samples, "stack sample", "beyond the limit left out"),
             of(self.locks.left_out, "wait", "for locks beyond 65,534 different ones have no holder here"),
+            of(self.tasks.left_out, "task", "beyond the first 1,048,576 has no name here"),
             of(self.cpu_times.left_out, "reading", "of thread CPU times beyond the first 4,194,304 left out"),
             of(shared, "thread id", "of several processes, whose states are left out"),
         ];
@@ -187,7 +194,10 @@ impl ItemVisitor for Survey {
             }
             Item::Scheduling(scheduling) => self.timeline.add(scheduling),
             Item::Loss(_) => self.found.losses += 1,
-            Item::Event(event) => self.locks.add(event),
+            Item::Event(event) => {
+                self.locks.add(event);
+                self.tasks.add(event, &self.track_names, self.slices.keys_mut());
+            }
             _ => self.samples.item(item),
         }
         self.cpu_times.item(item);

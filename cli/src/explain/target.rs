@@ -34,6 +34,12 @@ pub(super) struct Target {
     /// The innermost slices that the holders had open during whole waits: by the tags of the waits and
     /// the name, with the time of the waits.
     pub(super) held_in: HashMap<(Tags, Key), i64>,
+    /// The longest times in the queue inside the slowest, each with the track of the worker that polled the task
+    /// then, if that is known; and the other polls of those workers meanwhile, by category and name.
+    pub(super) queues: Longest<1024>,
+    pub(super) polls: HashMap<(Key, Key), Polls>,
+    /// How long of that the workers had nothing to do.
+    pub(super) parked: i64,
     /// Slices of other threads, by what they had to do with those.
     pub(super) others: HashMap<(Key, Key, TrackId), Other>,
     /// During how many of the sleeps slices of those names are open by chance.
@@ -76,6 +82,22 @@ pub(super) struct Band {
     pub(super) on_cpu: HashMap<StackId, i64>,
     /// Stacks in which they slept, with the time.
     pub(super) off_cpu: HashMap<StackId, i64>,
+    /// Of intervals: the time that waits for locks cover, the time in the queue, and that of both.
+    pub(super) in_waits: i64,
+    pub(super) in_queue: i64,
+    pub(super) in_both: i64,
+}
+
+/// Polls of one name.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Polls {
+    pub(super) count: u64,
+    /// How long they overlap the times in the queue.
+    pub(super) time: i64,
+    /// The duration of the longest one.
+    pub(super) longest: i64,
+    /// The one that was counted last: its track and begin.
+    pub(super) last: Option<(TrackId, i64)>,
 }
 
 /// The slices inside of others.
@@ -119,6 +141,8 @@ pub(super) struct Part {
     pub(super) waker: Option<u64>,
     /// Those of a wait for a lock.
     pub(super) tags: Tags,
+    /// The track of the worker that polled the task after its time in the queue.
+    pub(super) worker: Option<TrackId>,
 }
 
 /// The `MOST` longest parts.
@@ -136,6 +160,23 @@ pub(super) struct Other {
     pub(super) open_time: i64,
     /// Those of them that ended when the slice did.
     pub(super) ended: u64,
+}
+
+impl Target {
+    pub(super) fn is_slow(&self, duration: i64) -> bool {
+        duration >= self.chosen.slow
+    }
+
+    pub(super) fn is_typical(&self, duration: i64) -> bool {
+        (self.chosen.typical.0..=self.chosen.typical.1).contains(&duration)
+    }
+
+    /// The bands that a slice of this duration is in.
+    pub(super) fn bands(&mut self, duration: i64) -> impl Iterator<Item = &mut Band> {
+        let (is_typical, is_slow) = (self.is_typical(duration), self.is_slow(duration));
+        let bands = [(true, &mut self.all), (is_typical, &mut self.typical), (is_slow, &mut self.slow)];
+        bands.into_iter().filter(|(is_in, _)| *is_in).map(|(_, band)| band)
+    }
 }
 
 impl Band {
@@ -170,7 +211,7 @@ impl Band {
 impl Part {
     /// A slice, or a part of one of which nothing else is known.
     pub(super) fn new(track: TrackId, start: i64, end: i64) -> Self {
-        Self { track, start, end, is_woken: false, waker: None, tags: Tags::default() }
+        Self { track, start, end, is_woken: false, waker: None, tags: Tags::default(), worker: None }
     }
 
     pub(super) fn duration(&self) -> i64 {
@@ -194,6 +235,10 @@ impl<const MOST: usize> Longest<MOST> {
 
     pub(super) fn all(&self) -> &[Part] {
         &self.0
+    }
+
+    pub(super) fn all_mut(&mut self) -> &mut [Part] {
+        &mut self.0
     }
 
     /// The sum of the durations.

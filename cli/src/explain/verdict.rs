@@ -7,6 +7,7 @@ use hairline_convert::slices::Key;
 use hairline_convert::timeline::Split;
 
 use crate::explain::held::{Lock, locks};
+use crate::explain::queue;
 use crate::explain::separation::Separation;
 use crate::explain::shares::{Share, largest, percent};
 use crate::explain::survey::{SliceName, Survey};
@@ -40,6 +41,8 @@ pub(super) struct Verdict {
 pub(super) enum Cause {
     /// A wait for a lock, as the program recorded it.
     Lock,
+    /// A task could run, and no worker polled it, as the program recorded it.
+    Queued,
     Running,
     Waiting,
     Asleep,
@@ -53,6 +56,7 @@ impl Cause {
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Lock => "waiting for a lock",
+            Self::Queued => "waiting for a worker",
             Self::Running => "running",
             Self::Waiting => "waiting for a core",
             Self::Asleep => "asleep",
@@ -61,12 +65,13 @@ impl Cause {
         }
     }
 
-    /// What most of the time went to: waits for locks, or a state beside them.
-    fn of_most(in_locks: i64, beside: &Split, is_known: bool) -> Self {
+    /// What most of the time went to: waits for locks, the queue of the workers, or a state beside them.
+    fn of_most((in_locks, in_queue): (i64, i64), beside: &Split, is_known: bool) -> Self {
         let Split { running, waiting, asleep, off_cpu, unknown, .. } = *beside;
         let most = running.max(waiting).max(asleep).max(off_cpu).max(unknown);
         match is_known {
-            _ if in_locks > 0 && in_locks >= most => Self::Lock,
+            _ if in_locks > 0 && in_locks >= most.max(in_queue) => Self::Lock,
+            _ if in_queue > 0 && in_queue >= most => Self::Queued,
             false => Self::Unknown,
             _ if waiting > running && waiting >= asleep => Self::Waiting,
             _ if asleep > running && asleep >= off_cpu => Self::Asleep,
@@ -81,7 +86,7 @@ impl Cause {
             Self::Waiting => split.waiting,
             Self::Asleep => split.asleep,
             Self::OffCpu => split.off_cpu,
-            Self::Lock | Self::Unknown => whole(split),
+            Self::Lock | Self::Queued | Self::Unknown => whole(split),
         }
     }
 }
@@ -101,12 +106,17 @@ fn with_polls(survey: &Survey, target: &Target, all: &[Target]) -> Verdict {
     }
     let of_polls = SliceName { is_on_thread: true, ..target.chosen.name };
     let polls = all.iter().find(|polls| polls.chosen.name == of_polls);
-    let Some(polls) = polls.filter(|_| verdict.in_itself >= verdict.share / 2) else { return verdict };
+    let is_itself = verdict.cause == Cause::Unknown && verdict.in_itself >= verdict.share / 2;
+    let Some(polls) = polls.filter(|_| is_itself) else { return verdict };
     let (polled, whole) = (polls.chosen.total.min(target.chosen.total), target.chosen.total);
     let share = percent(polled, whole);
+    let of_slowest = verdict.is_compared.then(|| polled_of_slowest(target, polls)).flatten();
     if polled >= whole / 2 {
         verdict.lines = of_its_own(survey, polls).lines;
         verdict.lines.insert(0, format!("In their polls, which take {share} of all their time:"));
+    } else if let Some(share) = of_slowest {
+        verdict.lines = of_its_own(survey, polls).lines;
+        verdict.lines.insert(0, format!("In their polls, which take {share} of the time of the slowest:"));
     } else {
         verdict.lines.truncate(2); // the cause and the place
         verdict.lines.push(format!(
@@ -117,6 +127,17 @@ fn with_polls(survey: &Survey, target: &Target, all: &[Target]) -> Verdict {
     verdict
 }
 
+/// The share of their polls in the time of the slowest intervals, if that is most of it, and the slowest polls are
+/// as long: else many polls of others may be at the same time.
+fn polled_of_slowest(target: &Target, polls: &Target) -> Option<String> {
+    let SliceName { category, name, .. } = target.chosen.name;
+    let others = target.others.iter().filter(|((of, poll, _), _)| (*of, *poll) == (category, name));
+    let polled = total(others.map(|(_, other)| other.overlap_slow));
+    let whole = target.slow_examples.total();
+    let is_most = polled >= whole / 2 && polls.slow.mean() >= target.slow.mean() / 2;
+    is_most.then(|| percent(polled.min(whole), whole))
+}
+
 fn of_its_own(survey: &Survey, target: &Target) -> Verdict {
     let (typical, slow) = (&target.typical, &target.slow);
     let is_compared =
@@ -124,15 +145,27 @@ fn of_its_own(survey: &Survey, target: &Target) -> Verdict {
     let nothing = Band::default();
     let (band, base) = if is_compared { (slow, typical) } else { (&target.all, &nothing) };
     let extra = band.mean_split().minus(base.mean_split());
-    let waited = |band: &Band| band.split_per_slice(band.inside.waited());
-    let waited = waited(band).minus(waited(base));
-    let (in_locks, extra) = (Cause::Lock.of(&waited), extra.minus(waited));
+    let (in_locks, in_queue, extra) = if target.chosen.name.is_on_thread {
+        let waited = |band: &Band| band.split_per_slice(band.inside.waited());
+        let waited = waited(band).minus(waited(base));
+        (Cause::Lock.of(&waited), 0, extra.minus(waited))
+    } else {
+        let more =
+            |of: fn(&Band) -> i64| band.per_slice(of(band)).saturating_sub(base.per_slice(of(base))).max(0);
+        let both = Split { unknown: more(|band| band.in_both), ..Split::default() };
+        (more(|band| band.in_waits), more(|band| band.in_queue), extra.minus(both))
+    };
     let is_known = |band: &Band| band.split.unknown <= band.duration / 2;
-    let cause = Cause::of_most(in_locks, &extra, is_known(band) && is_known(base) && band.duration > 0);
+    let is_known = is_known(band) && is_known(base) && band.duration > 0;
+    let cause = Cause::of_most((in_locks, in_queue), &extra, is_known);
     let mut verdict = Verdict {
         cause,
         extra: band.mean().saturating_sub(base.mean()),
-        share: if cause == Cause::Lock { in_locks } else { cause.of(&extra) },
+        share: match cause {
+            Cause::Lock => in_locks,
+            Cause::Queued => in_queue,
+            _ => cause.of(&extra),
+        },
         is_compared,
         inside: None,
         in_itself: 0,
@@ -146,6 +179,7 @@ fn of_its_own(survey: &Survey, target: &Target) -> Verdict {
     verdict.lines.extend(verdict.held(survey));
     match cause {
         Cause::Lock => {}
+        Cause::Queued => verdict.lines.extend(queue::meanwhile(survey, target)),
         Cause::Running => running(survey, band, &mut verdict.lines),
         Cause::Waiting => waiting(survey, band, &mut verdict.lines),
         Cause::Asleep => asleep(survey, target, band, &mut verdict.lines),
@@ -167,16 +201,21 @@ impl Verdict {
         let (extra, share) = (duration(self.extra), duration(self.share.min(self.extra)));
         let known = |band: &Band| percent(band.duration.saturating_sub(band.split.unknown), band.duration);
         let (what, does) = match self.cause {
-            Cause::Lock => match &self.locks[..] {
-                [lock] => {
-                    (format!("waiting for the {} `{}`", lock.kind(), plain(&lock.name)), "they wait for it")
-                }
-                [lock, ..] => {
+            Cause::Lock => match self.main_locks() {
+                [lock] => (format!("waiting for {}", lock.what()), "they wait for it"),
+                [lock, ..] if self.locks.iter().all(Lock::is_lock) => {
                     let most = plain(&lock.name);
                     (format!("waiting for locks, most of all `{most}`"), "they wait for them")
                 }
+                [lock, ..] => (
+                    format!("waiting for locks and the like, most of all {}", lock.what()),
+                    "they wait for them",
+                ),
                 [] => ("waiting for locks".to_owned(), "they wait for them"),
             },
+            Cause::Queued => {
+                ("waiting for a worker".to_owned(), "they could run, but no worker polled them,")
+            }
             Cause::Running => ("computing".to_owned(), "their thread runs"),
             Cause::Waiting => ("no free core".to_owned(), "their thread could run, but waits for a core,"),
             Cause::Asleep => ("sleep".to_owned(), "their thread is asleep"),
@@ -218,8 +257,17 @@ impl Verdict {
         }
     }
 
+    /// The locks without those that take less than a twentieth of the time.
+    fn main_locks(&self) -> &[Lock] {
+        let few = self.locks.iter().position(|lock| lock.extra < self.share / 20);
+        &self.locks[..few.map_or(self.locks.len(), |few| few.max(1))]
+    }
+
     /// Finds the inner slices in which the time of the cause passes. Returns a sentence.
     fn place(&mut self, survey: &Survey, target: &Target, (band, base): (&Band, &Band)) -> Option<String> {
+        if self.cause == Cause::Queued {
+            return None;
+        }
         let (itself, waits) = (target.chosen.name.name, |band: &Band| {
             let mut around: HashMap<Key, Split> = HashMap::new();
             for (wait, inner) in &band.inside.waits {
@@ -251,7 +299,8 @@ impl Verdict {
             _ => String::new(),
         };
         Some(if name == itself {
-            format!("Where: {time} ({of}) in itself, not in an inner slice{at}.")
+            let inner = if target.chosen.name.is_on_thread { "slice" } else { "interval" };
+            format!("Where: {time} ({of}) in itself, not in an inner {inner}{at}.")
         } else {
             format!("Where: {time} ({of}) inside `{}`{at}.", plain(survey.keys().text(name)))
         })
@@ -262,11 +311,14 @@ impl Verdict {
         let lock = self.locks.first().filter(|lock| lock.extra >= self.extra / 10)?;
         let (name, held) = (plain(&lock.name), lock.held(survey));
         Some(match self.cause {
-            Cause::Lock if self.locks.len() == 1 => format!("Why: {held}."),
-            Cause::Lock => format!("Why: `{name}` takes {} of that: {held}.", duration(lock.extra)),
+            Cause::Lock if self.main_locks().len() == 1 => format!("Why: {held}."),
+            Cause::Lock => {
+                let extra = duration(lock.extra.min(self.share));
+                format!("Why: `{name}` takes {extra} of that: {held}.")
+            }
             _ => {
-                let (kind, extra) = (lock.kind(), duration(lock.extra));
-                format!("They also wait {extra} longer for the {kind} `{name}`: {held}.")
+                let extra = duration(lock.extra.min(self.extra));
+                format!("They also wait {extra} longer for {}: {held}.", lock.what())
             }
         })
     }

@@ -3,6 +3,7 @@
 mod ended;
 mod locks;
 mod planted;
+mod tasks;
 mod truth;
 
 use std::fs;

@@ -1,0 +1,105 @@
+//! The tasks of async runtimes: their numbers and names, and when they were queued.
+//!
+//! The life of a task is an interval with the argument `task`: its number in its process. Below the life are
+//! intervals `queued` of the category `task`: the task could run, and no worker polled it.
+
+use std::collections::{HashMap, HashSet};
+
+use hairline_convert::slices::{Key, Keys, Slice};
+use hairline_convert::{Categories, Event, EventKind, TrackId};
+
+use crate::explain::locks::{LOCK, PREFIX, number};
+use crate::track_names::TrackNames;
+
+const CATEGORY: &str = "task";
+const QUEUED: &str = "queued";
+const NUMBER: &str = "task";
+/// The category and name of the slices of a worker that has nothing to do.
+const PARKED: (&str, &str) = ("tokio", "parked");
+
+/// The limit for tasks. The names of further ones are not known.
+const MOST_TASKS: usize = 1 << 20;
+/// The limit for the tasks of one number: more than one are of processes that the trace does not tell apart.
+const MOST_OF_NUMBER: usize = 4;
+
+/// A task in a trace: its process, and its number there.
+pub(super) type TaskId = (Option<TrackId>, u64);
+
+/// The tasks of a trace.
+#[derive(Debug, Default)]
+pub(super) struct Tasks {
+    lives: HashMap<TaskId, Vec<Life>>,
+    /// The tracks with intervals `queued` below them.
+    queues: HashSet<TrackId>,
+    /// The categories and names of lives, which are those of their polls.
+    names: HashSet<(Key, Key)>,
+    pub(super) left_out: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Life {
+    pub(super) name: Key,
+    pub(super) track: TrackId,
+}
+
+impl Tasks {
+    /// Adds what the begin of an interval says.
+    pub(super) fn add(&mut self, event: &Event<'_>, names: &TrackNames, keys: &mut Keys) {
+        let is_begin = matches!(event.kind, EventKind::Begin | EventKind::Complete { .. });
+        if !is_begin || names.tid(event.track).is_some() {
+            return;
+        }
+        let is_of = |category| matches!(event.categories, Categories::One(one) if one.text == category);
+        if is_of(CATEGORY) && event.name.text == QUEUED {
+            self.queues.extend(names.track_above(event.track));
+            return;
+        }
+        if is_of(LOCK) && event.name.text.starts_with(PREFIX) {
+            return;
+        }
+        let mut task = None;
+        event.args.each(&mut |name, value| {
+            if name.text == NUMBER {
+                task = number(&value);
+            }
+        });
+        let Some(task) = task else { return };
+        if self.lives.len() >= MOST_TASKS {
+            self.left_out += 1;
+            return;
+        }
+        let lives = self.lives.entry((names.process_of(event.track), task)).or_default();
+        let (name, category) = (keys.key(event.name), keys.categories(&event.categories));
+        self.names.insert((category, name));
+        let life = Life { name, track: event.track };
+        if lives.len() < MOST_OF_NUMBER && !lives.contains(&life) {
+            lives.push(life);
+        }
+    }
+
+    /// Whether slices of a name on threads are polls of tasks.
+    pub(super) fn are_polls(&self, category: Key, name: Key) -> bool {
+        self.names.contains(&(category, name))
+    }
+
+    /// The life of a task, if the trace has one of this number. An interval of the program may have an argument
+    /// of the same name, but has no queue.
+    pub(super) fn life(&self, task: TaskId) -> Option<Life> {
+        let lives = self.lives.get(&task)?;
+        let mut queued = lives.iter().filter(|life| self.queues.contains(&life.track));
+        match (queued.next(), queued.next(), &lives[..]) {
+            (Some(life), None, _) | (None, _, [life]) => Some(*life),
+            _ => None,
+        }
+    }
+}
+
+/// Whether a slice is the time of a task in the queue.
+pub(super) fn is_queued(keys: &Keys, slice: &Slice) -> bool {
+    keys.text(slice.name) == QUEUED && keys.text(slice.category) == CATEGORY
+}
+
+/// Whether a slice is that of a worker that has nothing to do.
+pub(super) fn is_parked(keys: &Keys, slice: &Slice) -> bool {
+    (keys.text(slice.category), keys.text(slice.name)) == PARKED
+}

@@ -1,0 +1,400 @@
+//! `hairline explain` of async requests: what they waited for, who had it, and what the workers did meanwhile.
+
+use hairline_formats::Value;
+use hairline_formats::track_event::{self as te, CustomTrack, EventType, ProcessTrack, TrackUuid};
+
+use crate::planted::{MS, OTHER, Planted, SEQUENCE, SERVER, Shape, explain_both};
+
+/// The tracks of requests, of the time in the queue and of waits below them, of a nested life and of waits below
+/// that; the same of the task that has the lock.
+const REQUEST: u64 = 20;
+const QUEUED: u64 = 21;
+const WAITS: u64 = 22;
+const NESTED: u64 = 23;
+const NESTED_WAITS: u64 = 24;
+const HOLDER: u64 = 30;
+const HOLDER_QUEUED: u64 = 31;
+const HOLDER_NESTED: u64 = 32;
+/// The tracks of another process have numbers that are larger by this.
+const ELSEWHERE: u64 = 100;
+
+fn track(trace: &mut Planted, uuid: u64, parent: u64) {
+    let (uuid, parent_uuid) = (TrackUuid(uuid), Some(TrackUuid(parent)));
+    let track = CustomTrack { uuid, parent_uuid, name: "life", ..CustomTrack::default() };
+    te::custom_descriptor(&mut trace.out, SEQUENCE, &track);
+}
+
+/// The tracks of a process.
+fn tracks(trace: &mut Planted, process: u64, add: u64) {
+    let name = if add == 0 { "server" } else { "other" };
+    let of = ProcessTrack { uuid: TrackUuid(process), pid: process as i32, name, cmdline: &[] };
+    te::process_descriptor(&mut trace.out, SEQUENCE, &of);
+    for (uuid, parent) in [(REQUEST, process), (HOLDER, process)] {
+        track(trace, uuid + add, parent);
+    }
+    for (uuid, parent) in [
+        (QUEUED, REQUEST),
+        (WAITS, REQUEST),
+        (NESTED, REQUEST),
+        (NESTED_WAITS, NESTED),
+        (HOLDER_QUEUED, HOLDER),
+        (HOLDER_NESTED, HOLDER),
+    ] {
+        track(trace, uuid + add, parent + add);
+    }
+}
+
+/// An interval with arguments.
+fn interval(
+    trace: &mut Planted,
+    track: u64,
+    times: (u64, u64),
+    name: (&str, &str),
+    first: &[(&str, Value<'_>)],
+) {
+    trace.slice_with(track, times, name, [first, &[]]);
+}
+
+fn wait(trace: &mut Planted, track: u64, times: (u64, u64), name: &str, more: &[(&str, Value<'_>)]) {
+    let at = ("at", Value::Str("src/lookup.rs:10"));
+    interval(trace, track, times, ("lock", name), &[&[at], more].concat());
+}
+
+fn held_by(task: i64) -> [(&'static str, Value<'static>); 3] {
+    let kind = ("kind", Value::Str("lock"));
+    [("held_by_task", Value::I64(task)), ("held_at", Value::Str("src/journal.rs:40")), kind]
+}
+
+/// The life of a task that has a lock meanwhile.
+fn holder(trace: &mut Planted, add: u64, (from, to): (u64, u64), (name, task): (&str, i64)) {
+    interval(trace, HOLDER_QUEUED + add, (from, from + 1000), ("task", "queued"), &[]);
+    interval(trace, HOLDER_NESTED + add, (from + 2000, to - 1000), ("db", "load"), &[]);
+    interval(trace, HOLDER + add, (from, to), ("cache", name), &[("task", Value::I64(task))]);
+}
+
+/// 200 requests of 1 ms, each a task, of which two take 50 ms longer. `plant` gets the time in the middle.
+fn requests(mut plant: impl FnMut(&mut Planted, u64)) -> Planted {
+    let mut trace = Planted::new();
+    tracks(&mut trace, 100, 0);
+    for number in 0..200_u32 {
+        let start = trace.now;
+        let middle = start + MS / 2;
+        let slow = if number % 100 == 50 { 50 * MS } else { 0 };
+        let end = middle + slow + MS / 2;
+        interval(&mut trace, QUEUED, (start, start + 10_000), ("task", "queued"), &[]);
+        trace.slice(SERVER, (start + 10_000, middle), "web", "request");
+        if slow > 0 {
+            plant(&mut trace, middle);
+        }
+        trace.slice(SERVER, (end - 10_000, end), "web", "request");
+        let task = Value::I64(i64::from(number) + 1000);
+        interval(&mut trace, REQUEST, (start, end), ("web", "request"), &[("task", task)]);
+        trace.now = end + MS;
+    }
+    trace
+}
+
+/// The first five lines of each output, and the whole ones.
+fn explained(trace: Planted, name: &str) -> [(String, String); 2] {
+    explain_both(&trace.finish(Shape::Nothing), &[name])
+        .map(|text| (text.lines().take(5).collect::<Vec<_>>().join("\n"), text))
+}
+
+/// Requires these words in the first five lines, and none of those.
+#[track_caller]
+fn require(plant: impl Fn() -> Planted, words: &[&str], others: &[&str]) {
+    for (first, text) in explained(plant(), "web/request") {
+        for word in words {
+            assert!(first.contains(word), "no {word:?} in the first lines of\n{text}");
+        }
+        for word in others.iter().chain(&["not known", "Meanwhile", "Polls:"]) {
+            assert!(!first.contains(word), "{word:?} in the first lines of\n{text}");
+        }
+        assert_eq!(first.matches("Cause:").count(), 1, "{text}");
+    }
+}
+
+fn contended(holders: impl Fn(&mut Planted, u64)) -> Planted {
+    requests(|trace, middle| {
+        holders(trace, middle);
+        wait(trace, WAITS, (middle, middle + 50 * MS), "wait: cache", &held_by(7));
+    })
+}
+
+#[test]
+fn the_lock_and_the_task_that_has_it_are_named() {
+    let plant =
+        || contended(|trace, middle| holder(trace, 0, (middle - MS, middle + 51 * MS), ("rebuild", 7)));
+    let words = [
+        "Cause: waiting for the lock `cache`. The slowest 1 % take 50.0 ms longer than a typical one, and they wait \
+         for it for 50.0 ms of that.",
+        "Where: 50.0 ms (100 %) in itself, not in an inner interval, at src/lookup.rs:10.",
+        "Why: held by the task rebuild (7), at src/journal.rs:40, inside `load`, for 100 % of that time.",
+    ];
+    require(plant, &words, &[]);
+}
+
+#[test]
+fn a_wait_below_a_nested_life_is_one_of_the_request() {
+    let plant = || {
+        requests(|trace, middle| {
+            holder(trace, 0, (middle + MS, middle + 51 * MS), ("rebuild", 7));
+            wait(trace, NESTED_WAITS, (middle + 2 * MS, middle + 48 * MS), "wait: cache", &held_by(7));
+            interval(trace, NESTED, (middle, middle + 50 * MS), ("app", "look up"), &[]);
+        })
+    };
+    let words =
+        ["Cause: waiting for the lock `cache`", "46.0 ms of that", "46.0 ms (100 %) inside `look up`"];
+    require(plant, &words, &[]);
+}
+
+#[test]
+fn a_task_that_the_trace_does_not_have_has_its_number() {
+    let words = ["held by the task 7, at src/journal.rs:40, for 100 % of that time."];
+    require(|| contended(|_, _| {}), &words, &["inside `"]);
+}
+
+#[test]
+fn an_interval_of_the_program_with_the_same_argument_is_no_task() {
+    let plant = || {
+        contended(|trace, middle| {
+            holder(trace, 0, (middle - MS, middle + 51 * MS), ("rebuild", 7));
+            let parse = (middle + 5000, middle + 6000);
+            interval(trace, NESTED, parse, ("app", "parse"), &[("task", Value::I64(7))]);
+        })
+    };
+    require(plant, &["held by the task rebuild (7)"], &["parse"]);
+}
+
+#[test]
+fn the_task_is_one_of_the_process_of_the_wait() {
+    let plant = || {
+        let mut trace = contended(|trace, middle| {
+            holder(trace, 0, (middle - MS, middle + 51 * MS), ("rebuild", 7));
+        });
+        tracks(&mut trace, 200, ELSEWHERE);
+        let now = trace.now;
+        holder(&mut trace, ELSEWHERE, (now, now + MS), ("stranger", 7));
+        trace
+    };
+    require(plant, &["held by the task rebuild (7)"], &["stranger"]);
+    let plant = || {
+        let mut trace = contended(|_, _| {});
+        tracks(&mut trace, 200, ELSEWHERE);
+        holder(&mut trace, ELSEWHERE, (1_000 * MS, 2_000 * MS), ("stranger", 7));
+        trace
+    };
+    require(plant, &["held by the task 7, at"], &["stranger", "load"]);
+}
+
+#[test]
+fn several_holders_have_their_shares() {
+    let plant = || {
+        requests(|trace, middle| {
+            let [first, second, third] = [20, 30, 49].map(|n| middle + n * MS);
+            holder(trace, 0, (middle - MS, first), ("rebuild", 7));
+            holder(trace, 0, (first + MS, middle + 51 * MS), ("refresh", 8));
+            wait(trace, WAITS, (middle, first), "wait: cache", &held_by(7));
+            let thread = [("held_by", Value::I64(OTHER as i64)), ("held_at", Value::Str("src/main.rs:3"))];
+            wait(trace, WAITS, (first, second), "wait: cache", &thread);
+            wait(trace, WAITS, (second, third), "wait: cache", &held_by(8));
+            wait(trace, WAITS, (third, middle + 50 * MS), "wait: cache", &[]);
+        })
+    };
+    let words = [
+        "held by the task rebuild (7), at src/journal.rs:40, inside `load`, for 40 % of that time; held by the task \
+         refresh (8), at src/journal.rs:40, inside `load`, for 38 % of that time; held by the thread rebuilder \
+         (102), at src/main.rs:3, for 20 % of that time.",
+    ];
+    require(plant, &words, &[]);
+}
+
+#[test]
+fn permits_room_and_notifications_have_their_words() {
+    let of = |kind: &'static str, name: &'static str| {
+        requests(move |trace, middle| {
+            let kind = [("kind", Value::Str(kind)), ("wanted", Value::I64(2))];
+            wait(trace, WAITS, (middle, middle + 50 * MS), name, &kind);
+        })
+    };
+    let semaphore = || of("semaphore", "wait: connections");
+    require(semaphore, &["Cause: waiting for a permit of the semaphore `connections`."], &["lock"]);
+    let channel = || of("channel", "wait: jobs");
+    require(channel, &["Cause: waiting for room in the channel `jobs`."], &["lock"]);
+    let notification = || of("notification", "wait: stop");
+    require(notification, &["Cause: waiting for the notification `stop`."], &["lock"]);
+    let both = || {
+        requests(|trace, middle| {
+            let between = middle + 30 * MS;
+            wait(trace, WAITS, (middle, between), "wait: jobs", &[("kind", Value::Str("channel"))]);
+            wait(trace, WAITS, (between, middle + 50 * MS), "wait: jobs", &[("kind", Value::Str("lock"))]);
+        })
+    };
+    let words =
+        ["waiting for locks and the like, most of all room in the channel `jobs`.", "30.0 ms of that"];
+    require(both, &words, &[]);
+}
+
+/// Requests that are queued for 50 ms, beside these polls of the worker: name, begin and end after that of the
+/// queue.
+fn queued(polls: &[(&str, u64, u64)]) -> Planted {
+    let mut trace = requests(|trace, middle| {
+        interval(trace, QUEUED, (middle, middle + 50 * MS), ("task", "queued"), &[]);
+        for (name, from, to) in polls {
+            trace.slice(SERVER, (middle + from, middle + to), "app", name);
+        }
+        trace.slice(SERVER, (middle + 50 * MS, middle + 50 * MS + 10_000), "web", "request");
+    });
+    let now = trace.now;
+    for name in ["blocks", "job"] {
+        interval(&mut trace, HOLDER, (now, now + MS), ("app", name), &[]);
+    }
+    trace
+}
+
+#[test]
+fn the_poll_that_blocks_the_worker_is_named() {
+    let words = [
+        "Cause: waiting for a worker. The slowest 1 % take 50.0 ms longer than a typical one, and they could run, \
+         but no worker polled them, for 50.0 ms of that.",
+        "Why: meanwhile the workers polled `blocks` for 98 % of that time (2 polls, the longest of 49.0 ms).",
+    ];
+    // A scope inside of the poll is not named.
+    require(
+        || queued(&[("read", MS, 48 * MS), ("blocks", MS / 2, 49 * MS + MS / 2)]),
+        &words,
+        &["read", "job"],
+    );
+}
+
+#[test]
+fn many_short_polls_are_counted() {
+    let polls: Vec<_> = (0..48).map(|n| ("job", n * MS, n * MS + MS - 1000)).collect();
+    require(
+        || queued(&polls),
+        &["polled `job` for 96 % of that time (96 polls, the longest of 999 us)."],
+        &[],
+    );
+}
+
+#[test]
+fn what_is_no_poll_of_that_worker_is_not_named() {
+    let others = ["polled `", "blocks", "read"];
+    // A slice without a life, another worker, and a poll that was over before.
+    require(|| queued(&[("read", 0, 50 * MS)]), &["Cause: waiting for a worker."], &others);
+    let elsewhere = || {
+        let mut trace = queued(&[]);
+        trace.slice(OTHER, (1_000 * MS, 2_000 * MS), "app", "blocks");
+        trace
+    };
+    require(elsewhere, &["Cause: waiting for a worker."], &others);
+    require(|| queued(&[("blocks", 0, 10 * MS)]), &["Cause: waiting for a worker."], &others);
+}
+
+#[test]
+fn a_worker_that_was_parked_was_free() {
+    let plant = || {
+        let mut trace = queued(&[]);
+        let starts = [1_000 * MS + 50 * 2 * MS, 1_000 * MS + 150 * 2 * MS + 50 * MS];
+        for start in starts {
+            trace.slice(SERVER, (start + MS / 2, start + 50 * MS), "tokio", "parked");
+        }
+        trace
+    };
+    for (first, text) in explained(plant(), "web/request") {
+        assert!(first.contains("had nothing else to do (`parked`) for 99 % of that time"), "{text}");
+    }
+}
+
+#[test]
+fn the_time_in_the_queue_after_the_wake_is_no_wait_for_the_lock() {
+    // The lock is free after 10 ms, and a worker after 50.
+    let plant = || {
+        let mut trace = requests(|trace, middle| {
+            holder(trace, 0, (middle - MS, middle + 10 * MS), ("rebuild", 7));
+            let queue = (middle + 10 * MS, middle + 50 * MS);
+            interval(trace, QUEUED, queue, ("task", "queued"), &[]);
+            trace.slice(SERVER, (middle + 10 * MS, middle + 50 * MS - 1000), "app", "blocks");
+            trace.slice(SERVER, (middle + 50 * MS, middle + 50 * MS + 10_000), "web", "request");
+            wait(trace, WAITS, (middle, middle + 50 * MS + 1000), "wait: cache", &held_by(7));
+        });
+        let now = trace.now;
+        interval(&mut trace, HOLDER, (now, now + MS), ("app", "blocks"), &[]);
+        trace
+    };
+    let words = [
+        "Cause: waiting for a worker.",
+        "for 40.0 ms of that",
+        "They also wait 10.0 ms longer for the lock `cache`: held by the task rebuild (7)",
+        "polled `blocks` for 100 % of that time (2 polls, the longest of 40.0 ms)",
+    ];
+    require(plant, &words, &[]);
+}
+
+#[test]
+fn waits_at_the_same_time_count_once() {
+    // Ten futures wait for 10 ms at once, and 40 ms are for something else.
+    let plant = || {
+        let mut trace = requests(|trace, middle| {
+            for n in 0..10 {
+                wait(trace, WAITS + 200 + n, (middle, middle + 10 * MS), "wait: cache", &[]);
+            }
+        });
+        let mut before = Planted::new();
+        tracks(&mut before, 100, 0);
+        (0..10).for_each(|n| track(&mut before, WAITS + 200 + n, REQUEST));
+        trace.out = [before.out, trace.out].concat();
+        trace
+    };
+    for (first, text) in explained(plant(), "web/request") {
+        assert!(!first.contains("Cause: waiting"), "{text}");
+    }
+}
+
+#[test]
+fn waits_without_an_end_and_lives_without_any_of_it_say_nothing_of_it() {
+    let plant = || {
+        let mut trace = requests(|_, _| {});
+        let now = trace.now;
+        trace.event(REQUEST, (EventType::SliceBegin, now), ("web", "request"), &[("task", Value::I64(5))]);
+        trace.event(WAITS, (EventType::SliceBegin, now + MS), ("lock", "wait: cache"), &held_by(7));
+        trace.event(QUEUED, (EventType::SliceBegin, now + MS), ("task", "queued"), &[]);
+        trace.slice(OTHER, (now, now + 100 * MS), "app", "late");
+        trace
+    };
+    for (first, text) in explained(plant(), "web/request") {
+        assert!(first.contains("web/request: 200 slices"), "{text}");
+        assert!(first.contains("in itself, not in an inner interval"), "{text}");
+        assert!(!text.contains("cache") && !first.contains("waiting for"), "{text}");
+        assert!(text.contains("3 slices without an end left out"), "{text}");
+    }
+}
+
+#[test]
+fn json_has_the_tasks_and_the_polls() {
+    let plant = contended(|trace, middle| holder(trace, 0, (middle - MS, middle + 51 * MS), ("rebuild", 7)));
+    for text in explain_both(&plant.finish(Shape::Nothing), &["web/request", "--json"]) {
+        let all: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+        let cause = &all["names"][0]["cause"];
+        assert_eq!(cause["state"], "waiting for a lock", "{text}");
+        let lock = &cause["locks"][0];
+        assert_eq!((lock["name"].as_str(), lock["kind"].as_str()), (Some("cache"), Some("lock")));
+        assert_eq!(lock["waiters"][0]["at"], "src/lookup.rs:10");
+        let holder = &lock["holders"][0];
+        assert_eq!((holder["task"].as_u64(), holder["task_name"].as_str()), (Some(7), Some("rebuild")));
+        assert_eq!(
+            (holder["at"].as_str(), holder["inside"].as_str()),
+            (Some("src/journal.rs:40"), Some("load"))
+        );
+        assert_eq!((holder["how"].as_str(), holder["ns"].as_u64()), (Some("held"), Some(100 * MS)));
+    }
+    let plant = queued(&[("blocks", MS / 2, 49 * MS + MS / 2)]);
+    for text in explain_both(&plant.finish(Shape::Nothing), &["web/request", "--json"]) {
+        let all: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+        let cause = &all["names"][0]["cause"];
+        assert_eq!(cause["state"], "waiting for a worker", "{text}");
+        let polls = &cause["queue"]["polls"][0];
+        assert_eq!((polls["name"].as_str(), polls["count"].as_u64()), (Some("blocks"), Some(2)), "{text}");
+        assert_eq!((polls["ns"].as_u64(), polls["longest_ns"].as_u64()), (Some(98 * MS), Some(49 * MS)));
+    }
+}
