@@ -1,0 +1,236 @@
+//! A server with 200 requests `web/request`, some of which are slow for one planted cause. The test `tools`
+//! records it by the environment, and asks `hairline explain` for the cause. If one of the fast requests takes
+//! long too, since other programs have the processors, it prints `disturbed`.
+//!
+//! ```text
+//! causes std           a thread has the lock of the standard library that a request takes in its poll
+//! causes parking_lot   the same, with a lock of `parking_lot`
+//! causes mutex         another task has the async lock
+//! causes semaphore     other tasks have all permits
+//! causes channel       the queue of jobs is full
+//! causes blocking      another task blocks the only worker
+//! causes nested        a future inside of the request is slow
+//! causes queue         many tasks compute on the only worker
+//! ```
+
+use std::sync::LazyLock;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use hairline::{TraceFuture, sync};
+use hairline_tokio::TraceRuntime;
+use hairline_tokio::sync::{Mutex, Semaphore, mpsc};
+use tokio::runtime::{Builder, Runtime};
+use tokio::time::sleep;
+
+const REQUESTS: u32 = 200;
+/// How long a slow request is held up.
+const SLOW: Duration = Duration::from_millis(120);
+/// What the work of a request takes.
+const WORK: Duration = Duration::from_micros(100);
+
+fn is_slow(number: u32) -> bool {
+    number % 75 == 50
+}
+
+fn main() {
+    let cause = std::env::args().nth(1).unwrap_or_default();
+    match &*cause {
+        "std" => std(),
+        "parking_lot" => parking_lot(),
+        "mutex" => mutex(),
+        "semaphore" => semaphore(),
+        "channel" => jobs(),
+        "blocking" => blocking(),
+        "nested" => nested(),
+        "queue" => queue(),
+        _ => panic!("causes std|parking_lot|mutex|semaphore|channel|blocking|nested|queue"),
+    }
+}
+
+fn runtime(workers: usize) -> Runtime {
+    let mut builder = Builder::new_multi_thread();
+    builder.worker_threads(workers).thread_name("worker").enable_time().traced();
+    builder.build().expect("a runtime")
+}
+
+/// Runs requests one after the other. `before` comes before each, with its number.
+fn serve<B: Future<Output = ()>, R: Future<Output = ()> + Send + 'static>(
+    workers: usize,
+    mut before: impl FnMut(u32) -> B,
+    mut request: impl FnMut(u32) -> R,
+) {
+    runtime(workers).block_on(async {
+        for number in 0..REQUESTS {
+            before(number).await;
+            let request = request(number);
+            let request = async {
+                compute(WORK);
+                request.await;
+            };
+            let start = Instant::now();
+            tokio::spawn(request.traced_task("web", "request")).await.expect("no panic");
+            if start.elapsed() > SLOW / 2 && !is_slow(number) {
+                println!("disturbed");
+            }
+        }
+    });
+}
+
+fn compute(time: Duration) {
+    let until = Instant::now() + time;
+    while Instant::now() < until {
+        std::hint::spin_loop();
+    }
+}
+
+/// Requests that lock, while a thread has the lock at slow ones. `lock` takes it, and calls the function.
+fn beside_a_thread(lock: fn(&dyn Fn())) {
+    let (begin, begins) = channel::<()>();
+    let (held, is_held): (Sender<()>, Receiver<()>) = channel();
+    let rebuild = move || {
+        for () in begins {
+            lock(&|| {
+                held.send(()).expect("received");
+                thread::sleep(SLOW);
+            });
+        }
+    };
+    let rebuilder = thread::Builder::new().name("rebuilder".to_owned()).spawn(rebuild).expect("a thread");
+    let before = |number| {
+        if is_slow(number) {
+            begin.send(()).expect("received");
+            is_held.recv().expect("sent");
+        }
+        std::future::ready(())
+    };
+    serve(2, before, |_| async move { lock(&|| {}) });
+    drop(begin);
+    rebuilder.join().expect("no panic");
+}
+
+fn std() {
+    static CACHE: sync::Mutex<()> = sync::Mutex::named("cache", ());
+    beside_a_thread(|f| {
+        let _guard = CACHE.lock().expect("not poisoned");
+        f();
+    });
+}
+
+fn parking_lot() {
+    type Raw = sync::RawMutex<parking_lot::RawMutex>;
+    static CACHE: lock_api::Mutex<Raw, ()> = lock_api::Mutex::from_raw(Raw::named("cache"), ());
+    beside_a_thread(|f| {
+        let _guard = CACHE.lock();
+        f();
+    });
+}
+
+fn mutex() {
+    static CACHE: Mutex<()> = Mutex::const_named("cache", ());
+    async fn rebuild(number: u32) {
+        if is_slow(number) {
+            let (held, is_held) = tokio::sync::oneshot::channel();
+            let rebuild = async {
+                let _guard = CACHE.lock().await;
+                let load = async {
+                    held.send(()).expect("received");
+                    sleep(SLOW).await;
+                };
+                load.traced("db", "load").await;
+            };
+            tokio::spawn(rebuild.traced_task("cache", "rebuild"));
+            is_held.await.expect("sent");
+        }
+    }
+    serve(2, rebuild, |_| async {
+        let _guard = CACHE.lock().await;
+    });
+}
+
+fn semaphore() {
+    static CONNECTIONS: LazyLock<Semaphore> = LazyLock::new(|| Semaphore::named("connections", 2));
+    async fn report(number: u32) {
+        if is_slow(number) {
+            let permits = CONNECTIONS.acquire_many(2).await.expect("open");
+            let report = async {
+                let _permits = permits;
+                sleep(SLOW).await;
+            };
+            tokio::spawn(report.traced_task("web", "report"));
+        }
+    }
+    serve(2, report, |_| async {
+        let _permit = CONNECTIONS.acquire().await.expect("open");
+    });
+}
+
+fn jobs() {
+    let (jobs, mut queue) = mpsc::channel_named("jobs", 4);
+    // The thread that takes the jobs out.
+    let take = move || {
+        while let Some(time) = queue.blocking_recv() {
+            thread::sleep(time);
+        }
+    };
+    let consumer = thread::spawn(take);
+    let before = |number| {
+        let jobs = jobs.clone();
+        async move {
+            if is_slow(number) {
+                jobs.send(SLOW).await.expect("received");
+                while jobs.capacity() < 4 {
+                    sleep(WORK).await; // until the thread has begun with it
+                }
+                while jobs.capacity() > 0 {
+                    jobs.send(Duration::ZERO).await.expect("received");
+                }
+            } else {
+                while jobs.capacity() < 4 {
+                    sleep(WORK).await;
+                }
+            }
+        }
+    };
+    serve(2, before, |_| {
+        let jobs = jobs.clone();
+        async move { jobs.send(Duration::ZERO).await.expect("received") }
+    });
+    drop(jobs);
+    consumer.join().expect("no panic");
+}
+
+fn blocking() {
+    async fn block(number: u32) {
+        if is_slow(number) {
+            let (begun, has_begun) = channel();
+            hairline_tokio::spawn(async move {
+                begun.send(()).expect("received");
+                thread::sleep(SLOW);
+            });
+            has_begun.recv().expect("sent"); // this thread is no worker
+        }
+    }
+    serve(1, block, |_| async {});
+}
+
+fn nested() {
+    async fn ask(number: u32) {
+        let time = if is_slow(number) { SLOW } else { WORK };
+        sleep(time).traced("net", "ask").await;
+    }
+    serve(2, |_| async {}, |number| async move { ask(number).traced("web", "authorise").await });
+}
+
+fn queue() {
+    async fn compute_much(number: u32) {
+        if is_slow(number) {
+            const JOBS: u32 = 240;
+            for _ in 0..JOBS {
+                tokio::spawn(async { compute(SLOW / JOBS) }.traced_task("app", "job"));
+            }
+        }
+    }
+    serve(1, compute_much, |_| async {});
+}
