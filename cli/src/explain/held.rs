@@ -15,6 +15,8 @@ use crate::table::plain;
 pub(super) struct Lock {
     pub(super) name: String,
     kind: Kind,
+    /// Whether tasks waited, not threads.
+    is_of_tasks: bool,
     /// Their time in the band.
     pub(super) time: i64,
     /// How much longer a slice waits for the lock than a typical one.
@@ -71,7 +73,8 @@ pub(super) fn locks(survey: &Survey, target: &Target, (band, base): (&Band, &Ban
         let mut places = largest(&places, |tags| survey.locks.place(*tags).to_owned(), ROWS);
         places.retain(|place| !place.what.is_empty());
         let (name, kind) = (lock_name(survey.keys().text(name.0)).to_owned(), name.1);
-        Lock { name, kind, time: sum, extra, holders: holders(survey, target, &waits), places }
+        let is_of_tasks = !target.chosen.name.is_on_thread;
+        Lock { name, kind, is_of_tasks, time: sum, extra, holders: holders(survey, target, &waits), places }
     };
     let mut locks: Vec<_> = names.into_iter().map(lock).filter(|lock| lock.extra > 0).collect();
     locks.sort_by_key(|lock| std::cmp::Reverse(lock.extra));
@@ -185,11 +188,19 @@ impl Lock {
                 if held.place.is_empty() { String::new() } else { format!(", at {}", plain(&held.place)) };
             let inside = held.inside.map(|name| format!(", inside `{}`", plain(survey.keys().text(name))));
             let comma = if at.is_empty() && inside.is_none() { "" } else { "," };
-            let share = percent(held.time, self.time);
-            if self.kind != Kind::Lock && held.time == self.time {
-                return who;
-            }
-            format!("{who}{at}{}{comma} for {share} of that time", inside.unwrap_or_default())
+            let (share, inside) = (percent(held.time, self.time), inside.unwrap_or_default());
+            // Another task may get the lock before the one that waits.
+            let when = match held.holder {
+                Holder::Task(_) | Holder::Thread(_) if self.is_of_tasks && held.time == self.time => {
+                    ", as they began to wait".to_owned()
+                }
+                Holder::Task(_) | Holder::Thread(_) if self.is_of_tasks => {
+                    format!(", as waits that take {share} of that time began")
+                }
+                _ if self.kind != Kind::Lock && held.time == self.time => String::new(),
+                _ => format!("{comma} for {share} of that time"),
+            };
+            format!("{who}{at}{inside}{when}")
         };
         let are_few = |held: &&Held| held.time >= self.time / 50;
         self.holders.iter().filter(are_few).take(3).map(one).collect::<Vec<_>>().join("; ")

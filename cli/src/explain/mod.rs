@@ -45,8 +45,9 @@ use crate::trace::{FileArguments, TraceArguments, unsorted};
 /// did; the functions on the CPU, and the stacks in which it slept; the threads that had the core meanwhile.
 /// The first lines name the cause. Waits for locks that the program recorded (`lock/wait: NAME`) come first:
 /// the lock, who held it, and where. A trace without scheduling still shows inner slices, and what other
-/// threads did meanwhile. Intervals of async tasks are explained by the intervals inside of them. Reads the
-/// trace up to three times, so it must be a file.
+/// threads did meanwhile. Intervals of async tasks are explained by the intervals inside of them: waits for
+/// locks, and the time in the queue of the workers, come first. Reads the trace up to three times, so it must
+/// be a file.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   hairline explain trace.pftrace
@@ -97,8 +98,8 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     outcome
 }
 
-/// Gives the instants at the ends of waits their keys. Only the second reading of the trace looks at these instants,
-/// and each reading must give all other names the same keys.
+/// Gives the instants at the ends of waits their keys. Only the second reading of the trace looks at these
+/// instants, and each reading must give all other names the same keys.
 fn with_keys(mut slices: Slices) -> Slices {
     for name in [locks::LOCK, locks::RELEASED, locks::NOTIFIED] {
         slices.keys_mut().key(name.into());

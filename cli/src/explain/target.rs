@@ -34,8 +34,8 @@ pub(super) struct Target {
     /// The innermost slices that the holders had open during whole waits: by the tags of the waits and
     /// the name, with the time of the waits.
     pub(super) held_in: HashMap<(Tags, Key), i64>,
-    /// The longest times in the queue inside the slowest, each with the track of the worker that polled the task
-    /// then, if that is known; and the other polls of those workers meanwhile, by category and name.
+    /// The longest times in the queue inside the slowest, each with the track of the worker that polled the
+    /// task then, if that is known; and the other polls of those workers meanwhile, by category and name.
     pub(super) queues: Longest<1024>,
     pub(super) polls: HashMap<(Key, Key), Polls>,
     /// How long of that the workers had nothing to do.

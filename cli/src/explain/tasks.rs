@@ -82,8 +82,8 @@ impl Tasks {
         self.names.contains(&(category, name))
     }
 
-    /// The life of a task, if the trace has one of this number. An interval of the program may have an argument
-    /// of the same name, but has no queue.
+    /// The life of a task, if the trace has one of this number. An interval of the program may have an
+    /// argument of the same name, but has no queue.
     pub(super) fn life(&self, task: TaskId) -> Option<Life> {
         let lives = self.lives.get(&task)?;
         let mut queued = lives.iter().filter(|life| self.queues.contains(&life.track));

@@ -104,18 +104,20 @@ fn with_polls(survey: &Survey, target: &Target, all: &[Target]) -> Verdict {
     if target.chosen.name.is_on_thread {
         return verdict;
     }
-    let of_polls = SliceName { is_on_thread: true, ..target.chosen.name };
-    let polls = all.iter().find(|polls| polls.chosen.name == of_polls);
+    let name_of_polls = SliceName { is_on_thread: true, ..target.chosen.name };
+    let polls = all.iter().find(|polls| polls.chosen.name == name_of_polls);
     let is_itself = verdict.cause == Cause::Unknown && verdict.in_itself >= verdict.share / 2;
     let Some(polls) = polls.filter(|_| is_itself) else { return verdict };
     let (polled, whole) = (polls.chosen.total.min(target.chosen.total), target.chosen.total);
     let share = percent(polled, whole);
-    let of_slowest = verdict.is_compared.then(|| polled_of_slowest(target, polls)).flatten();
+    let of_polls = of_its_own(survey, polls);
+    let are_compared = verdict.is_compared && of_polls.is_compared;
+    let of_slowest = are_compared.then(|| polled_of_slowest(target, polls)).flatten();
     if polled >= whole / 2 {
-        verdict.lines = of_its_own(survey, polls).lines;
+        verdict.lines = of_polls.lines;
         verdict.lines.insert(0, format!("In their polls, which take {share} of all their time:"));
     } else if let Some(share) = of_slowest {
-        verdict.lines = of_its_own(survey, polls).lines;
+        verdict.lines = of_polls.lines;
         verdict.lines.insert(0, format!("In their polls, which take {share} of the time of the slowest:"));
     } else {
         verdict.lines.truncate(2); // the cause and the place
@@ -127,14 +129,15 @@ fn with_polls(survey: &Survey, target: &Target, all: &[Target]) -> Verdict {
     verdict
 }
 
-/// The share of their polls in the time of the slowest intervals, if that is most of it, and the slowest polls are
-/// as long: else many polls of others may be at the same time.
+/// The share of their polls in the time of the slowest intervals, if that is most of it, and the longest poll
+/// is as long: else many polls of others may be at the same time.
 fn polled_of_slowest(target: &Target, polls: &Target) -> Option<String> {
     let SliceName { category, name, .. } = target.chosen.name;
     let others = target.others.iter().filter(|((of, poll, _), _)| (*of, *poll) == (category, name));
     let polled = total(others.map(|(_, other)| other.overlap_slow));
     let whole = target.slow_examples.total();
-    let is_most = polled >= whole / 2 && polls.slow.mean() >= target.slow.mean() / 2;
+    let [.., longest_poll] = polls.chosen.quantiles;
+    let is_most = polled >= whole / 2 && longest_poll >= target.slow.mean() / 2;
     is_most.then(|| percent(polled.min(whole), whole))
 }
 

@@ -1,12 +1,13 @@
-//! `hairline explain` of async requests: what they waited for, who had it, and what the workers did meanwhile.
+//! `hairline explain` of async requests: what they waited for, who had it, and what the workers did
+//! meanwhile.
 
 use hairline_formats::Value;
 use hairline_formats::track_event::{self as te, CustomTrack, EventType, ProcessTrack, TrackUuid};
 
 use crate::planted::{MS, OTHER, Planted, SEQUENCE, SERVER, Shape, explain_both};
 
-/// The tracks of requests, of the time in the queue and of waits below them, of a nested life and of waits below
-/// that; the same of the task that has the lock.
+/// The tracks of requests, of the time in the queue and of waits below them, of a nested life and of waits
+/// below that; the same of the task that has the lock.
 const REQUEST: u64 = 20;
 const QUEUED: u64 = 21;
 const WAITS: u64 = 22;
@@ -129,7 +130,7 @@ fn the_lock_and_the_task_that_has_it_are_named() {
         "Cause: waiting for the lock `cache`. The slowest 1 % take 50.0 ms longer than a typical one, and they wait \
          for it for 50.0 ms of that.",
         "Where: 50.0 ms (100 %) in itself, not in an inner interval, at src/lookup.rs:10.",
-        "Why: held by the task rebuild (7), at src/journal.rs:40, inside `load`, for 100 % of that time.",
+        "Why: held by the task rebuild (7), at src/journal.rs:40, inside `load`, as they began to wait.",
     ];
     require(plant, &words, &[]);
 }
@@ -150,7 +151,7 @@ fn a_wait_below_a_nested_life_is_one_of_the_request() {
 
 #[test]
 fn a_task_that_the_trace_does_not_have_has_its_number() {
-    let words = ["held by the task 7, at src/journal.rs:40, for 100 % of that time."];
+    let words = ["held by the task 7, at src/journal.rs:40, as they began to wait."];
     require(|| contended(|_, _| {}), &words, &["inside `"]);
 }
 
@@ -202,9 +203,10 @@ fn several_holders_have_their_shares() {
         })
     };
     let words = [
-        "held by the task rebuild (7), at src/journal.rs:40, inside `load`, for 40 % of that time; held by the task \
-         refresh (8), at src/journal.rs:40, inside `load`, for 38 % of that time; held by the thread rebuilder \
-         (102), at src/main.rs:3, for 20 % of that time.",
+        "held by the task rebuild (7), at src/journal.rs:40, inside `load`, as waits that take 40 % of that time \
+         began; held by the task refresh (8), at src/journal.rs:40, inside `load`, as waits that take 38 % of that \
+         time began; held by the thread rebuilder (102), at src/main.rs:3, as waits that take 20 % of that time \
+         began.",
     ];
     require(plant, &words, &[]);
 }
@@ -235,8 +237,8 @@ fn permits_room_and_notifications_have_their_words() {
     require(both, &words, &[]);
 }
 
-/// Requests that are queued for 50 ms, beside these polls of the worker: name, begin and end after that of the
-/// queue.
+/// Requests that are queued for 50 ms, beside these polls of the worker: name, begin and end after that of
+/// the queue.
 fn queued(polls: &[(&str, u64, u64)]) -> Planted {
     let mut trace = requests(|trace, middle| {
         interval(trace, QUEUED, (middle, middle + 50 * MS), ("task", "queued"), &[]);
@@ -397,4 +399,34 @@ fn json_has_the_tasks_and_the_polls() {
         assert_eq!((polls["name"].as_str(), polls["count"].as_u64()), (Some("blocks"), Some(2)), "{text}");
         assert_eq!((polls["ns"].as_u64(), polls["longest_ns"].as_u64()), (Some(98 * MS), Some(49 * MS)));
     }
+}
+
+#[test]
+fn a_lock_that_holds_up_few_polls_is_named_for_the_slowest() {
+    let plant = || {
+        let mut trace = Planted::new();
+        tracks(&mut trace, 100, 0);
+        for number in 0..200_u64 {
+            let start = trace.now;
+            let poll = start + 2 * MS;
+            let end = poll + MS / 10 + if number % 100 == 50 { 50 * MS } else { number * 100 };
+            let name = ("web", "request");
+            trace.slice(SERVER, (start, start + MS / 10), name.0, name.1);
+            trace.event(SERVER, (EventType::SliceBegin, poll), name, &[]);
+            if number % 100 == 50 {
+                let held = [("held_by", Value::I64(OTHER as i64)), ("held_at", Value::Str("src/main.rs:3"))];
+                wait(&mut trace, SERVER, (poll + 1000, poll + 50 * MS), "wait: cache", &held);
+            }
+            trace.event(SERVER, (EventType::SliceEnd, end), name, &[]);
+            interval(&mut trace, REQUEST, (start, end), name, &[("task", Value::I64(number as i64))]);
+            trace.now = end + MS;
+        }
+        trace
+    };
+    let words = [
+        "In their polls, which take 96 % of the time of the slowest:",
+        "Cause: waiting for the lock `cache`.",
+        "held by the thread rebuilder (102), at src/main.rs:3, for 100 % of that time.",
+    ];
+    require(plant, &words, &[]);
 }

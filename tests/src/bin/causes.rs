@@ -1,6 +1,6 @@
 //! A server with 200 requests `web/request`, some of which are slow for one planted cause. The test `tools`
-//! records it by the environment, and asks `hairline explain` for the cause. If one of the fast requests takes
-//! long too, since other programs have the processors, it prints `disturbed`.
+//! records it by the environment, and asks `hairline explain` for the cause. If one of the fast requests
+//! takes long too, since other programs have the processors, it prints `disturbed`.
 //!
 //! ```text
 //! causes std           a thread has the lock of the standard library that a request takes in its poll
