@@ -10,7 +10,7 @@ use crate::explain::arguments::arguments;
 use crate::explain::locks::Holder;
 use crate::explain::survey::Survey;
 use crate::explain::target::{Chance, MOST, Other, Part, Target, add};
-use crate::explain::tasks::is_parked;
+use crate::explain::tasks::{NUMBER, is_parked};
 use crate::trace::ItemVisitor;
 
 /// A thread that is woken runs a moment later, and the one that woke it may end its slice a moment later or
@@ -231,7 +231,12 @@ impl Found<'_> {
         for number in self.examples.get(&place).map_or(&[][..], Vec::as_slice) {
             let target = &mut self.targets[*number];
             if self.survey.keys().text(target.chosen.name.name) == event.name.text {
-                target.arguments.insert(place, arguments(event));
+                let mut arguments = arguments(event);
+                // The numbers of tasks grow. A later task is not slow because of its number.
+                if self.survey.tasks.is_life(event.track) {
+                    arguments.retain(|argument| argument.name != NUMBER);
+                }
+                target.arguments.insert(place, arguments);
             }
         }
     }

@@ -13,7 +13,8 @@ use crate::track_names::TrackNames;
 
 const CATEGORY: &str = "task";
 const QUEUED: &str = "queued";
-const NUMBER: &str = "task";
+/// The argument with the number of a task.
+pub(super) const NUMBER: &str = "task";
 /// The category and name of the slices of a worker that has nothing to do.
 const PARKED: (&str, &str) = ("tokio", "parked");
 
@@ -82,11 +83,16 @@ impl Tasks {
         self.names.contains(&(category, name))
     }
 
+    /// Whether the intervals of a track are lives of tasks: they have queues.
+    pub(super) fn is_life(&self, track: TrackId) -> bool {
+        self.queues.contains(&track)
+    }
+
     /// The life of a task, if the trace has one of this number. An interval of the program may have an
     /// argument of the same name, but has no queue.
     pub(super) fn life(&self, task: TaskId) -> Option<Life> {
         let lives = self.lives.get(&task)?;
-        let mut queued = lives.iter().filter(|life| self.queues.contains(&life.track));
+        let mut queued = lives.iter().filter(|life| self.is_life(life.track));
         match (queued.next(), queued.next(), &lives[..]) {
             (Some(life), None, _) | (None, _, [life]) => Some(*life),
             _ => None,

@@ -430,3 +430,24 @@ fn a_lock_that_holds_up_few_polls_is_named_for_the_slowest() {
     ];
     require(plant, &words, &[]);
 }
+
+#[test]
+fn the_number_of_a_task_separates_nothing() {
+    let plant = || {
+        let mut trace = Planted::new();
+        tracks(&mut trace, 100, 0);
+        for number in 0..400_u64 {
+            let start = trace.now;
+            let end = start + if number < 396 { MS } else { 50 * MS };
+            interval(&mut trace, QUEUED, (start, start + 1000), ("task", "queued"), &[]);
+            let arguments = [("task", Value::I64(number as i64)), ("rows", Value::I64(number as i64 / 10))];
+            interval(&mut trace, REQUEST, (start, end), ("web", "request"), &arguments);
+            trace.now = end + MS;
+        }
+        trace
+    };
+    for (_, text) in explained(plant(), "web/request") {
+        assert!(text.contains("Arguments: `rows = 39` is in"), "{text}");
+        assert!(!text.contains("`task"), "{text}");
+    }
+}
