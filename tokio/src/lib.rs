@@ -71,8 +71,8 @@ where
     tokio::task::spawn_local(task(future))
 }
 
-/// As [`tokio::task::spawn_blocking`], for a closure that is recorded like a task with one poll: `queued` is the
-/// time until a thread of the blocking pool calls it.
+/// As [`tokio::task::spawn_blocking`], for a closure that is recorded like a task with one poll: `queued` is
+/// the time until a thread of the blocking pool calls it.
 ///
 /// # Panics
 /// If it is called outside of a runtime, as `tokio::task::spawn_blocking` does.
@@ -94,8 +94,8 @@ where
     })
 }
 
-/// Records a future that becomes a task by another function than those of this crate: a `JoinSet`, a `Handle`,
-/// a `LocalSet`. Its name is the place of this call.
+/// Records a future that becomes a task by another function than those of this crate: a `JoinSet`, a
+/// `Handle`, a `LocalSet`. Its name is the place of this call.
 ///
 /// ```
 /// # async fn serve(_: u32) {}

@@ -4,11 +4,10 @@ use std::collections::{BTreeSet, HashMap};
 
 use hairline_convert::slices::Key;
 
-use crate::explain::locks::{Holder, Kind, Tags, lock_name};
+use crate::explain::locks::{Holder, Kind, Tags, TaskId, lock_name};
 use crate::explain::shares::{Share, largest, percent};
 use crate::explain::survey::Survey;
 use crate::explain::target::{Band, Target, Wait, total, whole};
-use crate::explain::tasks::TaskId;
 use crate::table::plain;
 
 /// The waits of the slices of a band for one lock.

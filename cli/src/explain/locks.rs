@@ -12,7 +12,8 @@ use std::collections::HashMap;
 use hairline_convert::{Categories, Event, EventKind, TrackId};
 use hairline_formats::Value;
 
-use crate::explain::tasks::TaskId;
+/// A task in a trace: its process, and its number there.
+pub(super) type TaskId = (Option<TrackId>, u64);
 
 /// The category of the slices, and how their names begin.
 pub(super) const LOCK: &str = "lock";

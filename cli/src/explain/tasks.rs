@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 use hairline_convert::slices::{Key, Keys, Slice};
 use hairline_convert::{Categories, Event, EventKind, TrackId};
 
-use crate::explain::locks::{LOCK, PREFIX, number};
+use crate::explain::locks::{LOCK, PREFIX, TaskId, number};
 use crate::track_names::TrackNames;
 
 const CATEGORY: &str = "task";
@@ -22,9 +22,6 @@ const PARKED: (&str, &str) = ("tokio", "parked");
 const MOST_TASKS: usize = 1 << 20;
 /// The limit for the tasks of one number: more than one are of processes that the trace does not tell apart.
 const MOST_OF_NUMBER: usize = 4;
-
-/// A task in a trace: its process, and its number there.
-pub(super) type TaskId = (Option<TrackId>, u64);
 
 /// The tasks of a trace.
 #[derive(Debug, Default)]

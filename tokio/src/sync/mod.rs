@@ -35,9 +35,9 @@
 //! The readers of an [`RwLock`] and those who have permits of a [`Semaphore`] are not known. Functions that
 //! block a thread make no event.
 //!
-//! The names `named`, `channel_named` and `const_named` are those of this module. All other functions are those
-//! of tokio: fairness, cancellation and cooperation are tokio's. A wait because the task has used up its
-//! [budget](tokio::task::coop) is not recorded.
+//! The names `named`, `channel_named` and `const_named` are those of this module. All other functions are
+//! those of tokio: fairness, cancellation and cooperation are tokio's. A wait because the task has used up
+//! its [budget](tokio::task::coop) is not recorded.
 
 mod guards;
 pub mod mpsc;
