@@ -69,7 +69,8 @@ pin_project_lite::pin_project! {
     pub struct TracedTask<F> {
         #[pin]
         inner: Traced<F>,
-        wakes: Option<Wakes>, // `None` if the task is over or not recorded
+        number: u32, // 0 if the task is not recorded
+        wakes: Option<Wakes>, // `None` if the task is over, or its wakes are not recorded
     }
 }
 
@@ -85,7 +86,7 @@ impl<F> TracedTask<F> {
         if SPAWN.epoch() == Some(Epoch::UNREGISTERED) {
             let _ = SPAWN.registered_epoch(); // starts the session that the environment requests
         } else if registry::active_epoch().is_none() {
-            return Self { inner: Life::none(&SPAWN).wrap(future), wakes: None };
+            return Self::unrecorded(future, &SPAWN);
         }
         connect::connect(); // before the registry's lock
         let text;
@@ -98,9 +99,13 @@ impl<F> TracedTask<F> {
         };
         let callsite = registry::callsite_of(place, category, name, LIFE_KEYS, entry::first_hit);
         match callsite.registered_epoch() {
-            None => Self { inner: Life::none(callsite).wrap(future), wakes: None },
+            None => Self::unrecorded(future, callsite),
             Some(epoch) => Self::begin_in(future, callsite, epoch, place),
         }
+    }
+
+    fn unrecorded(future: F, callsite: &'static Callsite) -> Self {
+        Self { inner: Life::none(callsite).wrap(future), number: 0, wakes: None }
     }
 
     fn begin_in(
@@ -110,19 +115,20 @@ impl<F> TracedTask<F> {
         place: &'static Location<'static>,
     ) -> Self {
         // A wake may happen under a lock of the program, where nothing is registered.
-        let [spawn, ..] = [&SPAWN, &WAKE, &QUEUED].map(|callsite| callsite.registered_epoch());
+        let are_wakes_on =
+            [&SPAWN, &WAKE, &QUEUED].map(|callsite| callsite.registered_epoch() == Some(epoch));
         let number = new_number();
         let life = Life::begin_task(callsite, epoch, &(i64::from(number), ()));
-        let wakes = life.parts().map(|(_, flow)| {
-            if spawn == Some(epoch) {
-                let at = Text::display(&format_args!("{}:{}", place.file(), place.line()));
-                events::event_rich(&SPAWN, epoch, &(at, ()), &Extras::new().flow(flow));
-            }
+        let flow = life.parts().map(|(_, flow)| flow).filter(|_| are_wakes_on == [true; 3]);
+        let wakes = flow.map(|flow| {
+            let at = Text::display(&format_args!("{}:{}", place.file(), place.line()));
+            events::event_rich(&SPAWN, epoch, &(at, ()), &Extras::new().flow(flow));
             let can_run = AtomicU64::new(events::last_event());
-            let state = State { number, epoch, flow: flow.clone(), word: can_run };
+            let state = State { epoch, flow: flow.clone(), word: can_run };
             Wakes { state: Arc::new(state), waker: None }
         });
-        Self { inner: life.wrap(future), wakes }
+        let number = if life.parts().is_some() { number } else { 0 };
+        Self { inner: life.wrap(future), number, wakes }
     }
 }
 
@@ -131,11 +137,10 @@ impl<F: Future> Future for TracedTask<F> {
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
         let this = self.project();
+        let _of_this_thread = Leave(CURRENT.replace(*this.number));
         let Some(wakes) = this.wakes else { return this.inner.poll(cx) };
         wakes.state.begin_poll(this.inner.as_ref().life());
-        let of_this_thread = Leave(CURRENT.replace(wakes.state.number));
         let outcome = this.inner.poll(&mut Context::from_waker(wakes.waker(cx.waker())));
-        drop(of_this_thread);
         match outcome {
             Poll::Pending => wakes.state.end_poll(),
             Poll::Ready(_) => *this.wakes = None,
@@ -200,7 +205,6 @@ impl Wake for Recording {
 /// The state of a task. The word guards no other memory, so all accesses are relaxed.
 #[derive(Debug)]
 struct State {
-    number: u32,
     /// The epoch of its life.
     epoch: Epoch,
     /// The flow of its polls.
