@@ -136,14 +136,19 @@ fn a_thousand_tasks_on_four_workers_have_whole_lives_and_each_poll_its_wake() {
         let polls: u64 = trace.rows(polls).parse().expect("a number");
         let count = |name: &str| trace.rows(&format!("select count(*) from slice where name = '{name}'"));
         assert_eq!(count("task"), (polls + 1000).to_string(), "{format:?}");
-        assert_eq!(count("queued"), polls.to_string(), "{format:?}");
-        assert_eq!(count("wake"), (polls - 1000).to_string(), "{format:?}");
+        // Two wakes at a time may lead to a poll while the first one is recorded.
+        let [queued, wakes] = ["queued", "wake"].map(|name| count(name).parse::<u64>().expect("a number"));
+        assert!((polls - polls / 100..=polls).contains(&queued), "{format:?}: {queued} of {polls}");
+        assert!(
+            wakes <= polls - 1000 && wakes >= polls - 1000 - polls / 100,
+            "{format:?}: {wakes} of {polls}"
+        );
         // Nothing on one track overlaps without nesting, and nothing is open.
         let wrong = "select count(*) from slice where dur < 0";
         assert_eq!(trace.rows(wrong), "0", "{format:?}");
         let below = "select count(*) from slice s join slice life on s.parent_id = life.id \
              where s.name = 'queued' and life.name = 'task'";
-        assert_eq!(trace.rows(below), polls.to_string(), "{format:?}");
+        assert_eq!(trace.rows(below), queued.to_string(), "{format:?}");
         let numbers = "select count(distinct int_value) from args where key in ('task', 'debug.task')";
         assert_eq!(trace.rows(numbers), "1000", "{format:?}");
     }
@@ -258,5 +263,39 @@ fn a_worker_without_work_is_parked_and_the_queue_is_counted() {
         let counters = "select t.name, max(c.value) > 0 from counter c join counter_track t on c.track_id = t.id \
              group by t.name order by t.name";
         assert_eq!(trace.rows(counters), "alive tasks\t1\nqueue depth\t0", "{format:?}");
+    }
+}
+
+#[test]
+fn a_task_that_nobody_can_wake_any_more_is_freed() {
+    use std::future::Future;
+    use std::pin::Pin;
+    use std::sync::Mutex;
+    use std::task::{Context, Wake};
+
+    /// As in executors whose tasks live for as long as their wakers.
+    struct Task(Mutex<Option<Pin<Box<dyn Future<Output = ()> + Send>>>>);
+    impl Wake for Task {
+        fn wake(self: Arc<Self>) {}
+    }
+
+    for format in FORMATS {
+        let trace = record(format, |_| {
+            let freed = Arc::new(());
+            let in_future = Arc::clone(&freed);
+            let waits = poll_fn(move |context| {
+                let _ = (&in_future, context.waker().clone()); // nobody keeps it
+                Poll::<()>::Pending
+            });
+            let task = Arc::new(Task(Mutex::new(Some(Box::pin(waits.traced_task("t", "task"))))));
+            let waker = Waker::from(Arc::clone(&task));
+            let mut future = task.0.lock().expect("not poisoned");
+            let poll = future.as_mut().map(|future| future.as_mut().poll(&mut Context::from_waker(&waker)));
+            assert!(poll.is_some_and(|poll| poll.is_pending()));
+            drop(future);
+            drop((waker, task));
+            assert_eq!(Arc::strong_count(&freed), 1, "{format:?}");
+        });
+        assert_eq!(trace.rows(LIVES), "task\t-\t1\nqueued\ttask\t1", "{format:?}");
     }
 }

@@ -280,3 +280,59 @@ fn the_locks_have_the_traits_and_the_values_of_those_of_tokio() {
         assert_eq!(guard.len(), 2); // it has an owner of the lock
     });
 }
+
+#[test]
+fn a_task_without_budget_waits_as_others_do() {
+    for format in FORMATS {
+        let trace = record(format, |_| {
+            let mutex = Arc::new(Mutex::named("cache", ()));
+            let other = Arc::clone(&mutex);
+            let holds = async move {
+                let _held = mutex.lock().await; // holds
+                sleep(Duration::from_millis(5)).await;
+            };
+            let waits = async move {
+                while tokio::task::coop::has_budget_remaining() {
+                    tokio::task::consume_budget().await;
+                }
+                drop(other.lock().await); // waits
+            };
+            in_turn(holds, waits);
+        });
+        let expected = "waits: wait: cache at=waits held_by_task=holds held_at=holds kind=lock";
+        assert_eq!(waits(&trace), expected, "{format:?}");
+    }
+}
+
+#[test]
+fn a_lock_that_was_taken_in_another_session_names_nobody_of_this_one() {
+    for format in FORMATS {
+        let runtime = runtime(0);
+        let mutex = Arc::new(Mutex::named("cache", ()));
+        let (free, wanted) = tokio::sync::oneshot::channel();
+        let mut holder = None;
+        let taken = Arc::clone(&mutex);
+        let old = record(format, |_| {
+            runtime.block_on(async {
+                let holds = async move {
+                    let _held = taken.lock().await;
+                    let _ = wanted.await;
+                };
+                holder = Some(tokio::spawn(holds.traced_task("test", "holds")));
+                yield_now().await;
+            });
+        });
+        assert_eq!(waits(&old), "", "{format:?}");
+        let trace = record(format, |_| {
+            runtime.block_on(async {
+                let waits = async move { drop(mutex.lock().await) }; // waits
+                let waits = tokio::spawn(waits.traced_task("test", "waits"));
+                yield_now().await;
+                free.send(()).expect("it waits");
+                waits.await.expect("no panic");
+                holder.take().expect("spawned").await.expect("no panic");
+            });
+        });
+        assert_eq!(waits(&trace), "waits: wait: cache at=waits kind=lock", "{format:?}");
+    }
+}

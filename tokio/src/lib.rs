@@ -55,7 +55,7 @@ where
     F: Future<Output: Send> + Send + 'static,
 {
     let spawned = tokio::spawn(task(future));
-    runtime::sample(None);
+    runtime::sample(false);
     spawned
 }
 

@@ -1,9 +1,7 @@
 //! What a runtime does besides its tasks.
 
 use std::cell::Cell;
-use std::collections::VecDeque;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use hairline::{Scope, Track, scope, trace_counter};
 use tokio::runtime::{Builder, Handle, Id};
@@ -32,53 +30,62 @@ thread_local! {
 }
 
 /// The runtimes that are recorded, whose workers have run, with their tracks: the last ones.
-static RUNTIMES: Mutex<VecDeque<(Id, Track)>> = Mutex::new(VecDeque::new());
+static RUNTIMES: Mutex<Runtimes> = Mutex::new(Runtimes { last: [const { None }; MOST_RUNTIMES], number: 0 });
 const MOST_RUNTIMES: usize = 64;
 
-/// The number of the runtimes that were made.
-static MADE: AtomicU32 = AtomicU32::new(0);
+struct Runtimes {
+    last: [Option<(Id, Track)>; MOST_RUNTIMES],
+    /// The number of all runtimes that had a track.
+    number: usize,
+}
 
 impl TraceRuntime for Builder {
     fn traced(&mut self) -> &mut Self {
-        let track = match MADE.fetch_add(1, Ordering::Relaxed) {
-            0 => Track::new("tokio"),
-            before => Track::new(format!("tokio {}", before + 1)),
-        };
-        self.on_thread_park(move || {
-            sample(Some(&track));
+        self.on_thread_park(|| {
+            sample(true);
             PARKED.set(Some(scope!("tokio", "parked")));
         })
         .on_thread_unpark(|| {
             drop(PARKED.take());
-            sample(None);
+            sample(false);
         })
     }
 }
 
-/// Records the numbers of the runtime that this thread is in, if it is time to do so. `track`: that of the
-/// runtime, from its own worker.
-pub(crate) fn sample(track: Option<&Track>) {
+/// Records the numbers of the runtime that this thread is in, if it is time to do so. `is_traced`: this is
+/// known to be one that is recorded, and not another one of the program.
+pub(crate) fn sample(is_traced: bool) {
     if !hairline::__tasks::is_sample_due() {
         return;
     }
     let Ok(runtime) = Handle::try_current() else { return };
-    let Some(track) = track_of(runtime.id(), track) else { return };
+    let Some(track) = track_of(runtime.id(), is_traced) else { return };
     let metrics = runtime.metrics();
     trace_counter!("tokio", "queue depth", metrics.global_queue_depth(), unit: "tasks", track: &track);
     trace_counter!("tokio", "alive tasks", metrics.num_alive_tasks(), unit: "tasks", track: &track);
 }
 
 /// Returns the track of a runtime that is recorded.
-fn track_of(id: Id, known: Option<&Track>) -> Option<Track> {
+fn track_of(id: Id, is_traced: bool) -> Option<Track> {
     // Nobody waits: a number that is missing comes a millisecond later.
+    let before = {
+        let runtimes = RUNTIMES.try_lock().ok()?;
+        let known = runtimes.last.iter().flatten().find(|(known, _)| *known == id);
+        if let Some((_, track)) = known {
+            return Some(track.clone());
+        }
+        runtimes.number
+    };
+    if !is_traced {
+        return None;
+    }
+    let track = if before == 0 { Track::new("tokio") } else { Track::new(format!("tokio {}", before + 1)) };
+    let _forgotten; // dropped after the guard: it may free memory
     let mut runtimes = RUNTIMES.try_lock().ok()?;
-    if let Some((_, track)) = runtimes.iter().find(|(known, _)| *known == id) {
-        return Some(track.clone());
+    if runtimes.number != before {
+        return None; // another worker was first, perhaps of this runtime
     }
-    let track = known?.clone();
-    if runtimes.len() == MOST_RUNTIMES {
-        runtimes.pop_front();
-    }
-    runtimes.push_back((id, track.clone()));
+    runtimes.number += 1;
+    _forgotten = runtimes.last[before % MOST_RUNTIMES].replace((id, track.clone()));
     Some(track)
 }

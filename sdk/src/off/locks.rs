@@ -107,6 +107,10 @@ pub(crate) mod awaited {
             Self
         }
 
+        /// Nothing begins.
+        #[inline(always)]
+        pub fn prepare(&self) {}
+
         /// Nothing is noted.
         #[inline(always)]
         pub fn took(&self, _: Place) {}
@@ -121,7 +125,7 @@ pub(crate) mod awaited {
 
         /// Wraps a future that waits for it.
         #[inline(always)]
-        pub fn wait<F>(&self, future: F, _: Place, _: Option<u32>, _: fn() -> bool) -> Waiting<'_, F> {
+        pub fn wait<F>(&self, future: F, _: Place, _: Option<u32>) -> Waiting<'_, F> {
             Waiting { future, of: PhantomData }
         }
     }

@@ -2,8 +2,7 @@
 //! trace.
 //!
 //! A program changes its `use`: `tokio::sync::Mutex` becomes `hairline_tokio::sync::Mutex`. What is not here
-//! is that of tokio, and so is `send_timeout` of a sender, whose wait is not recorded. `Semaphore::const_new`
-//! and the functions `map` of the guards are missing.
+//! is that of tokio, and so is `send_timeout` of a sender, whose wait is not recorded.
 //!
 //! ```
 //! use hairline_tokio::sync::{Mutex, Semaphore, mpsc};
@@ -27,7 +26,7 @@
 //! |---|---|---|
 //! | `at` | all | the place of the call that waits |
 //! | `kind` | all | `lock`, `semaphore`, `channel` (its receiver must make room) or `notification` |
-//! | `held_by_task` | locks | the number of the task that has the lock alone when the wait begins, if that task is recorded |
+//! | `held_by_task` | locks | the number of the task that took the lock, and has it alone when the wait begins, if that task is recorded |
 //! | `held_by` | locks | the id of the thread that has it, if it was taken by a call that blocks, outside of a task |
 //! | `held_at` | locks | the place where it was taken |
 //! | `wanted` | semaphores, channels | the number of permits, if that is not 1 |
@@ -35,9 +34,19 @@
 //! The readers of an [`RwLock`] and those who have permits of a [`Semaphore`] are not known. Functions that
 //! block a thread make no event.
 //!
-//! The names `named`, `channel_named` and `const_named` are those of this module. All other functions are
-//! those of tokio: fairness, cancellation and cooperation are tokio's. A wait because the task has used up
-//! its [budget](tokio::task::coop) is not recorded.
+//! Fairness, cancellation and cooperation are tokio's: a task that has used up its
+//! [budget](tokio::task::coop) yields where it does with tokio, and that is no wait.
+//!
+//! The names `named`, `channel_named` and `const_named` are those of this module. Missing are
+//! `Semaphore::const_new`, the functions that map or return the lock of a guard, and those of a semaphore
+//! that block and return an owned permit. The guards that own their lock need values without borrows. The
+//! senders that an `OwnedPermit` of a channel returns are those of tokio.
+
+use std::future::{Future, poll_fn};
+use std::panic::Location;
+
+use hairline::__tasks::Awaited;
+use tokio::task::coop;
 
 mod guards;
 pub mod mpsc;
@@ -48,7 +57,7 @@ mod semaphore;
 
 pub use tokio::sync::{
     AcquireError, Barrier, BarrierWaitResult, OnceCell, OwnedSemaphorePermit, SemaphorePermit, SetError,
-    TryAcquireError, TryLockError, broadcast, oneshot, watch,
+    SetOnce, SetOnceError, TryAcquireError, TryLockError, broadcast, oneshot, watch,
 };
 
 pub use mutex::{Mutex, MutexGuard, OwnedMutexGuard};
@@ -56,7 +65,20 @@ pub use notify::{Notified, Notify};
 pub use rwlock::{OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
 pub use semaphore::Semaphore;
 
-/// Whether a future may find that it cannot continue because of a lock, not because its task must yield.
-fn can_wait() -> bool {
-    tokio::task::coop::has_budget_remaining()
+/// Takes permits by a future of tokio, and records its wait. `is_taken`: whether it got them.
+///
+/// tokio's future returns `Pending` for two reasons: the permits are not free; or they are its own now, but
+/// its task has used up its budget and must yield. So it is polled without a budget here, and then yields as
+/// there.
+async fn acquire<F: Future>(
+    awaited: &Awaited,
+    future: F,
+    (place, wanted): (&'static Location<'static>, Option<u32>),
+    is_taken: fn(&F::Output) -> bool,
+) -> F::Output {
+    let out = awaited.wait(coop::unconstrained(future), place, wanted).await;
+    if is_taken(&out) {
+        poll_fn(|context| coop::poll_proceed(context).map(|budget| budget.made_progress())).await;
+    }
+    out
 }

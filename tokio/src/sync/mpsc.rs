@@ -23,11 +23,11 @@ use hairline::__tasks::Awaited;
 use tokio::sync::mpsc;
 
 pub use tokio::sync::mpsc::{
-    OwnedPermit, Permit, PermitIterator, Receiver, UnboundedReceiver, UnboundedSender, error,
-    unbounded_channel,
+    OwnedPermit, Permit, PermitIterator, Receiver, UnboundedReceiver, UnboundedSender, WeakUnboundedSender,
+    error, unbounded_channel,
 };
 
-use crate::sync::can_wait;
+use crate::sync::acquire;
 
 /// As [`tokio::sync::mpsc::channel`]. The channel's name in the trace is this place in the source.
 ///
@@ -64,7 +64,16 @@ impl<T> Sender<T> {
     /// The value, if the receiver is closed.
     #[track_caller]
     pub fn send(&self, value: T) -> impl Future<Output = Result<(), error::SendError<T>>> {
-        self.awaited.wait(self.inner.send(value), Location::caller(), None, can_wait)
+        let reserved = self.reserve();
+        async {
+            match reserved.await {
+                Ok(permit) => {
+                    permit.send(value);
+                    Ok(())
+                }
+                Err(_) => Err(error::SendError(value)),
+            }
+        }
     }
 
     /// As [`tokio::sync::mpsc::Sender::reserve`].
@@ -73,7 +82,7 @@ impl<T> Sender<T> {
     /// If the receiver is closed.
     #[track_caller]
     pub fn reserve(&self) -> impl Future<Output = Result<Permit<'_, T>, error::SendError<()>>> {
-        self.awaited.wait(self.inner.reserve(), Location::caller(), None, can_wait)
+        acquire(&self.awaited, self.inner.reserve(), (Location::caller(), None), Result::is_ok)
     }
 
     /// As [`tokio::sync::mpsc::Sender::reserve_many`].
@@ -86,7 +95,8 @@ impl<T> Sender<T> {
         n: usize,
     ) -> impl Future<Output = Result<PermitIterator<'_, T>, error::SendError<()>>> {
         let wanted = u32::try_from(n).unwrap_or(u32::MAX);
-        self.awaited.wait(self.inner.reserve_many(n), Location::caller(), Some(wanted), can_wait)
+        let at = (Location::caller(), Some(wanted));
+        acquire(&self.awaited, self.inner.reserve_many(n), at, Result::is_ok)
     }
 
     /// As [`tokio::sync::mpsc::Sender::reserve_owned`].
@@ -96,7 +106,7 @@ impl<T> Sender<T> {
     #[track_caller]
     pub fn reserve_owned(self) -> impl Future<Output = Result<OwnedPermit<T>, error::SendError<()>>> {
         let place = Location::caller();
-        async move { self.awaited.wait(self.inner.reserve_owned(), place, None, can_wait).await }
+        async move { acquire(&self.awaited, self.inner.reserve_owned(), (place, None), Result::is_ok).await }
     }
 
     /// As [`tokio::sync::mpsc::Sender::same_channel`].

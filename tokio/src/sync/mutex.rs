@@ -12,7 +12,7 @@ use std::sync::Arc;
 use hairline::__tasks::Awaited;
 use tokio::sync::TryLockError;
 
-use crate::sync::can_wait;
+use crate::sync::acquire;
 use crate::sync::guards::{Held, guard};
 
 type Place = &'static Location<'static>;
@@ -70,7 +70,7 @@ impl<T: ?Sized> Mutex<T> {
     }
 
     async fn lock_at(&self, place: Place) -> MutexGuard<'_, T> {
-        let inner = self.awaited.wait(self.inner.lock(), place, None, can_wait).await;
+        let inner = acquire(&self.awaited, self.inner.lock(), (place, None), |_| true).await;
         self.awaited.took(place);
         self.guard(inner)
     }
@@ -99,6 +99,7 @@ impl<T: ?Sized> Mutex<T> {
     /// If it is called by a task, as that of tokio does.
     #[track_caller]
     pub fn blocking_lock(&self) -> MutexGuard<'_, T> {
+        self.awaited.prepare();
         let inner = self.inner.blocking_lock();
         self.awaited.took_as_thread(Location::caller());
         self.guard(inner)
@@ -122,6 +123,7 @@ impl<T: ?Sized> Mutex<T> {
     /// If it is locked.
     #[track_caller]
     pub fn try_lock(&self) -> Result<MutexGuard<'_, T>, TryLockError> {
+        self.awaited.prepare();
         let inner = self.inner.try_lock()?;
         self.awaited.took(Location::caller());
         Ok(self.guard(inner))

@@ -8,8 +8,6 @@ use std::task::{Context, Poll};
 
 use hairline::__tasks::{Awaited, Waiting};
 
-use crate::sync::can_wait;
-
 /// As [`tokio::sync::Notify`], with the waits for notifications in the trace. Functions that do not wait are
 /// those of the [`Deref`] target.
 ///
@@ -62,7 +60,7 @@ impl Notify {
     /// As [`tokio::sync::Notify::notified`].
     #[track_caller]
     pub fn notified(&self) -> Notified<'_> {
-        let waiting = self.awaited.wait(self.inner.notified(), Location::caller(), None, can_wait);
+        let waiting = self.awaited.wait(self.inner.notified(), Location::caller(), None);
         Notified { waiting }
     }
 }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use hairline::__tasks::Awaited;
 use tokio::sync::TryLockError;
 
-use crate::sync::can_wait;
+use crate::sync::acquire;
 use crate::sync::guards::{Held, guard};
 
 type Place = &'static Location<'static>;
@@ -83,7 +83,7 @@ impl<T: ?Sized> RwLock<T> {
     }
 
     async fn read_at(&self, place: Place) -> RwLockReadGuard<'_, T> {
-        let inner = self.awaited.wait(self.inner.read(), place, None, can_wait).await;
+        let inner = acquire(&self.awaited, self.inner.read(), (place, None), |_| true).await;
         RwLockReadGuard { _held: (), inner }
     }
 
@@ -94,7 +94,7 @@ impl<T: ?Sized> RwLock<T> {
     }
 
     async fn write_at(&self, place: Place) -> RwLockWriteGuard<'_, T> {
-        let inner = self.awaited.wait(self.inner.write(), place, None, can_wait).await;
+        let inner = acquire(&self.awaited, self.inner.write(), (place, None), |_| true).await;
         self.awaited.took(place);
         self.guard(inner)
     }
@@ -145,6 +145,7 @@ impl<T: ?Sized> RwLock<T> {
     /// If it is called by a task, as that of tokio does.
     #[track_caller]
     pub fn blocking_write(&self) -> RwLockWriteGuard<'_, T> {
+        self.awaited.prepare();
         let inner = self.inner.blocking_write();
         self.awaited.took_as_thread(Location::caller());
         self.guard(inner)
@@ -164,6 +165,7 @@ impl<T: ?Sized> RwLock<T> {
     /// If it is locked.
     #[track_caller]
     pub fn try_write(&self) -> Result<RwLockWriteGuard<'_, T>, TryLockError> {
+        self.awaited.prepare();
         let inner = self.inner.try_write()?;
         self.awaited.took(Location::caller());
         Ok(self.guard(inner))

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use hairline::__tasks::Awaited;
 use tokio::sync::{AcquireError, OwnedSemaphorePermit, SemaphorePermit, TryAcquireError};
 
-use crate::sync::can_wait;
+use crate::sync::acquire;
 
 /// As [`tokio::sync::Semaphore`], with the waits for its permits in the trace. The permits are those of
 /// tokio. Functions that do not wait are those of the [`Deref`] target.
@@ -28,6 +28,9 @@ pub struct Semaphore {
 }
 
 impl Semaphore {
+    /// As [`tokio::sync::Semaphore::MAX_PERMITS`].
+    pub const MAX_PERMITS: usize = tokio::sync::Semaphore::MAX_PERMITS;
+
     /// Creates a semaphore. Its name in the trace is this place in the source.
     ///
     /// # Panics
@@ -55,7 +58,7 @@ impl Semaphore {
     /// If the semaphore is closed.
     #[track_caller]
     pub fn acquire(&self) -> impl Future<Output = Result<SemaphorePermit<'_>, AcquireError>> {
-        self.awaited.wait(self.inner.acquire(), Location::caller(), None, can_wait)
+        acquire(&self.awaited, self.inner.acquire(), (Location::caller(), None), Result::is_ok)
     }
 
     /// As [`tokio::sync::Semaphore::acquire_many`].
@@ -64,7 +67,8 @@ impl Semaphore {
     /// If the semaphore is closed.
     #[track_caller]
     pub fn acquire_many(&self, n: u32) -> impl Future<Output = Result<SemaphorePermit<'_>, AcquireError>> {
-        self.awaited.wait(self.inner.acquire_many(n), Location::caller(), Some(n), can_wait)
+        let at = (Location::caller(), Some(n));
+        acquire(&self.awaited, self.inner.acquire_many(n), at, Result::is_ok)
     }
 
     /// As [`tokio::sync::Semaphore::acquire_owned`].
@@ -78,7 +82,7 @@ impl Semaphore {
         let place = Location::caller();
         async move {
             let inner = Arc::clone(&self.inner).acquire_owned();
-            self.awaited.wait(inner, place, None, can_wait).await
+            acquire(&self.awaited, inner, (place, None), Result::is_ok).await
         }
     }
 
@@ -94,7 +98,7 @@ impl Semaphore {
         let place = Location::caller();
         async move {
             let inner = Arc::clone(&self.inner).acquire_many_owned(n);
-            self.awaited.wait(inner, place, Some(n), can_wait).await
+            acquire(&self.awaited, inner, (place, Some(n)), Result::is_ok).await
         }
     }
 

@@ -15,8 +15,8 @@ use std::cell::Cell;
 use std::future::Future;
 use std::panic::Location;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 use std::task::{Context, Poll, Wake, Waker};
 
 use crate::on::base::{clock, this_thread};
@@ -72,6 +72,12 @@ pin_project_lite::pin_project! {
         number: u32, // 0 if the task is not recorded
         wakes: Option<Wakes>, // `None` if the task is over, or its wakes are not recorded
     }
+
+    impl<F> PinnedDrop for TracedTask<F> {
+        fn drop(this: Pin<&mut Self>) {
+            *this.project().wakes = None; // what the future wakes in its drop is not polled
+        }
+    }
 }
 
 impl<F> TracedTask<F> {
@@ -125,7 +131,7 @@ impl<F> TracedTask<F> {
             events::event_rich(&SPAWN, epoch, &(at, ()), &Extras::new().flow(flow));
             let can_run = AtomicU64::new(events::last_event());
             let state = State { epoch, flow: flow.clone(), word: can_run };
-            Wakes { state: Arc::new(state), waker: None }
+            Wakes { state: Arc::new(state), waker: Weak::new(), polls: 0 }
         });
         let number = if life.parts().is_some() { number } else { 0 };
         Self { inner: life.wrap(future), number, wakes }
@@ -138,11 +144,15 @@ impl<F: Future> Future for TracedTask<F> {
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
         let this = self.project();
         let _of_this_thread = Leave(CURRENT.replace(*this.number));
+        if this.wakes.as_ref().is_some_and(|wakes| registry::active_epoch() != Some(wakes.state.epoch)) {
+            *this.wakes = None; // the session is over
+        }
         let Some(wakes) = this.wakes else { return this.inner.poll(cx) };
         wakes.state.begin_poll(this.inner.as_ref().life());
-        let outcome = this.inner.poll(&mut Context::from_waker(wakes.waker(cx.waker())));
+        let waker = wakes.waker(cx.waker());
+        let outcome = this.inner.poll(&mut Context::from_waker(&waker));
         match outcome {
-            Poll::Pending => wakes.state.end_poll(),
+            Poll::Pending => wakes.end_poll(),
             Poll::Ready(_) => *this.wakes = None,
         }
         outcome
@@ -162,19 +172,32 @@ impl Drop for Leave {
 #[derive(Debug)]
 struct Wakes {
     state: Arc<State>,
-    /// The waker of the last poll.
-    waker: Option<(Waker, Arc<Recording>)>,
+    /// The waker of the last poll, which owns the executor's waker. That may own the task: the task would own
+    /// itself.
+    waker: Weak<Recording>,
+    polls: u64,
 }
 
 impl Wakes {
     /// Returns the waker that records the wakes and passes them on to `inner`.
-    fn waker(&mut self, inner: &Waker) -> &Waker {
-        let last = self.waker.take().filter(|(_, recording)| recording.inner.will_wake(inner));
-        let (waker, _) = self.waker.insert(last.unwrap_or_else(|| {
+    fn waker(&mut self, inner: &Waker) -> Waker {
+        let last = self.waker.upgrade().filter(|recording| recording.inner.will_wake(inner));
+        let recording = last.unwrap_or_else(|| {
             let recording = Arc::new(Recording { state: Arc::clone(&self.state), inner: inner.clone() });
-            (Waker::from(Arc::clone(&recording)), recording)
-        }));
-        waker
+            self.waker = Arc::downgrade(&recording);
+            recording
+        });
+        Waker::from(recording)
+    }
+
+    /// A poll has ended, and the task is not over.
+    fn end_poll(&mut self) {
+        self.polls += 1;
+        if self.state.change(POLLED, WAITS | self.polls).is_err() {
+            let hot = this_thread::hot();
+            let now = clock::now(hot.multiplier.get(), hot.offset.get());
+            self.state.word.store(now.max(FIRST_TIME), Ordering::Relaxed);
+        }
     }
 }
 
@@ -213,31 +236,38 @@ struct State {
     word: AtomicU64,
 }
 
-/// It waits for a wake.
-const WAITS: u64 = 0;
 /// It is being polled.
 const POLLED: u64 = 1;
 /// The same, and it was woken meanwhile.
 const POLLED_AGAIN: u64 = 2;
-/// A thread records its wake.
-const WAKING: u64 = 3;
-const OVER: u64 = 4;
-/// The first word that is a time.
-const FIRST_TIME: u64 = 5;
+const OVER: u64 = 3;
+/// The first word that is a time. Times are below `WAITS`.
+const FIRST_TIME: u64 = 4;
+/// With the number of polls: it waits for a wake.
+const WAITS: u64 = 1 << 62;
+/// With that number: a thread records its wake. If that takes until the next wait, it is not taken for that
+/// of this one.
+const WAKING: u64 = 1 << 63;
 
 impl State {
     /// Records a wake, if it is the first one since the last poll.
     fn wake(&self) {
-        match self.change(WAITS, WAKING) {
-            Ok(_) => {
-                let woken = self.record_wake().unwrap_or(WAITS);
-                // Another thread's wake may have led to a poll meanwhile.
-                let _ = self.change(WAKING, woken);
-            }
-            Err(POLLED) if self.change(POLLED, POLLED_AGAIN).is_ok() => {
+        loop {
+            let word = self.word.load(Ordering::Relaxed);
+            if word & WAITS != 0 {
+                let waking = word ^ WAITS ^ WAKING;
+                if self.change(word, waking).is_ok() {
+                    let woken = self.record_wake().unwrap_or(word);
+                    // Another thread's wake may have led to a poll meanwhile.
+                    let _ = self.change(waking, woken);
+                    return;
+                }
+            } else if word != POLLED {
+                return;
+            } else if self.change(POLLED, POLLED_AGAIN).is_ok() {
                 self.record_wake();
+                return;
             }
-            Err(_) => {}
         }
     }
 
@@ -258,18 +288,9 @@ impl State {
     /// A poll begins: records how long the task was queued.
     fn begin_poll(&self, life: &Life) {
         let since = self.word.swap(POLLED, Ordering::Relaxed);
-        let parts = life.parts().filter(|_| since >= FIRST_TIME);
+        let parts = life.parts().filter(|_| (FIRST_TIME..WAITS).contains(&since));
         if let (Some((interval, _)), Some(epoch)) = (parts, self.epoch_of(&QUEUED)) {
             interval.record_since(&QUEUED, epoch, since);
-        }
-    }
-
-    /// A poll has ended, and the task is not over.
-    fn end_poll(&self) {
-        if self.change(POLLED, WAITS).is_err() {
-            let hot = this_thread::hot();
-            let now = clock::now(hot.multiplier.get(), hot.offset.get());
-            self.word.store(now.max(FIRST_TIME), Ordering::Relaxed);
         }
     }
 }
@@ -278,14 +299,14 @@ impl State {
 #[cfg(feature = "sync")]
 const SAMPLE: u64 = 1_000_000;
 
-/// Returns whether tasks are recorded and this thread has had no `true` for a millisecond: for numbers that
+/// Returns whether a session runs and this thread has had no `true` for a millisecond: for numbers that
 /// are read often enough.
 #[cfg(feature = "sync")]
 pub fn is_sample_due() -> bool {
     thread_local! {
         static LAST: Cell<u64> = const { Cell::new(0) };
     }
-    if QUEUED.epoch().is_none() {
+    if registry::active_epoch().is_none() {
         return false;
     }
     let hot = this_thread::hot();

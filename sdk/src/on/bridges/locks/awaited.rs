@@ -13,12 +13,13 @@ use std::future::Future;
 use std::panic::Location;
 use std::pin::Pin;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::task::{Context, Poll};
 
 use crate::on::base::this_thread;
 use crate::on::bridges::futures;
 use crate::on::bridges::locks::who::Who;
-use crate::on::bridges::locks::{epoch, place_of, text_of};
+use crate::on::bridges::locks::{epoch, known_epoch, place_of, text_of};
 use crate::on::bridges::tasks;
 use crate::on::callsite::{Callsite, registry};
 use crate::on::event::text::Text;
@@ -39,8 +40,10 @@ const UNKNOWN: u32 = tasks::LAST_NUMBER;
 pub struct Awaited {
     name: Name,
     kind: &'static str,
-    /// Who holds it, if one task or thread alone does. Written by the holder.
+    /// Who took it, if one task or thread alone has it. Written by the holder.
     holder: Who<Location<'static>>,
+    /// The epoch in which it was taken. The numbers of tasks are those of its trace.
+    taken_in: AtomicU32,
     /// The callsite of the waits. All that have the same name have the same one.
     callsite: OnceLock<&'static Callsite>,
 }
@@ -59,24 +62,29 @@ impl Awaited {
     }
 
     const fn with(kind: &'static str, name: Name) -> Self {
-        Self { name, kind, holder: Who::nobody(), callsite: OnceLock::new() }
+        Self { name, kind, holder: Who::nobody(), taken_in: AtomicU32::new(0), callsite: OnceLock::new() }
+    }
+
+    /// Call it before it is taken: the first event may start a session, and that under no lock of the program.
+    pub fn prepare(&self) {
+        let _ = epoch();
     }
 
     /// Notes that the task which this thread polls holds it alone.
     pub fn took(&self, place: Place) {
-        if epoch().is_some() {
-            self.note(tasks::current().map_or(UNKNOWN, |task| task | TASK), place);
-        }
+        self.note(UNKNOWN, place);
     }
 
     /// Notes that this thread holds it alone: it was blocked until it got it.
     pub fn took_as_thread(&self, place: Place) {
-        if epoch().is_some() {
-            self.note(tasks::current().map_or(this_thread::tid(), |task| task | TASK), place);
-        }
+        self.note(this_thread::tid(), place);
     }
 
-    fn note(&self, holder: u32, place: Place) {
+    /// `unless_task`: the holder, if the thread polls no recorded task.
+    fn note(&self, unless_task: u32, place: Place) {
+        let Some(epoch) = known_epoch() else { return };
+        let holder = tasks::current().map_or(unless_task, |task| task | TASK);
+        self.taken_in.store(epoch.get(), Ordering::Release); // as `Who::look` demands
         self.holder.set(holder, std::ptr::from_ref(place).cast_mut());
     }
 
@@ -87,16 +95,11 @@ impl Awaited {
         }
     }
 
-    /// Wraps a future that waits for it. `wanted`: for how many permits, if that is not one. `can_wait` tells
-    /// before a poll whether the future may find that it cannot continue for another reason.
-    pub fn wait<F>(
-        &self,
-        future: F,
-        place: Place,
-        wanted: Option<u32>,
-        can_wait: fn() -> bool,
-    ) -> Waiting<'_, F> {
-        Waiting { future, awaited: self, place, wanted, can_wait, wait: None }
+    /// Wraps a future that waits for it, and for nothing else. `wanted`: for how many permits, if that is not
+    /// one.
+    pub fn wait<F>(&self, future: F, place: Place, wanted: Option<u32>) -> Waiting<'_, F> {
+        self.prepare();
+        Waiting { future, awaited: self, place, wanted, wait: None }
     }
 
     #[cold]
@@ -110,7 +113,8 @@ impl Awaited {
         });
         let epoch = callsite.registered_epoch()?;
         let _ = self.callsite.set(callsite);
-        let holder = self.holder.look(|| ()).map(|(seen, ())| seen);
+        let holder = self.holder.look(|| self.taken_in.load(Ordering::Acquire));
+        let holder = holder.filter(|(_, taken_in)| *taken_in == epoch.get()).map(|(seen, _)| seen);
         let id = holder.map(|seen| seen.thread).filter(|id| *id != UNKNOWN);
         let thread = id.filter(|id| id & TASK == 0).map(i64::from);
         let task = id.filter(|id| id & TASK != 0).map(|id| i64::from(id & !TASK));
@@ -131,7 +135,6 @@ pin_project_lite::pin_project! {
         awaited: &'a Awaited,
         place: Place,
         wanted: Option<u32>,
-        can_wait: fn() -> bool,
         wait: Option<AsyncScope>,
     }
 }
@@ -148,11 +151,10 @@ impl<F: Future> Future for Waiting<'_, F> {
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
         let this = self.project();
-        let can_wait = this.wait.is_none() && (this.can_wait)();
         let outcome = this.future.poll(cx);
         if outcome.is_ready() {
             *this.wait = None;
-        } else if can_wait {
+        } else if this.wait.is_none() {
             *this.wait = this.awaited.begin(this.place, *this.wanted);
         }
         outcome
