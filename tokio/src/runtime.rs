@@ -80,12 +80,17 @@ fn track_of(id: Id, is_traced: bool) -> Option<Track> {
         return None;
     }
     let track = if before == 0 { Track::new("tokio") } else { Track::new(format!("tokio {}", before + 1)) };
-    let _forgotten; // dropped after the guard: it may free memory
+    add(before, (id, track.clone()))?;
+    Some(track)
+}
+
+/// Adds a runtime, unless there are other ones than `before` by now: another worker was first, perhaps of
+/// this runtime. Returns the one that is forgotten: its memory is freed outside of the lock.
+fn add(before: usize, runtime: (Id, Track)) -> Option<Option<(Id, Track)>> {
     let mut runtimes = RUNTIMES.try_lock().ok()?;
     if runtimes.number != before {
-        return None; // another worker was first, perhaps of this runtime
+        return None;
     }
     runtimes.number += 1;
-    _forgotten = runtimes.last[before % MOST_RUNTIMES].replace((id, track.clone()));
-    Some(track)
+    Some(runtimes.last[before % MOST_RUNTIMES].replace(runtime))
 }
