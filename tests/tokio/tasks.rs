@@ -299,3 +299,68 @@ fn a_task_that_nobody_can_wake_any_more_is_freed() {
         assert_eq!(trace.rows(LIVES), "task\t-\t1\nqueued\ttask\t1", "{format:?}");
     }
 }
+
+#[test]
+fn a_full_ring_leaves_no_life_and_no_queue_open() {
+    for format in FORMATS {
+        let trace = hairline_tests::recording::record_tiny(format, |_| {
+            runtime(2).block_on(async {
+                let mut tasks = tokio::task::JoinSet::new();
+                for _ in 0..20_000 {
+                    tasks.spawn(async { yield_now().await }.traced_task("t", "task"));
+                }
+                tasks.join_all().await;
+            });
+        });
+        assert!(trace.summary.lost.total() > 0, "{format:?}");
+        let rows = [
+            "select count(*) from slice where dur < 0",
+            "select count(*) from slice q left join slice l on q.parent_id = l.id \
+             where q.name = 'queued' and ifnull(l.name, '') != 'task'",
+        ];
+        // The judge says that packets were lost.
+        let said: Vec<_> = trace.ask(&rows).results.iter().map(|result| result.text()).collect();
+        assert_eq!(said, ["0", "0"], "{format:?}");
+    }
+}
+
+#[test]
+fn a_flight_recorder_has_whole_tasks_of_its_window() {
+    for format in FORMATS {
+        let _turn = hairline_tests::recording::turn();
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join(format!("window.{}", hairline_tests::recording::extension(format)));
+        let session = hairline::Session::builder()
+            .format(format)
+            .overflow(hairline::Overflow::Overwrite)
+            .buffer_size(1 << 20)
+            .start()
+            .expect("a session");
+        runtime(2).block_on(async {
+            let mut tasks = tokio::task::JoinSet::new();
+            for _ in 0..4000 {
+                tasks.spawn(
+                    async {
+                        for _ in 0..5 {
+                            yield_now().await;
+                        }
+                    }
+                    .traced_task("t", "task"),
+                );
+            }
+            tasks.join_all().await;
+        });
+        session.snapshot(&path).expect("a window");
+        session.stop().expect("no error");
+        let rows = [
+            "select count(*) > 1000 from slice where name = 'queued'",
+            "select count(*) from slice where dur < 0",
+            "select count(*) from slice q left join slice l on q.parent_id = l.id \
+             where q.name = 'queued' and ifnull(l.name, '') != 'task'",
+        ];
+        let verdict = hairline_tests::judge::load(&path, &rows);
+        verdict.require_clean();
+        let said: Vec<_> = verdict.results.iter().map(|result| result.text()).collect();
+        assert_eq!(said, ["1", "0", "0"], "{format:?}");
+    }
+}
