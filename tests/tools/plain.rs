@@ -137,7 +137,9 @@ fn explain_without_slices_says_what_threads_did() {
             assert_eq!(thread["did"]["split"]["running_ns"], state["running_ns"], "{thread}");
             let functions = thread["did"]["functions_on_cpu"].as_array().expect("functions");
             let samples: u64 = functions.iter().filter_map(|function| function["samples"].as_u64()).sum();
-            assert_eq!(samples, state["samples"].as_u64().expect("a number"), "{thread}");
+            let all = state["samples"].as_u64().expect("a number");
+            // A list has 100 rows at most: those of a shell with more functions are not all there.
+            assert!(samples == all || functions.len() == 100 && samples < all, "{all}: {thread}");
         }
         assert!(threads[0]["thread"].as_str().is_some_and(|name| name.starts_with("sh (")), "{threads:?}");
         assert_eq!(explained["processes"].as_array().map(Vec::len), Some(threads.len()), "{explained}");
