@@ -29,8 +29,8 @@
 //!
 //! Tasks that are spawned in another way are not recorded, for example those that a library spawns.
 //!
-//! While nothing is recorded, a spawn costs a look at a table, a poll a branch, and a lock what the one of
-//! tokio costs. Without the feature `enable`, all of it is tokio alone.
+//! While nothing is recorded, a spawn, a poll and a lock cost some loads and branches more than those of
+//! tokio. Without the feature `enable`, all of it is tokio alone.
 
 mod runtime;
 pub mod sync;
