@@ -177,12 +177,15 @@ impl Found<'_> {
     /// itself. What is inside is empty if nobody asks for it.
     fn nested(&mut self, slice: &Slice, depth: usize, wait: Option<Wait>, is_asked: bool) -> (Within, i64) {
         let names = &self.survey.track_names;
+        let is_queued = is_queued(self.survey.keys(), slice);
+        let part = Part::new(slice.track, slice.start, slice.start.saturating_add(slice.duration));
         if depth > 0 || names.tid(slice.track).is_some() {
+            if is_queued {
+                self.nested.add_queue(part);
+            }
             return (Within::default(), slice.duration);
         }
         let (mut within, mut own) = self.nested.take(slice);
-        let part = Part::new(slice.track, slice.start, slice.start.saturating_add(slice.duration));
-        let is_queued = is_queued(self.survey.keys(), slice);
         if is_queued {
             within.queues.push(part);
         }

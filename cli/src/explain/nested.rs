@@ -16,6 +16,8 @@ pub(super) struct Nested {
     below: HashMap<TrackId, Vec<Below>>,
     /// The times in the queue of the open life on a track, by their ends.
     queues: HashMap<TrackId, Vec<Part>>,
+    /// Those that are slices of the life's own track: what is inside of them is known there.
+    on_track: HashMap<TrackId, Vec<Part>>,
     count: usize,
 }
 
@@ -61,6 +63,10 @@ impl Nested {
     pub(super) fn take(&mut self, slice: &Slice) -> (Within, i64) {
         let (mut within, mut own) = (Within::default(), slice.duration);
         self.queues.remove(&slice.track);
+        if let Some(parts) = self.on_track.remove(&slice.track) {
+            self.count -= parts.len();
+            within.queues.extend(parts.into_iter().filter(|part| part.start >= slice.start));
+        }
         let Some(mut below) = self.below.remove(&slice.track) else { return (within, own) };
         self.count -= below.iter().map(Below::size).sum::<usize>();
         // What began before it is of an earlier one on its track.
@@ -80,6 +86,15 @@ impl Nested {
             within.queues.extend(one.within.queues);
         }
         (within, own)
+    }
+
+    /// Adds a time in the queue that is a slice of the life's own track.
+    pub(super) fn add_queue(&mut self, part: Part) {
+        if self.count < MOST_WAITING {
+            self.count += 1;
+            self.queues.entry(part.track).or_default().push(part);
+            self.on_track.entry(part.track).or_default().push(part);
+        }
     }
 
     /// Adds an interval below another track.

@@ -1,7 +1,7 @@
 //! The tasks of async runtimes: their numbers and names, and when they were queued.
 //!
-//! The life of a task is an interval with the argument `task`: its number in its process. Below the life are
-//! intervals `queued` of the category `task`: the task could run, and no worker polled it.
+//! The life of a task is an interval with the argument `task`: its number in its process. In the life are
+//! slices `queued` of the category `task`: the task could run, and no worker polled it.
 
 use std::collections::{HashMap, HashSet};
 
@@ -27,7 +27,7 @@ const MOST_OF_NUMBER: usize = 4;
 #[derive(Debug, Default)]
 pub(super) struct Tasks {
     lives: HashMap<TaskId, Vec<Life>>,
-    /// The tracks with intervals `queued` below them.
+    /// The tracks with intervals `queued` on them or below them.
     queues: HashSet<TrackId>,
     /// The categories and names of lives, which are those of their polls.
     names: HashSet<(Key, Key)>,
@@ -49,7 +49,7 @@ impl Tasks {
         }
         let is_of = |category| matches!(event.categories, Categories::One(one) if one.text == category);
         if is_of(CATEGORY) && event.name.text == QUEUED {
-            self.queues.extend(names.track_above(event.track));
+            self.queues.extend([event.track].into_iter().chain(names.track_above(event.track)));
             return;
         }
         if is_of(LOCK) && event.name.text.starts_with(PREFIX) {
