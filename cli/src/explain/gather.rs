@@ -177,18 +177,14 @@ impl Found<'_> {
     /// itself. What is inside is empty if nobody asks for it.
     fn nested(&mut self, slice: &Slice, depth: usize, wait: Option<Wait>, is_asked: bool) -> (Within, i64) {
         let names = &self.survey.track_names;
-        let is_queued = is_queued(self.survey.keys(), slice);
         let part = Part::new(slice.track, slice.start, slice.start.saturating_add(slice.duration));
         if depth > 0 || names.tid(slice.track).is_some() {
-            if is_queued {
+            if depth > 0 && is_queued(self.survey.keys(), slice) {
                 self.nested.add_queue(part);
             }
             return (Within::default(), slice.duration);
         }
         let (mut within, mut own) = self.nested.take(slice);
-        if is_queued {
-            within.queues.push(part);
-        }
         let around = if wait.is_some() || is_asked { self.nested.queues(names, slice) } else { Vec::new() };
         if let Some(wait) = wait {
             // After the wake that ends a wait, the task waits for a worker.
@@ -200,7 +196,7 @@ impl Found<'_> {
         let mut copy = if is_asked { within.clone() } else { Within::default() };
         copy.queues.extend(around);
         if let Some(parent) = names.track_above(slice.track) {
-            self.nested.add(parent, Below { slice: *slice, wait, is_queued, own, within });
+            self.nested.add(parent, Below { slice: *slice, wait, own, within });
         }
         (copy, own)
     }

@@ -16,8 +16,6 @@ pub(super) struct Nested {
     below: HashMap<TrackId, Vec<Below>>,
     /// The times in the queue of the open life on a track, by their ends.
     queues: HashMap<TrackId, Vec<Part>>,
-    /// Those that are slices of the life's own track: what is inside of them is known there.
-    on_track: HashMap<TrackId, Vec<Part>>,
     count: usize,
 }
 
@@ -35,8 +33,6 @@ pub(super) struct Below {
     pub(super) slice: Slice,
     /// Whether it is a wait for a lock.
     pub(super) wait: Option<Wait>,
-    /// Whether it is the time of a task in the queue.
-    pub(super) is_queued: bool,
     /// Its time without what is inside of it.
     pub(super) own: i64,
     pub(super) within: Within,
@@ -62,8 +58,7 @@ impl Nested {
     /// Takes the intervals below one that ends. Returns them, and the interval's time without them.
     pub(super) fn take(&mut self, slice: &Slice) -> (Within, i64) {
         let (mut within, mut own) = (Within::default(), slice.duration);
-        self.queues.remove(&slice.track);
-        if let Some(parts) = self.on_track.remove(&slice.track) {
+        if let Some(parts) = self.queues.remove(&slice.track) {
             self.count -= parts.len();
             within.queues.extend(parts.into_iter().filter(|part| part.start >= slice.start));
         }
@@ -88,12 +83,11 @@ impl Nested {
         (within, own)
     }
 
-    /// Adds a time in the queue that is a slice of the life's own track.
+    /// Adds a time in the queue of the life on its track.
     pub(super) fn add_queue(&mut self, part: Part) {
         if self.count < MOST_WAITING {
             self.count += 1;
             self.queues.entry(part.track).or_default().push(part);
-            self.on_track.entry(part.track).or_default().push(part);
         }
     }
 
@@ -101,10 +95,6 @@ impl Nested {
     pub(super) fn add(&mut self, parent: TrackId, below: Below) {
         if self.count >= MOST_WAITING {
             return;
-        }
-        if below.is_queued {
-            let part = Part::new(below.slice.track, below.slice.start, end(&below.slice));
-            self.queues.entry(parent).or_default().push(part);
         }
         self.count += below.size();
         self.below.entry(parent).or_default().push(below);
@@ -157,7 +147,7 @@ mod tests {
         let mut nested = Nested::default();
         let mut add = |parent, slice: Slice| {
             let (within, own) = nested.take(&slice);
-            nested.add(TrackId(parent), Below { slice, wait: None, is_queued: false, own, within });
+            nested.add(TrackId(parent), Below { slice, wait: None, own, within });
         };
         add(1, slice(2, 10, 20)); // of an earlier one on the track
         add(2, slice(3, 50, 60));

@@ -27,7 +27,7 @@ const MOST_OF_NUMBER: usize = 4;
 #[derive(Debug, Default)]
 pub(super) struct Tasks {
     lives: HashMap<TaskId, Vec<Life>>,
-    /// The tracks with intervals `queued` on them or below them.
+    /// The tracks with slices `queued`, which are those of lives.
     queues: HashSet<TrackId>,
     /// The categories and names of lives, which are those of their polls.
     names: HashSet<(Key, Key)>,
@@ -49,7 +49,7 @@ impl Tasks {
         }
         let is_of = |category| matches!(event.categories, Categories::One(one) if one.text == category);
         if is_of(CATEGORY) && event.name.text == QUEUED {
-            self.queues.extend([event.track].into_iter().chain(names.track_above(event.track)));
+            self.queues.insert(event.track);
             return;
         }
         if is_of(LOCK) && event.name.text.starts_with(PREFIX) {

@@ -6,15 +6,13 @@ use hairline_formats::track_event::{self as te, CustomTrack, EventType, ProcessT
 
 use crate::planted::{MS, OTHER, Planted, SEQUENCE, SERVER, Shape, explain_both};
 
-/// The tracks of requests, of the time in the queue and of waits below them, of a nested life and of waits
-/// below that; the same of the task that has the lock.
+/// The tracks of requests, which have the time in the queue too, of waits below them, of a nested life and of
+/// waits below that; the same of the task that has the lock.
 const REQUEST: u64 = 20;
-const QUEUED: u64 = 21;
 const WAITS: u64 = 22;
 const NESTED: u64 = 23;
 const NESTED_WAITS: u64 = 24;
 const HOLDER: u64 = 30;
-const HOLDER_QUEUED: u64 = 31;
 const HOLDER_NESTED: u64 = 32;
 /// The tracks of another process have numbers that are larger by this.
 const ELSEWHERE: u64 = 100;
@@ -33,14 +31,9 @@ fn tracks(trace: &mut Planted, process: u64, add: u64) {
     for (uuid, parent) in [(REQUEST, process), (HOLDER, process)] {
         track(trace, uuid + add, parent);
     }
-    for (uuid, parent) in [
-        (QUEUED, REQUEST),
-        (WAITS, REQUEST),
-        (NESTED, REQUEST),
-        (NESTED_WAITS, NESTED),
-        (HOLDER_QUEUED, HOLDER),
-        (HOLDER_NESTED, HOLDER),
-    ] {
+    for (uuid, parent) in
+        [(WAITS, REQUEST), (NESTED, REQUEST), (NESTED_WAITS, NESTED), (HOLDER_NESTED, HOLDER)]
+    {
         track(trace, uuid + add, parent + add);
     }
 }
@@ -68,7 +61,7 @@ fn held_by(task: i64) -> [(&'static str, Value<'static>); 3] {
 
 /// The life of a task that has a lock meanwhile.
 fn holder(trace: &mut Planted, add: u64, (from, to): (u64, u64), (name, task): (&str, i64)) {
-    interval(trace, HOLDER_QUEUED + add, (from, from + 1000), ("task", "queued"), &[]);
+    interval(trace, HOLDER + add, (from + 1, from + 1000), ("task", "queued"), &[]);
     interval(trace, HOLDER_NESTED + add, (from + 2000, to - 1000), ("db", "load"), &[]);
     interval(trace, HOLDER + add, (from, to), ("cache", name), &[("task", Value::I64(task))]);
 }
@@ -82,7 +75,7 @@ fn requests(mut plant: impl FnMut(&mut Planted, u64)) -> Planted {
         let middle = start + MS / 2;
         let slow = if number % 100 == 50 { 50 * MS } else { 0 };
         let end = middle + slow + MS / 2;
-        interval(&mut trace, QUEUED, (start, start + 10_000), ("task", "queued"), &[]);
+        interval(&mut trace, REQUEST, (start + 1, start + 10_000), ("task", "queued"), &[]);
         trace.slice(SERVER, (start + 10_000, middle), "web", "request");
         if slow > 0 {
             plant(&mut trace, middle);
@@ -241,7 +234,7 @@ fn permits_room_and_notifications_have_their_words() {
 /// the queue.
 fn queued(polls: &[(&str, u64, u64)]) -> Planted {
     let mut trace = requests(|trace, middle| {
-        interval(trace, QUEUED, (middle, middle + 50 * MS), ("task", "queued"), &[]);
+        interval(trace, REQUEST, (middle, middle + 50 * MS), ("task", "queued"), &[]);
         for (name, from, to) in polls {
             trace.slice(SERVER, (middle + from, middle + to), "app", name);
         }
@@ -315,7 +308,7 @@ fn the_time_in_the_queue_after_the_wake_is_no_wait_for_the_lock() {
         let mut trace = requests(|trace, middle| {
             holder(trace, 0, (middle - MS, middle + 10 * MS), ("rebuild", 7));
             let queue = (middle + 10 * MS, middle + 50 * MS);
-            interval(trace, QUEUED, queue, ("task", "queued"), &[]);
+            interval(trace, REQUEST, queue, ("task", "queued"), &[]);
             trace.slice(SERVER, (middle + 10 * MS, middle + 50 * MS - 1000), "app", "blocks");
             trace.slice(SERVER, (middle + 50 * MS, middle + 50 * MS + 10_000), "web", "request");
             wait(trace, WAITS, (middle, middle + 50 * MS + 1000), "wait: cache", &held_by(7));
@@ -360,7 +353,7 @@ fn waits_without_an_end_and_lives_without_any_of_it_say_nothing_of_it() {
         let now = trace.now;
         trace.event(REQUEST, (EventType::SliceBegin, now), ("web", "request"), &[("task", Value::I64(5))]);
         trace.event(WAITS, (EventType::SliceBegin, now + MS), ("lock", "wait: cache"), &held_by(7));
-        trace.event(QUEUED, (EventType::SliceBegin, now + MS), ("task", "queued"), &[]);
+        trace.event(REQUEST, (EventType::SliceBegin, now + MS), ("task", "queued"), &[]);
         trace.slice(OTHER, (now, now + 100 * MS), "app", "late");
         trace
     };
@@ -439,7 +432,7 @@ fn the_number_of_a_task_separates_nothing() {
         for number in 0..400_u64 {
             let start = trace.now;
             let end = start + if number < 396 { MS } else { 50 * MS };
-            interval(&mut trace, QUEUED, (start, start + 1000), ("task", "queued"), &[]);
+            interval(&mut trace, REQUEST, (start + 1, start + 1000), ("task", "queued"), &[]);
             let arguments = [("task", Value::I64(number as i64)), ("rows", Value::I64(number as i64 / 10))];
             interval(&mut trace, REQUEST, (start, end), ("web", "request"), &arguments);
             trace.now = end + MS;
