@@ -17,6 +17,7 @@ mod requests;
 mod running;
 mod snapshot;
 mod splice;
+mod started;
 mod top;
 
 use std::path::Path;

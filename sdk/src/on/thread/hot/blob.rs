@@ -23,13 +23,14 @@ use crate::on::thread::hot::taken::Taken;
 use crate::on::thread::raw::Raw;
 
 /// Writes a begin or an instant, with the constant part of its callsite, on the track whose uuid has this
-/// varint. Its time must exceed `after`. Returns the time, `None` if nothing was written.
+/// varint. `PAST`: at the time `limit`; else at the current time, which must exceed `limit`. Returns the
+/// time, `None` if nothing was written.
 #[inline(always)]
-pub(crate) fn bare<const WARM: bool>(
+pub(crate) fn bare<const WARM: bool, const PAST: bool>(
     hot: &Hot,
     callsite: &'static Callsite,
     uuid_varint: u64,
-    after: u64,
+    limit: u64,
     taken: Taken,
 ) -> Option<u64> {
     let Some(part) = callsite.blob_part() else { return taken.put_back() };
@@ -38,25 +39,7 @@ pub(crate) fn bare<const WARM: bool>(
         unsafe { raw.copy_of_96(&part.bytes, part.len) };
         raw.word_of(uuid_varint, 8);
     };
-    whole::<WARM>(hot, part.len + 8, put, after, taken)
-}
-
-/// As [`bare`], a begin at a time of the past. Returns false if nothing was written.
-#[inline(always)]
-pub(crate) fn in_past(
-    hot: &Hot,
-    callsite: &'static Callsite,
-    uuid_varint: u64,
-    past: u64,
-    taken: Taken,
-) -> bool {
-    let Some(part) = callsite.blob_part() else { return taken.put_back() };
-    let put = |raw: &mut Raw| {
-        // SAFETY: as in `bare`.
-        unsafe { raw.copy_of_96(&part.bytes, part.len) };
-        raw.word_of(uuid_varint, 8);
-    };
-    whole_at::<false, true>(hot, part.len + 8, put, past, taken).is_some()
+    whole::<WARM, PAST>(hot, part.len + 8, put, limit, taken)
 }
 
 /// As [`bare`], the end of a slice.
@@ -68,7 +51,7 @@ pub(crate) fn end<const WARM: bool>(hot: &Hot, uuid_varint: u64, after: u64, tak
         raw.word_of(u64::from_le_bytes(PART), 5);
         raw.word_of(uuid_varint, 8);
     };
-    whole::<WARM>(hot, 5 + 8, put, after, taken)
+    whole::<WARM, false>(hot, 5 + 8, put, after, taken)
 }
 
 /// Writes the value of a counter. `fields` are the type of the event and its track, 11 bytes. Returns the
@@ -82,19 +65,7 @@ pub(crate) fn counter(hot: &Hot, fields: [u64; 2], value: CounterValue, taken: T
         raw.two_words_of(fields, FIELDS);
         put_counter_value(raw, value);
     };
-    whole::<true>(hot, 2 + event_len, put, 0, taken)
-}
-
-/// Writes a blob with one packet at the current time, which must exceed `after`.
-#[inline(always)]
-fn whole<const WARM: bool>(
-    hot: &Hot,
-    event_len: usize,
-    put: impl FnOnce(&mut Raw),
-    after: u64,
-    taken: Taken,
-) -> Option<u64> {
-    whole_at::<WARM, false>(hot, event_len, put, after, taken)
+    whole::<true, false>(hot, 2 + event_len, put, 0, taken)
 }
 
 /// Writes a blob with one packet, whose length is known beforehand: its time is padded to 8 bytes. `put`
@@ -106,7 +77,7 @@ fn whole<const WARM: bool>(
 /// HEADER | 0a LEN  50 SEQUENCE | event | 40 TIME | zeros
 /// ```
 #[inline(always)]
-fn whole_at<const WARM: bool, const PAST: bool>(
+fn whole<const WARM: bool, const PAST: bool>(
     hot: &Hot,
     event_len: usize,
     put: impl FnOnce(&mut Raw),

@@ -178,7 +178,7 @@ pub(crate) fn bare_at(
         (true, true) => packet::on_track::<true>(hot, END_CONSTANT, varint(), after, taken),
         (true, false) => packet::on_track::<true>(hot, callsite, varint(), after, taken),
         (false, true) if is_blob => blob::end::<true>(hot, varint(), after, taken),
-        (false, false) if is_blob => blob::bare::<true>(hot, callsite, varint(), after, taken),
+        (false, false) if is_blob => blob::bare::<true, false>(hot, callsite, varint(), after, taken),
         (false, _) => fxt::in_interval(hot, callsite, happens, position, taken),
     }
 }
@@ -202,7 +202,7 @@ pub(crate) fn bare_in_past(
     if is_packet {
         packet::in_past(hot, callsite, varint, past, taken)
     } else {
-        blob::in_past(hot, callsite, varint, past, taken)
+        blob::bare::<true, true>(hot, callsite, varint, past, taken).is_some()
     }
 }
 
@@ -231,7 +231,7 @@ pub(crate) fn bare_on_track(
             blob::end::<false>(hot, varint, after, taken)
         }
     } else if !is_packet {
-        blob::bare::<false>(hot, callsite, varint, after, taken)
+        blob::bare::<false, false>(hot, callsite, varint, after, taken)
     } else if hot.has_seen::<false>(callsite) {
         packet::on_track::<false>(hot, callsite, varint, after, taken)
     } else {
