@@ -54,9 +54,9 @@
 //! While waits are recorded, a [`Mutex`] costs 1.3 to 3.1 ns more, a reader the same as before, and no clock
 //! is read. A mutex of `parking_lot` costs 2.1 to 6.5 ns more, since its `try_lock` reads the word before it
 //! writes to it. These are the ranges of two builds, whose code has other places in memory: minimum of 300
-//! batches in a loop, on an Intel Xeon on which lock and unlock of the standard library take 15 ns. The filter
-//! `-lock` excludes the waits. Without the feature `enable`, a lock that is free costs what the one in it
-//! costs.
+//! batches in a loop, on an Intel Xeon on which lock and unlock of the standard library take 15 ns. The
+//! filter `-lock` excludes the waits. Without the feature `enable`, a lock that is free costs what the one in
+//! it costs.
 //!
 //! On a 64-bit machine, a [`Mutex`] and an [`RwLock`] have 80 bytes more than those of the standard library.
 //! Nothing is kept outside of them.
