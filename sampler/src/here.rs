@@ -1,0 +1,76 @@
+//! Samples that threads take of themselves.
+
+use std::io;
+
+use crate::ring::{Claimed, Note, Ring};
+use crate::sys::{REGISTERS, sample_here};
+
+/// A ring of samples that threads take of themselves, each with a note of three numbers.
+///
+/// ```
+/// # #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))] {
+/// let stacks = hairline_sampler::Stacks::new(2, 4096)?;
+/// stacks.claim().expect("a free slot").sample([1, 2, 3]);
+/// let mut notes = Vec::new();
+/// let position = stacks.read(0, |note, _registers, stack| notes.push((note, stack.is_empty())));
+/// assert_eq!((position, notes), (1, vec![([1, 2, 3], false)]));
+/// # }
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Stacks(pub(crate) Ring);
+
+/// A free slot of [`Stacks`], for one sample. A slot that is dropped without a sample holds up the reader for
+/// good.
+#[must_use = "a slot without a sample holds up the reader"]
+pub struct Here<'s>(Claimed<'s>);
+
+impl std::fmt::Debug for Here<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Here")
+    }
+}
+
+impl Stacks {
+    /// Creates a ring for at least this number of samples, each with up to `stack` bytes of a stack.
+    ///
+    /// # Errors
+    /// Those of `mmap`; [`Unsupported`](io::ErrorKind::Unsupported) on other systems than Linux on x86-64 and
+    /// aarch64.
+    pub fn new(samples: u32, stack: u32) -> io::Result<Self> {
+        Ring::new(samples, stack).map(Self)
+    }
+
+    /// Claims a slot; `None` if none is free, which is counted. It neither waits nor allocates.
+    pub fn claim(&self) -> Option<Here<'_>> {
+        self.0.claim().map(Here)
+    }
+
+    /// Calls `each` with the note, registers and stack of the samples from `position` on, which is 0 in the
+    /// first call, and in each other one what the call before has returned. One thread reads at a time.
+    ///
+    /// The registers are those of `Attributes::user_stack` of `hairline-perf`.
+    pub fn read(&self, position: u64, mut each: impl FnMut(Note, &[u64], &[u8])) -> u64 {
+        self.0.read(position, |head, stack| each(head.note, &head.registers[..REGISTERS], stack))
+    }
+
+    /// Returns the number of samples that found no free slot.
+    #[must_use]
+    pub fn lost(&self) -> u64 {
+        self.0.lost()
+    }
+}
+
+impl Here<'_> {
+    /// Returns the number of samples before this one: a writer may wake the reader at each so many of them.
+    #[must_use]
+    pub fn number(&self) -> u64 {
+        self.0.position()
+    }
+
+    /// Takes the sample: copies the registers and the top of the stack of the calling thread. The first frame
+    /// is that of a function of this crate.
+    pub fn sample(self, note: Note) {
+        sample_here(self.0, note);
+    }
+}

@@ -1,0 +1,211 @@
+//! The samples of this process's threads.
+
+use std::io;
+use std::time::{Duration, Instant};
+
+use hairline_perf::{Map, Record, Stamp, Words, online_cpus};
+
+use crate::ring::{MOST_REGISTERS, Ring};
+use crate::sys::found::Found;
+use crate::sys::{Handler, REGISTERS, Timer, threads, tick};
+
+/// The time that the ring has room for, in ms: its reader may get no processor for so long.
+const ROOM_FOR: u64 = 100;
+
+/// The fewest slots, and the most: 128 MiB of stacks of 32 KiB.
+const SLOTS: std::ops::RangeInclusive<u64> = 64..=4096;
+
+/// The shortest time between two reads, and between two looks for threads that have started.
+const SHORTEST: Duration = Duration::from_millis(10);
+const LOOK: Duration = Duration::from_millis(20);
+
+/// The most looks after which a thread that blocks the signal is asked again: earlier at first, since one
+/// that starts a recording may block signals meanwhile.
+const ASK_AGAIN: u32 = 64;
+
+/// The most samples that one signal stands for; the others are lost. A thread is in the kernel for many
+/// ticks at once while it gets new memory or copies a lot. And on a busy machine it may be another thread
+/// that runs at each tick: 75 expirations in one signal were seen.
+const MOST_MISSED: u32 = 512;
+
+/// Samples of this process's threads, present and future. There is one at a time.
+#[derive(Debug)]
+pub struct Sampler {
+    /// Dropped before the handler's ring.
+    threads: Map<u32, Option<Timer>>,
+    handler: Handler,
+    /// The CPU time between two samples of a thread, in ns.
+    interval: u64,
+    position: u64,
+    /// Expirations beyond the most that a signal stands for.
+    beyond: u64,
+    /// Losses that were returned.
+    lost: u64,
+    looks: u32,
+    last_look: Option<Instant>,
+    without: u64,
+    is_stopped: bool,
+}
+
+/// Returns what helps against an error of [`Sampler::start`].
+#[must_use]
+pub fn advice(e: &io::Error) -> &'static str {
+    match e.kind() {
+        io::ErrorKind::ResourceBusy => "the program uses SIGPROF itself",
+        io::ErrorKind::WouldBlock => "raise the limit of pending signals (ulimit -i)",
+        io::ErrorKind::NotFound => "/proc is needed",
+        io::ErrorKind::Unsupported => "only Linux on x86-64 and aarch64 has timers of a thread's CPU time",
+        _ => "allow timer_create in the seccomp profile of the container",
+    }
+}
+
+/// Returns the number of samples in a second that a thread gets of `frequency`: at most the kernel's ticks.
+#[must_use]
+pub fn frequency_of(frequency: u32) -> u32 {
+    u32::try_from(1_000_000_000 / interval(frequency)).unwrap_or(1)
+}
+
+/// The CPU time between two samples of a thread, in ns.
+fn interval(frequency: u32) -> u64 {
+    (1_000_000_000 / u64::from(frequency.max(1))).max(tick())
+}
+
+/// Calls `f` with a sample of user code in the form of the kernel's.
+pub fn as_record<R>(registers: &[u64], stack: &[u8], f: impl FnOnce(Record<'_>) -> R) -> R {
+    let mut bytes = [[0; 8]; MOST_REGISTERS];
+    let words = bytes.iter_mut().zip(registers);
+    let count = words.map(|(bytes, word)| *bytes = word.to_ne_bytes()).count();
+    f(Record::Sample {
+        is_user: true,
+        address: 0,
+        call_chain: Words::default(),
+        registers: Words::of_bytes(bytes[..count].as_flattened()),
+        stack,
+        raw: &[],
+    })
+}
+
+impl Sampler {
+    /// Starts to sample all threads: `frequency` samples in a second of a thread's CPU time, or as many as the
+    /// kernel has ticks, with the first `stack` bytes of the stack.
+    ///
+    /// # Errors
+    /// [`ResourceBusy`](io::ErrorKind::ResourceBusy) if the program handles or ignores `SIGPROF`, or another
+    /// value exists; [`Unsupported`](io::ErrorKind::Unsupported) on other systems than Linux;
+    /// [`NotFound`](io::ErrorKind::NotFound) without `/proc`; those of `timer_create` and `mmap`.
+    pub fn start(frequency: u32, stack: u32) -> io::Result<Self> {
+        let interval = interval(frequency);
+        let in_flight = online_cpus().len() as u64 * ROOM_FOR * 1_000_000 / interval;
+        let slots = in_flight.clamp(*SLOTS.start(), *SLOTS.end());
+        let handler = Handler::install(Box::new(Ring::new(slots as u32, stack)?))?;
+        let mut sampler = Self {
+            threads: Map::default(),
+            handler,
+            interval,
+            position: 0,
+            beyond: 0,
+            lost: 0,
+            looks: 0,
+            last_look: None,
+            without: 0,
+            is_stopped: false,
+        };
+        if !sampler.look()? {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        Ok(sampler)
+    }
+
+    /// Returns the number of samples in a second of a thread's CPU time.
+    #[must_use]
+    pub fn frequency(&self) -> u64 {
+        1_000_000_000 / self.interval
+    }
+
+    /// Returns the longest time between two calls of [`read`](Self::read). A thread that lives for less than
+    /// 20 ms, or than this time, may have no sample.
+    #[must_use]
+    pub fn every(&self) -> Duration {
+        Duration::from_nanos(2 * self.interval).clamp(SHORTEST, Duration::from_millis(ROOM_FOR / 2))
+    }
+
+    /// Returns the number of threads that have no samples, because they block the signal.
+    #[must_use]
+    pub fn blocking(&self) -> usize {
+        self.threads.values().filter(|timer| timer.is_none()).count()
+    }
+
+    /// Returns how often a thread got no timer.
+    #[must_use]
+    pub fn without(&self) -> u64 {
+        self.without
+    }
+
+    /// Looks for threads that have started or ended. Returns false if they cannot be listed.
+    fn look(&mut self) -> io::Result<bool> {
+        let Some(present) = threads() else { return Ok(false) };
+        self.last_look = Some(Instant::now());
+        self.looks = self.looks.wrapping_add(1);
+        let asks_again = self.looks.is_power_of_two() || self.looks.is_multiple_of(ASK_AGAIN);
+        self.threads
+            .retain(|tid, timer| present.binary_search(tid).is_ok() && !(asks_again && timer.is_none()));
+        let mut failure = None;
+        for tid in present {
+            if self.threads.contains_key(&tid) {
+                continue;
+            }
+            match Timer::of_thread(tid, self.interval) {
+                Ok(Found::Timer(timer)) => drop(self.threads.insert(tid, Some(timer))),
+                Ok(Found::Blocks) => drop(self.threads.insert(tid, None)),
+                Ok(Found::Ended) => {}
+                Err(e) => failure = Some(e),
+            }
+        }
+        failure.map_or(Ok(true), Err)
+    }
+
+    /// Calls `each` for the samples since the last call, and looks for new threads.
+    ///
+    /// A signal can stand for several samples: those for which the thread's timer expired while the thread was
+    /// in the kernel. They have the stack of the first one.
+    pub fn read(&mut self, mut each: impl FnMut(Record<'_>, Stamp)) {
+        let (pid, interval) = (std::process::id(), self.interval);
+        let beyond = &mut self.beyond;
+        self.position = self.handler.ring().read(self.position, |head, stack| {
+            *beyond += u64::from(head.missed.saturating_sub(MOST_MISSED));
+            as_record(&head.registers[..REGISTERS], stack, |record| {
+                for missed in (0..=head.missed.min(MOST_MISSED)).rev() {
+                    let time = head.time.saturating_sub(u64::from(missed) * interval);
+                    each(record, Stamp { pid, tid: head.tid, time, id: 0, cpu: head.cpu });
+                }
+            });
+        });
+        if self.is_stopped {
+            return;
+        }
+        if !self.handler.is_installed() {
+            self.stop(); // the program has a handler of its own now, which would get these signals
+        } else if self.last_look.is_none_or(|at| at.elapsed() >= LOOK) && self.look().is_err() {
+            self.without += 1;
+        }
+    }
+
+    /// Ends the recording. What the ring has can still be read.
+    pub fn stop(&mut self) {
+        self.is_stopped = true;
+        self.threads.clear();
+    }
+
+    /// Returns whether the recording has ended.
+    #[must_use]
+    pub fn is_stopped(&self) -> bool {
+        self.is_stopped
+    }
+
+    /// Returns the number of samples that were lost since the last call, because the ring was full, or because
+    /// one signal stood for too many.
+    pub fn newly_lost(&mut self) -> u64 {
+        let all = self.handler.ring().lost() + self.beyond;
+        all - std::mem::replace(&mut self.lost, all)
+    }
+}
