@@ -8,6 +8,7 @@
 //! own_events           events of all its threads
 //! threads              its threads, while none starts
 //! tasks                the states of threads, from the records of all processors
+//! maps                 maps without random keys
 //! ring  event  held    memory that the kernel writes; a file descriptor for each event
 //! attributes           the kind of an event
 //! record               the bytes of a ring as typed records
@@ -41,6 +42,7 @@ mod counts;
 mod cpus;
 mod event;
 mod held;
+mod maps;
 mod own;
 mod own_events;
 mod record;
@@ -55,6 +57,7 @@ pub use counts::Counts;
 pub use cpus::online_cpus;
 pub use event::{Event, Id, advice};
 pub use held::Held;
+pub use maps::{Map, Set};
 pub use own::Switches;
 pub use own_events::{OwnEvents, RING};
 pub use record::{Direction, Mapping, Record, Stamp, Task, Words};

@@ -147,6 +147,12 @@ pub enum Record<'a> {
 pub struct Words<'a>(&'a [u8]);
 
 impl<'a> Words<'a> {
+    /// Returns the words that these bytes are. Those of a last word that is not whole are left out.
+    #[must_use]
+    pub fn of_bytes(bytes: &'a [u8]) -> Self {
+        Self(&bytes[..bytes.len() / 8 * 8])
+    }
+
     /// Returns the words.
     pub fn iter(self) -> impl DoubleEndedIterator<Item = u64> + ExactSizeIterator + 'a {
         self.0.chunks_exact(8).map(|word| u64::from_ne_bytes(word.try_into().unwrap_or_default()))

@@ -19,10 +19,9 @@
 //! A record that repeats the state of its thread is ignored. Two events may count for one thread: it was
 //! opened, and has inherited from a thread that was opened before.
 
-use std::collections::HashMap;
-
 use hairline_formats::{SideState, SwitchSide};
 
+use crate::maps::Map;
 use crate::record::{Direction, Record, Stamp, Task};
 
 /// The state of a thread.
@@ -123,7 +122,7 @@ pub struct Tasks {
     only: Option<u32>,
     /// Records that older ones may precede.
     pending: Vec<Pending>,
-    known: HashMap<u32, Known>,
+    known: Map<u32, Known>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -182,7 +181,7 @@ impl Tasks {
     /// Follows the threads of one process, or of all that have records.
     #[must_use]
     pub fn new(only: Option<u32>) -> Self {
-        Self { only, pending: Vec::new(), known: HashMap::new() }
+        Self { only, pending: Vec::new(), known: Map::default() }
     }
 
     /// Adds a thread that exists when the recording begins, at `time`. Without a state, its first record

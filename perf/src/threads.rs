@@ -1,7 +1,8 @@
 //! The threads of this process, and events for all of them.
 
-use std::collections::HashSet;
 use std::io;
+
+use crate::maps::Set;
 
 /// The most attempts to open the events while no thread starts.
 const ATTEMPTS: usize = 8;
@@ -14,11 +15,11 @@ const ATTEMPTS: usize = 8;
 pub(crate) fn while_none_starts<T>(
     each: u64,
     may_open: u64,
-    mut open: impl FnMut(&HashSet<u32>) -> io::Result<T>,
+    mut open: impl FnMut(&Set<u32>) -> io::Result<T>,
 ) -> io::Result<(T, bool)> {
     let mut attempt = 1;
     loop {
-        let threads: HashSet<u32> = thread_ids().into_iter().collect();
+        let threads: Set<u32> = thread_ids().into_iter().collect();
         check_quota(threads.len(), each, may_open)?;
         let opened = open(&threads)?;
         let has_started = thread_ids().iter().any(|tid| !threads.contains(tid));

@@ -60,7 +60,8 @@ enum Source {
     /// Kept open: at the end of the trace another file may have the path.
     File(Held),
     Memory(Vec<u8>),
-    /// The file had the build id.
+    /// It is opened again by its path. The file there is the same one if it has the build id, or, where there
+    /// is none, if it was not written since.
     Closed,
     Nowhere,
 }
@@ -98,10 +99,10 @@ impl ProgramFile {
         matches!(self.source, Source::File(_)) && self.source.written() != self.written
     }
 
-    /// Closes the file. It can be read as long as its path has a file with its build id.
+    /// Closes the file. It can be read as long as its path has the same one.
     pub(crate) fn close(&mut self) {
         if matches!(self.source, Source::File(_)) {
-            self.source = if self.build_id.is_empty() { Source::Nowhere } else { Source::Closed };
+            self.source = Source::Closed;
         }
     }
 
@@ -110,9 +111,15 @@ impl ProgramFile {
         Some(ReadCache::new(match &self.source {
             Source::File(file) => Box::new(file.get().ok()?),
             Source::Memory(image) => Box::new(Cursor::new(image)),
-            Source::Closed => Box::new(regular(Path::new(&self.path))?),
+            Source::Closed => Box::new(self.open_again()?),
             Source::Nowhere => return None,
         }))
+    }
+
+    fn open_again(&self) -> Option<File> {
+        let file = regular(Path::new(&self.path))?;
+        let is_same = !self.build_id.is_empty() || written(&file) == self.written;
+        is_same.then_some(file)
     }
 
     /// The difference of addresses in a process and in the file, for a mapping of `offset` at `start`. The
@@ -134,9 +141,14 @@ impl ProgramFile {
 impl Source {
     fn written(&self) -> Option<(SystemTime, u64)> {
         let Self::File(file) = self else { return None };
-        let about = file.get().and_then(File::metadata).ok()?;
-        Some((about.modified().ok()?, about.len()))
+        written(file.get().ok()?)
     }
+}
+
+/// Returns when a file was last written, and its size.
+fn written(file: &File) -> Option<(SystemTime, u64)> {
+    let about = file.metadata().ok()?;
+    Some((about.modified().ok()?, about.len()))
 }
 
 fn source(pid: u32, path: &str) -> Source {

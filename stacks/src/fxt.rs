@@ -4,10 +4,11 @@
 //! place for functions, and Perfetto passes over them. The packets in blobs have them, and Perfetto shows
 //! them. Blobs come first: a reader that knows their samples can skip the backtraces, which are the same.
 
-use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use hairline_formats::fxt::{self, Backtrace, Mmap, Module, StringRef, ThreadRef};
 use hairline_formats::track_event::PerfSample;
+use hairline_perf::{Map, Set};
 
 use crate::file::ProgramFile;
 use crate::process::Place;
@@ -27,7 +28,7 @@ const TICKS_PER_SECOND: u64 = 1_000_000_000;
 pub(crate) struct Records {
     has_started: bool,
     /// Those of each process.
-    processes: HashMap<u32, Written>,
+    processes: Map<u32, Written>,
     out: Vec<u8>,
     /// The frames of a stack.
     addresses: Vec<u64>,
@@ -37,9 +38,9 @@ pub(crate) struct Records {
 #[derive(Debug, Default)]
 struct Written {
     /// The ids of modules by file.
-    modules: HashMap<u32, u16>,
+    modules: Map<u32, u16>,
     /// The numbers of mappings.
-    mappings: HashSet<u32>,
+    mappings: Set<u32>,
 }
 
 impl Records {
@@ -51,7 +52,7 @@ impl Records {
     /// Writes a sample, after its mappings that are new.
     pub(crate) fn sample(
         &mut self,
-        files: &[ProgramFile],
+        files: &[Arc<ProgramFile>],
         table: &Table,
         timestamp: u64,
         sample: &PerfSample,
@@ -80,7 +81,7 @@ impl Records {
         self.processes.remove(&pid);
     }
 
-    fn mapping(&mut self, files: &[ProgramFile], table: &Table, timestamp: u64, pid: u32, number: u32) {
+    fn mapping(&mut self, files: &[Arc<ProgramFile>], table: &Table, timestamp: u64, pid: u32, number: u32) {
         let Some(of) = table.mappings.values().get(number as usize) else { return };
         let Some(file) = files.get(of.file as usize) else { return };
         let thread = ThreadRef::Inline { process: u64::from(pid), thread: 0 };

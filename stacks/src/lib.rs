@@ -15,6 +15,8 @@
 //!         |
 //!         v
 //!  packets | fxt  <--- symbols            each address once, at the end
+//!         ^
+//!  history                                of a flight recorder: written at each snapshot
 //! ```
 //!
 //! Unwinding is the work of [framehop](https://docs.rs/framehop), with the first bytes of the stack that the
@@ -27,6 +29,7 @@
 
 mod file;
 mod fxt;
+mod history;
 mod machine;
 mod names;
 mod order;
@@ -39,6 +42,7 @@ mod sys;
 mod table;
 mod vdso;
 
+pub use history::Window;
 pub use machine::{LEAST_STACK, REGISTERS, stack_bytes};
-pub use order::SampledAt;
-pub use profile::{Profile, Totals};
+pub use order::{SampledAt, WRITING};
+pub use profile::{Allocated, HeapProfile, HeapTotals, Profile, Totals};

@@ -62,6 +62,11 @@ mod native {
 pub use native::REGISTERS;
 pub(crate) use native::{Cache, Unwinder, registers};
 
+/// Returns the instruction of a sample's registers.
+pub(crate) fn instruction(words: &[u64]) -> Option<u64> {
+    registers(words).map(|(instruction, ..)| instruction)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

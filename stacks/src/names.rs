@@ -1,15 +1,15 @@
 //! The names of threads and processes that have samples: those of the kernel, at most 15 bytes.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 use hairline_formats::track_event::{self as te, SequenceId};
-use hairline_perf::Task;
+use hairline_perf::{Map, Task};
 
 /// The names of all tasks.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Names {
     /// By thread.
-    names: HashMap<u32, String>,
+    names: Map<u32, String>,
     /// The threads that have samples, by process, each with the time of its first one.
     sampled: BTreeMap<(u32, u32), u64>,
 }
@@ -17,6 +17,19 @@ pub(crate) struct Names {
 impl Names {
     pub(crate) fn set(&mut self, tid: u32, name: String) {
         self.names.insert(tid, name);
+    }
+
+    pub(crate) fn has(&self, tid: u32) -> bool {
+        self.names.contains_key(&tid)
+    }
+
+    pub(crate) fn take(&mut self, tid: u32) -> Option<String> {
+        self.names.remove(&tid)
+    }
+
+    /// Takes the names of all threads but the present ones.
+    pub(crate) fn take_others(&mut self, present: &Map<u32, String>) -> Vec<(u32, String)> {
+        self.names.extract_if(|tid, _| !present.contains_key(tid)).collect()
     }
 
     /// A task starts with the name of the one that started it.

@@ -7,9 +7,9 @@ use hairline_perf::{Record, Stamp, Task};
 
 use crate::file::Inode;
 
-/// The longest time between a record's own time and its appearance in a ring, in ns. The kernel takes the
-/// time before it copies the stack.
-const WRITING: u64 = 1_000_000;
+/// The longest time between a record's own time and its appearance in a ring, in nanoseconds. The kernel
+/// takes the time before it copies the stack.
+pub const WRITING: u64 = 1_000_000;
 
 /// What the samples of a ring are taken for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +18,8 @@ pub enum SampledAt {
     CpuTime,
     /// The thread leaves its processor.
     Switches,
+    /// The thread records an event, or is in a slice that has become slow.
+    Events,
 }
 
 /// A record that has left its ring.

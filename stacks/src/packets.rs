@@ -1,19 +1,20 @@
 //! Samples as packets.
 
+use std::sync::Arc;
+
 use hairline_formats::track_event::{
-    Frame as FramePart, InternedStack, Mapping as MappingPart, PerfSample, SequenceId, interned_stacks,
-    perf_sample, start_of_switch_samples,
+    Frame as FramePart, InternedStack, Mapping as MappingPart, PerfSample, SampledBy, SequenceId,
+    interned_stacks, perf_sample, start_of_samples,
 };
 
 use crate::file::ProgramFile;
-use crate::order::SampledAt;
 use crate::table::Table;
 
 /// The packets of one sequence.
 #[derive(Debug)]
 pub(crate) struct Packets {
     sequence: SequenceId,
-    at: SampledAt,
+    by: SampledBy,
     /// The numbers below these have been written.
     files: usize,
     mappings: usize,
@@ -23,8 +24,17 @@ pub(crate) struct Packets {
 }
 
 impl Packets {
-    pub(crate) fn new(sequence: SequenceId, at: SampledAt) -> Self {
-        Self { sequence, at, files: 0, mappings: 0, frames: 0, stacks: 0, has_started: false }
+    pub(crate) fn new(sequence: SequenceId, by: SampledBy) -> Self {
+        Self { sequence, by, files: 0, mappings: 0, frames: 0, stacks: 0, has_started: false }
+    }
+
+    /// Sets the CPU time between two samples, in nanoseconds, before the first one.
+    pub(crate) fn set_period(&mut self, period: u64) {
+        self.by = SampledBy::CpuTime { period };
+    }
+
+    pub(crate) fn by(&self) -> SampledBy {
+        self.by
     }
 
     pub(crate) fn sequence(&self) -> SequenceId {
@@ -35,7 +45,7 @@ impl Packets {
     pub(crate) fn sample(
         &mut self,
         out: &mut Vec<u8>,
-        files: &[ProgramFile],
+        files: &[Arc<ProgramFile>],
         table: &Table,
         time: u64,
         sample: &PerfSample,
@@ -44,7 +54,8 @@ impl Packets {
         perf_sample(out, self.sequence, time, sample);
     }
 
-    fn intern(&mut self, out: &mut Vec<u8>, files: &[ProgramFile], table: &Table) {
+    /// Writes what is new in the tables.
+    pub(crate) fn intern(&mut self, out: &mut Vec<u8>, files: &[Arc<ProgramFile>], table: &Table) {
         if self.stacks == table.stacks.end() && self.has_started {
             return;
         }
@@ -79,12 +90,10 @@ impl Packets {
         for (number, frames) in &stacks {
             entries.push(InternedStack::Callstack { iid: iid(*number), frames });
         }
-        let mut starts = !self.has_started;
-        if starts && self.at == SampledAt::Switches {
-            start_of_switch_samples(out, self.sequence);
-            starts = false;
+        if !self.has_started {
+            start_of_samples(out, self.sequence, self.by);
         }
-        interned_stacks(out, self.sequence, starts, &entries);
+        interned_stacks(out, self.sequence, false, &entries);
         self.has_started = true;
         self.files = files.len();
         self.mappings = table.mappings.values().len();

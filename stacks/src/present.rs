@@ -1,5 +1,7 @@
 //! What a running process has: its mappings and the names of its threads, from `/proc`.
 
+use hairline_perf::Map;
+
 use crate::file::Inode;
 
 /// A mapping with code.
@@ -40,7 +42,7 @@ fn parse(line: &str) -> Option<Present> {
     is_code.then_some(present)
 }
 
-pub(crate) fn names(pid: u32) -> Vec<(u32, String)> {
+pub(crate) fn names(pid: u32) -> Map<u32, String> {
     let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
     let name = |task: std::fs::DirEntry| {
         let tid = task.file_name().to_str()?.parse().ok()?;

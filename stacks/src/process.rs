@@ -107,6 +107,11 @@ impl Process {
         self.mappings.insert(start, Mapped { end, number, bias: bias.unwrap_or(0) });
     }
 
+    /// Returns whether the address is in a mapping.
+    pub(crate) fn has_code(&self, address: u64) -> bool {
+        self.place(address).mapping.is_some()
+    }
+
     fn place(&self, address: u64) -> Place {
         let found = self.mappings.range(..=address).next_back().filter(|(_, m)| address < m.end);
         match found {

@@ -1,24 +1,32 @@
 //! The samples of all processes.
 
-use std::collections::HashMap;
+mod heap;
 
-use hairline_formats::track_event::{CpuMode, PerfSample, SequenceId, UnwindError};
-use hairline_perf::{Record, Stamp, Task};
+use std::sync::Arc;
+
+use hairline_formats::track_event::{CpuMode, PerfSample, SampledBy, SequenceId, UnwindError};
+use hairline_perf::{Map, Record, Stamp, Task};
 
 use crate::file::{Inode, ProgramFile};
 use crate::fxt::Records;
-use crate::machine::Cache;
+use crate::history::{History, Kept, Window};
+use crate::machine::{Cache, instruction};
 use crate::names::Names;
 use crate::order::{Happening, Order, SampledAt};
 use crate::packets::Packets;
 use crate::present;
 use crate::present::Present;
 use crate::process::{Place, Process, Sampled};
-use crate::symbols;
+use crate::symbols::Known;
 use crate::table::{Mapping, Table};
+
+pub use heap::{Allocated, HeapProfile, HeapTotals};
 
 /// The files that are kept open for their symbols. Later ones are opened again by their path.
 const MOST_OPEN: usize = 128;
+
+/// The sequence of samples at events in FXT, beside those of other samples and of the heap profile.
+const FXT_EVENTS: SequenceId = SequenceId(4);
 
 /// The path of code that is in no file.
 const UNKNOWN: &str = "[unknown]";
@@ -30,6 +38,8 @@ pub struct Totals {
     pub samples: u64,
     /// Samples of threads that leave their processors, which do not count above.
     pub switches: u64,
+    /// Samples at events, which do not count above.
+    pub events: u64,
     /// Samples whose stack does not reach its root.
     pub cut: u64,
     /// Records that the kernel dropped because a ring was full: samples, and what else the ring has.
@@ -44,10 +54,10 @@ pub struct Totals {
 #[derive(Debug)]
 pub struct Profile {
     order: Order,
-    processes: HashMap<u32, Process>,
+    processes: Map<u32, Process>,
     /// The numbers of the latest files by their paths.
-    by_path: HashMap<(String, Inode), u32>,
-    files: Vec<ProgramFile>,
+    by_path: Map<(String, Inode), u32>,
+    files: Vec<Arc<ProgramFile>>,
     table: Table,
     names: Names,
     unknown: u32,
@@ -56,10 +66,15 @@ pub struct Profile {
     packets: Packets,
     /// Those of threads that leave their processors.
     switches: Packets,
+    /// Those of events.
+    events: Packets,
     /// In FXT.
     records: Option<Records>,
+    /// In a flight recorder, which writes no samples before a snapshot.
+    history: Option<History>,
+    known: Arc<Known>,
     /// Dropped records of each processor, for its next sample.
-    lost: HashMap<u32, u64>,
+    lost: Map<u32, u64>,
     out: Vec<u8>,
     totals: Totals,
 }
@@ -92,30 +107,97 @@ impl Profile {
         Self::new(SequenceId(1), Some(Records::within()))
     }
 
+    /// Makes this the profile of a flight recorder: it keeps the last `samples` samples for a
+    /// [`window`](Self::window), instead of writing them.
+    #[must_use]
+    pub fn keep_last(self, samples: usize) -> Self {
+        Self { history: Some(History::new(samples)), ..self }
+    }
+
+    /// Returns the samples of a flight recorder.
+    #[must_use]
+    pub fn window(&self) -> Option<Window> {
+        let history = self.history.as_ref()?;
+        Some(Window {
+            sequence: self.packets.sequence(),
+            by: self.packets.by(),
+            events: self.events.sequence(),
+            is_fxt: self.records.is_some(),
+            samples: history.samples(),
+            files: self.files.clone(),
+            table: self.table.without_stacks(),
+            names: history.names(&self.names),
+            unknown: self.unknown,
+            known: Arc::clone(&self.known),
+        })
+    }
+
+    /// Returns the samples since the last call, of a profile that keeps its last ones for the files of an output
+    /// in several. `None` without a sample; if not `now`, also while there are few.
+    #[must_use]
+    pub fn take_window(&mut self, now: bool) -> Option<Window> {
+        if !now && !self.history.as_ref()?.is_nearly_full() {
+            return None;
+        }
+        let window = self.window().filter(|window| !window.samples.is_empty())?;
+        self.history.as_mut()?.clear();
+        Some(window)
+    }
+
+    /// Returns whether the thread of this sample has a name here, and its instruction is in a mapping that is
+    /// known: else [`add_present`](Self::add_present) may help.
+    #[must_use]
+    pub fn knows(&self, record: &Record<'_>, stamp: Stamp) -> bool {
+        let Record::Sample { registers, .. } = record else { return true };
+        let words: Vec<u64> = registers.iter().collect();
+        let is_mapped = |at| self.processes.get(&stamp.pid).is_some_and(|process| process.has_code(at));
+        self.names.has(stamp.tid) && instruction(&words).is_none_or(is_mapped)
+    }
+
+    /// Sets how many samples are taken in a second of CPU time, before the first one. The trace then has the
+    /// time that a sample stands for.
+    #[must_use]
+    pub fn frequency(mut self, frequency: u32) -> Self {
+        // The kernel's clock divides in the same way.
+        self.packets.set_period(1_000_000_000 / u64::from(frequency.max(1)));
+        self
+    }
+
+    /// Sets the sequence for samples at events, before the first one. In FXT it has one.
+    #[must_use]
+    pub fn events_on(self, sequence: SequenceId) -> Self {
+        Self { events: Packets::new(sequence, SampledBy::Events), ..self }
+    }
+
     /// Adds the mappings and the thread names that a running process has.
     pub fn add_present(&mut self, pid: u32) {
         present::mappings(pid).iter().for_each(|present| self.map(pid, present));
         self.processes.entry(pid).or_default().set_endless();
-        for (tid, name) in present::names(pid) {
-            self.names.set(tid, name);
+        let names = present::names(pid);
+        if let Some(history) = &mut self.history {
+            self.names.take_others(&names).into_iter().for_each(|(tid, name)| history.ended(tid, name));
         }
+        names.into_iter().for_each(|(tid, name)| self.names.set(tid, name));
     }
 
     fn new(sequence: SequenceId, records: Option<Records>) -> Self {
         let mut profile = Self {
             order: Order::default(),
-            processes: HashMap::new(),
-            by_path: HashMap::new(),
+            processes: Map::default(),
+            by_path: Map::default(),
             files: Vec::new(),
             table: Table::default(),
             names: Names::default(),
             unknown: 0,
             cache: Box::new(CacheOf(Cache::new())),
             places: Vec::new(),
-            packets: Packets::new(sequence, SampledAt::CpuTime),
-            switches: Packets::new(SequenceId(sequence.0.wrapping_add(1)), SampledAt::Switches),
+            packets: Packets::new(sequence, SampledBy::CpuTime { period: 0 }),
+            switches: Packets::new(SequenceId(sequence.0.wrapping_add(1)), SampledBy::Switches),
+            events: Packets::new(FXT_EVENTS, SampledBy::Events),
             records,
-            lost: HashMap::new(),
+            history: None,
+            known: Arc::default(),
+            lost: Map::default(),
             out: Vec::new(),
             totals: Totals::default(),
         };
@@ -158,8 +240,12 @@ impl Profile {
         for (stamp, happening) in self.order.rest() {
             self.take(stamp, happening);
         }
+        if self.history.is_some() {
+            return; // a window has them
+        }
         self.names.write(&mut self.out, self.packets.sequence(), has_name);
-        symbols::write(&mut self.out, self.packets.sequence(), &self.files, &self.table);
+        let (sequence, frames) = (self.packets.sequence(), self.table.frames.values().iter());
+        self.known.write(&mut self.out, sequence, &self.files, &self.table, frames);
     }
 
     /// Returns the part of the trace that has been written since the last call.
@@ -210,12 +296,18 @@ impl Profile {
                 self.totals.lost += records;
             }
             Happening::Lost { records, at: SampledAt::Switches } => self.totals.switches_lost += records,
+            Happening::Lost { at: SampledAt::Events, .. } => {} // whoever takes them counts them
         }
     }
 
     /// Forgets what is needed no more of a thread that has ended.
     fn ended(&mut self, task: Task) {
-        self.names.ended(task);
+        match &mut self.history {
+            Some(history) => {
+                self.names.take(task.tid).into_iter().for_each(|name| history.ended(task.tid, name));
+            }
+            None => self.names.ended(task),
+        }
         let process = self.processes.get_mut(&task.pid);
         if process.is_some_and(|process| process.thread_ended(task.pid == task.tid)) {
             self.processes.remove(&task.pid);
@@ -243,41 +335,61 @@ impl Profile {
             return *number;
         }
         let mut file = ProgramFile::open(pid, path);
-        if self.files.len() >= MOST_OPEN {
-            file.close();
+        if self.files.len() >= MOST_OPEN || self.history.is_some() {
+            file.close(); // a snapshot may be written by any thread, which may have other open files
         }
         let number = u32::try_from(self.files.len()).unwrap_or(u32::MAX);
-        self.files.push(file);
+        self.files.push(Arc::new(file));
         self.by_path.insert(key, number);
         number
     }
 
-    fn sample(&mut self, stamp: Stamp, sampled: &Sampled<'_>, at: SampledAt) {
+    /// Unwinds a stack of a process into `places`. Returns why it ends before its root.
+    fn unwind(&mut self, pid: u32, sampled: &Sampled<'_>) -> UnwindError {
         self.places.clear();
         let unknown = Process::default();
-        let process = self.processes.get(&stamp.pid).unwrap_or(&unknown);
-        let error = process.unwind(sampled, &mut self.cache.0, &mut self.places);
+        let process = self.processes.get(&pid).unwrap_or(&unknown);
+        process.unwind(sampled, &mut self.cache.0, &mut self.places)
+    }
+
+    fn sample(&mut self, stamp: Stamp, sampled: &Sampled<'_>, at: SampledAt) {
+        let error = self.unwind(stamp.pid, sampled);
         let is_cut = !matches!(error, UnwindError::None);
-        self.names.sampled(stamp.pid, stamp.tid, stamp.time);
-        let is_switch = at == SampledAt::Switches;
-        *(if is_switch { &mut self.totals.switches } else { &mut self.totals.samples }) += 1;
+        if self.history.is_none() {
+            self.names.sampled(stamp.pid, stamp.tid, stamp.time); // a window has the threads of its own samples
+        }
+        match at {
+            SampledAt::CpuTime => self.totals.samples += 1,
+            SampledAt::Switches => self.totals.switches += 1,
+            SampledAt::Events => self.totals.events += 1,
+        }
         self.totals.cut += u64::from(is_cut);
         self.totals.strange += u64::from(self.places.first().is_some_and(|place| place.mapping.is_none()));
         let stack = self.table.stack(&self.places, self.unknown);
         let sample = PerfSample {
-            cpu: Some(stamp.cpu),
+            cpu: (at != SampledAt::Events).then_some(stamp.cpu),
             pid: stamp.pid,
             tid: stamp.tid,
             callstack: u64::from(stack) + 1,
             mode: CpuMode::User,
             unwind_error: if is_cut { error } else { UnwindError::Unknown },
-            lost: self.lost.remove(&stamp.cpu).unwrap_or(0),
+            lost: if at == SampledAt::Events { 0 } else { self.lost.remove(&stamp.cpu).unwrap_or(0) },
         };
+        if let Some(history) = &mut self.history {
+            if let Some(stack) = self.table.stacks.get(stack) {
+                history.add(Kept { time: stamp.time, sample, stack: Arc::clone(stack), at });
+            }
+            return;
+        }
         // A backtrace says that its thread runs.
-        if let Some(records) = self.records.as_mut().filter(|_| !is_switch) {
+        if let Some(records) = self.records.as_mut().filter(|_| at == SampledAt::CpuTime) {
             records.sample(&self.files, &self.table, stamp.time, &sample, &self.places);
         }
-        let packets = if is_switch { &mut self.switches } else { &mut self.packets };
+        let packets = match at {
+            SampledAt::CpuTime => &mut self.packets,
+            SampledAt::Switches => &mut self.switches,
+            SampledAt::Events => &mut self.events,
+        };
         packets.sample(&mut self.out, &self.files, &self.table, stamp.time, &sample);
     }
 }
@@ -346,6 +458,26 @@ mod tests {
         profile.order.rest().into_iter().for_each(|(stamp, happening)| profile.take(stamp, happening));
         assert_eq!(profile.processes.len(), 499, "those with a thread");
         assert_eq!(profile.totals.strange, 0, "each was known when it was sampled");
+    }
+
+    #[test]
+    fn a_flight_recorder_forgets_threads_and_has_the_names_of_those_in_its_window() {
+        let mut profile = Profile::packets(SequenceId(1)).keep_last(2);
+        let main = Task { pid: 1, tid: 1 };
+        for tid in 2..10_000 {
+            let task = Task { pid: 1, tid };
+            add(&mut profile, 1, &Record::Fork { child: task, parent: main, time: 1 });
+            let name = format!("worker {tid}");
+            add(&mut profile, 1, &Record::Comm { task, name: name.as_bytes(), is_exec: false });
+            let (record, stamp) = sample(1);
+            profile.add(&record, Stamp { tid, ..stamp }, SampledAt::CpuTime);
+            add(&mut profile, 1, &Record::Exit { task, time: 1 });
+        }
+        profile.order.rest().into_iter().for_each(|(stamp, happening)| profile.take(stamp, happening));
+        assert!((2..10_000).all(|tid| !profile.names.has(tid)), "none lives");
+        let written = profile.window().expect("a recorder").write(&|_| false);
+        let has = |name: &str| written.windows(name.len()).any(|part| part == name.as_bytes());
+        assert!(has("worker 9998") && has("worker 9999") && !has("worker 9997"));
     }
 
     #[test]

@@ -4,6 +4,7 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use addr2line::Context;
 use addr2line::gimli::{Dwarf, EndianSlice, RunTimeEndian, SectionId};
@@ -12,7 +13,7 @@ use object::read::ReadCache;
 use object::{Object, ObjectSection, ObjectSymbol, SymbolKind};
 
 use crate::file::{Content, ProgramFile, regular};
-use crate::table::Table;
+use crate::table::{Frame, Table};
 
 /// The addresses of a packet, which has then some 15 KB and rarely more than a blob.
 const ADDRESSES_OF_A_PACKET: usize = 32;
@@ -29,23 +30,50 @@ struct Function {
     line: u32,
 }
 
-/// Writes the functions of all frames.
-pub(crate) fn write(out: &mut Vec<u8>, sequence: SequenceId, files: &[ProgramFile], table: &Table) {
-    let mut addresses: BTreeMap<u32, BTreeSet<u64>> = BTreeMap::new();
-    for frame in table.frames.values() {
-        if let Some(mapping) = table.mappings.values().get(frame.mapping as usize) {
-            addresses.entry(mapping.file).or_default().insert(frame.rel_pc);
+/// The functions that were looked up, by file and address: none where there is none.
+#[derive(Debug, Default)]
+pub(crate) struct Known(Mutex<BTreeMap<u32, Functions>>);
+
+/// The functions of a file's addresses: the innermost first, at one address.
+type Functions = BTreeMap<u64, Vec<Function>>;
+
+impl Known {
+    /// Writes the functions of these frames. Looks up those that are not known yet.
+    pub(crate) fn write<'f>(
+        &self,
+        out: &mut Vec<u8>,
+        sequence: SequenceId,
+        files: &[Arc<ProgramFile>],
+        table: &Table,
+        frames: impl Iterator<Item = &'f Frame>,
+    ) {
+        let mut addresses: BTreeMap<u32, BTreeSet<u64>> = BTreeMap::new();
+        for frame in frames {
+            if let Some(mapping) = table.mappings.values().get(frame.mapping as usize) {
+                addresses.entry(mapping.file).or_default().insert(frame.rel_pc);
+            }
         }
-    }
-    for (file, addresses) in addresses {
-        let Some(file) = files.get(file as usize) else { continue };
-        let found = functions(file, &addresses);
-        let symbols: Vec<AddressSymbols<'_>> = found.iter().map(|(at, found)| symbols(*at, found)).collect();
-        // Importers begin each path with a slash, also that of a mapping without a file.
-        let slash = if file.path.starts_with('/') { "" } else { "/" };
-        let path = format!("{slash}{}", file.path);
-        for symbols in symbols.chunks(ADDRESSES_OF_A_PACKET) {
-            module_symbols(out, sequence, &path, &file.build_id, symbols);
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        for (number, addresses) in addresses {
+            let Some(file) = files.get(number as usize) else { continue };
+            let known = known.entry(number).or_default();
+            let new: BTreeSet<u64> =
+                addresses.iter().copied().filter(|address| !known.contains_key(address)).collect();
+            if !new.is_empty() {
+                known.extend(functions(file, &new));
+                for address in new {
+                    known.entry(address).or_default();
+                }
+            }
+            let found = addresses.iter().filter_map(|address| Some((*address, known.get(address)?)));
+            let found = found.filter(|(_, functions)| !functions.is_empty());
+            let symbols: Vec<AddressSymbols<'_>> = found.map(|(at, found)| symbols(at, found)).collect();
+            // Importers begin each path with a slash, also that of a mapping without a file.
+            let slash = if file.path.starts_with('/') { "" } else { "/" };
+            let path = format!("{slash}{}", file.path);
+            for symbols in symbols.chunks(ADDRESSES_OF_A_PACKET) {
+                module_symbols(out, sequence, &path, &file.build_id, symbols);
+            }
         }
     }
 }

@@ -1,7 +1,9 @@
 //! Mappings, frames and stacks, each once, by a number.
 
-use std::collections::HashMap;
 use std::hash::Hash;
+use std::sync::Arc;
+
+use hairline_perf::Map;
 
 use crate::process::Place;
 
@@ -11,9 +13,9 @@ const MOST_STACKS: usize = 1 << 16;
 const MOST_DEPTHS: usize = 1 << 21;
 
 /// Values by the order in which they first came.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Numbered<T> {
-    numbers: HashMap<T, u32>,
+    numbers: Map<T, u32>,
     values: Vec<T>,
     /// The number of the first value: those before it are forgotten.
     first: u32,
@@ -21,7 +23,7 @@ pub(crate) struct Numbered<T> {
 
 impl<T> Default for Numbered<T> {
     fn default() -> Self {
-        Self { numbers: HashMap::new(), values: Vec::new(), first: 0 }
+        Self { numbers: Map::default(), values: Vec::new(), first: 0 }
     }
 }
 
@@ -44,6 +46,11 @@ impl<T: Clone + Eq + Hash> Numbered<T> {
     /// Returns the values that are kept.
     pub(crate) fn values(&self) -> &[T] {
         &self.values
+    }
+
+    /// Returns the value with this number, unless it is forgotten.
+    pub(crate) fn get(&self, number: u32) -> Option<&T> {
+        self.values.get(number.checked_sub(self.first)? as usize)
     }
 
     /// Returns the number that the next new value gets.
@@ -88,28 +95,51 @@ pub(crate) struct Frame {
 pub(crate) struct Table {
     pub(crate) mappings: Numbered<Mapping>,
     pub(crate) frames: Numbered<Frame>,
-    pub(crate) stacks: Numbered<Box<[u32]>>,
+    pub(crate) stacks: Numbered<Arc<[u32]>>,
     /// The frames of all stacks that are kept.
     depths: usize,
 }
 
 impl Table {
+    /// Returns the table without its stacks.
+    pub(crate) fn without_stacks(&self) -> Self {
+        Self { mappings: self.mappings.clone(), frames: self.frames.clone(), ..Self::default() }
+    }
+
     /// Returns the number of the stack with these places, the innermost first. `unknown` is the mapping of
-    /// code without a file.
+    /// code without a file. If there are too many stacks, all others are forgotten.
     pub(crate) fn stack(&mut self, places: &[Place], unknown: u32) -> u32 {
+        let (stack, has_room) = self.look_up(places, unknown);
+        if !has_room {
+            self.stacks.forget();
+            self.depths = 0;
+        }
+        self.number(&stack)
+    }
+
+    /// As [`stack`](Self::stack). `None` if others would have to be forgotten.
+    pub(crate) fn stack_if_room(&mut self, places: &[Place], unknown: u32) -> Option<u32> {
+        let (stack, has_room) = self.look_up(places, unknown);
+        has_room.then(|| self.number(&stack))
+    }
+
+    /// Returns the frames, and whether the table has the stack or has room for it.
+    fn look_up(&mut self, places: &[Place], unknown: u32) -> (Arc<[u32]>, bool) {
         let frames = places.iter().rev().map(|place| {
             let mapping = place.mapping.unwrap_or(unknown);
             self.frames.number(&Frame { mapping, rel_pc: place.rel_pc })
         });
-        let stack: Box<[u32]> = frames.collect();
-        if !self.stacks.has(&stack) {
+        let stack: Arc<[u32]> = frames.collect();
+        let has_room = self.stacks.values().len() < MOST_STACKS && self.depths + stack.len() <= MOST_DEPTHS;
+        let has_room = has_room || self.stacks.has(&stack);
+        (stack, has_room)
+    }
+
+    fn number(&mut self, stack: &Arc<[u32]>) -> u32 {
+        if !self.stacks.has(stack) {
             self.depths += stack.len();
-            if self.stacks.values().len() >= MOST_STACKS || self.depths > MOST_DEPTHS {
-                self.stacks.forget();
-                self.depths = stack.len();
-            }
         }
-        self.stacks.number(&stack)
+        self.stacks.number(stack)
     }
 }
 
