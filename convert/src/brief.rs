@@ -12,7 +12,8 @@ pub struct BriefEvent {
     pub track: TrackId,
     /// The kind.
     pub kind: BriefKind,
-    /// The name: 0 for none, otherwise the number of the string plus 1. A counter value has none.
+    /// The name: 0 for none, otherwise the number of the string plus 1. A counter value has none: its bits
+    /// are here and in `category`, see [`value`](Self::value).
     pub name: u32,
     /// The only category, as `name`.
     pub category: u32,
@@ -34,8 +35,7 @@ pub enum BriefKind {
 /// Which events a reader gives in brief.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BriefUse {
-    /// All whose slices and times are said: for who pairs and counts events. Their arguments and the values
-    /// of counters are left out.
+    /// All whose slices and times are said: for who pairs and counts events. Their arguments are left out.
     Counting,
     /// Only those of which a [`BriefEvent`] says everything.
     Writing,
@@ -45,6 +45,20 @@ pub enum BriefUse {
 pub const MOST_BRIEF: usize = 256;
 
 impl BriefEvent {
+    /// Creates the value of a counter. Its bits take the place of the texts, so that no event is larger.
+    pub(crate) fn counter(time: i64, track: TrackId, value: f64) -> Self {
+        let bits = value.to_bits();
+        Self { time, track, kind: BriefKind::Counter, name: bits as u32, category: (bits >> 32) as u32 }
+    }
+
+    /// The value of a counter, without its multiplier. `None` for other events.
+    #[inline]
+    #[must_use]
+    pub fn value(&self) -> Option<f64> {
+        let bits = u64::from(self.category) << 32 | u64::from(self.name);
+        (self.kind == BriefKind::Counter).then(|| f64::from_bits(bits))
+    }
+
     /// The number of a text, if it has one.
     #[inline(always)] // for every event
     pub(crate) fn number(id: Option<StringId>) -> Option<u32> {

@@ -93,7 +93,7 @@ pub use open::{create, open, open_twice};
 #[cfg(feature = "unpack")]
 pub use packed::Unpacked;
 pub use report::Report;
-pub use samples::{Sample, SampleKind, Stack, StackFrame, SymbolLine, Symbols};
+pub use samples::{HeapSums, Sample, SampleKind, Stack, StackFrame, SymbolLine, Symbols};
 pub use scheduling::{Copied, RunState, Scheduling, StateChange};
 pub use stream::{TraceReader, TraceWriter};
 pub use strings::{StringId, Strings, Text};

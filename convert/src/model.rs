@@ -6,7 +6,7 @@ use hairline_formats::Value;
 use hairline_formats::track_event::{CounterValue, Priority, SourceLocation};
 
 pub use crate::model::track::{CounterTrack, Track, TrackId, TrackKind};
-use crate::samples::{Sample, Stack, Symbols};
+use crate::samples::{HeapSums, Sample, Stack, Symbols};
 use crate::scheduling::{Copied, Scheduling};
 use crate::{Text, TraceFormat};
 
@@ -46,7 +46,9 @@ pub enum Item<'a> {
     Scheduling(Scheduling<'a>),
     /// A stack sample.
     Sample(Sample<'a>),
-    /// Names for an address of stack samples. May follow the samples.
+    /// What a call stack has allocated, in a dump of a heap profile.
+    Heap(HeapSums<'a>),
+    /// Names for an address of stack samples or heap profiles. May follow them.
     Symbols(Symbols<'a>),
     /// Data that the reader has understood, and that is part of later items. A writer of its format copies
     /// it, other writers ignore it.

@@ -15,6 +15,8 @@ const MOST_SAMPLES: usize = 1 << 22;
 const MOST_STACKS: u32 = 1 << 20;
 /// The limit for symbols and modules.
 const MOST_SYMBOLS: u32 = 1 << 20;
+/// The limit for functions of all symbols, 12 bytes each.
+const MOST_LINES: usize = 1 << 22;
 /// The limit for frames of one stack: the outermost ones, and the innermost.
 const MOST_FRAMES: usize = 512;
 /// The limit for the names of functions and modules together, and the bytes that are kept of one.
@@ -27,18 +29,24 @@ const MOST_BUILD_ID: usize = 64;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct StackId(pub u32);
 
+/// The samples of one kind: times and stacks by process and thread.
+type ByThread = HashMap<(u64, u64), Vec<(i64, StackId)>>;
+
 /// The samples of a trace.
 #[derive(Debug, Default)]
 pub struct Samples {
-    /// By process and thread.
-    on_cpu: HashMap<(u64, u64), Vec<(i64, StackId)>>,
-    off_cpu: HashMap<(u64, u64), Vec<(i64, StackId)>>,
+    /// Those of each kind, in the order of the kinds.
+    by_kind: [ByThread; 3],
     stacks: Numbered<Stack>,
     frames: Numbered<Frame>,
     modules: Numbered<Module>,
-    symbols: HashMap<(u32, u64), Box<[StringId]>>,
+    symbols: HashMap<(u32, u64), Box<[Line]>>,
+    /// The number of functions in `symbols`.
+    lines: usize,
     texts: Texts,
     count: usize,
+    /// The period of the first sample on the CPU; 0 if others differ.
+    period: Option<u64>,
     /// The number of samples for which there was no room.
     pub left_out: u64,
 }
@@ -89,6 +97,41 @@ struct Frame {
     address: u64,
 }
 
+/// A function at an address: its name, its file and the line.
+#[derive(Clone, Copy, Debug)]
+struct Line {
+    function: StringId,
+    file: StringId,
+    line: u32,
+}
+
+/// A frame of a stack: an address in a program or library, from 0 without gaps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct FrameId(pub u32);
+
+/// What is known of a frame.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place<'s> {
+    /// The number of the program or library, from 0 without gaps.
+    pub module: u32,
+    /// The address relative to the module.
+    pub address: u64,
+    /// The function, before the functions that are inlined in it, the innermost last. Empty if it has no
+    /// name.
+    pub functions: Vec<Function<'s>>,
+}
+
+/// A function. Unknown properties are "" or 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Function<'s> {
+    /// Its name.
+    pub name: &'s str,
+    /// The path of the source file.
+    pub file: &'s str,
+    /// The line in the file, at which the frame is.
+    pub line: u32,
+}
+
 /// A program or library.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Module {
@@ -123,10 +166,11 @@ impl Samples {
         }
     }
 
-    fn add(&mut self, sample: &Sample<'_>) {
+    /// Returns the number of a call stack; `None` if there are too many.
+    pub fn stack(&mut self, of: &dyn crate::Stack) -> Option<StackId> {
         let (mut stack, mut depth, mut is_full) = (None, 0, self.count >= MOST_SAMPLES);
         let mut innermost = None;
-        sample.stack.each(&mut |frame| {
+        of.each(&mut |frame| {
             depth += 1;
             if is_full {
                 return;
@@ -142,13 +186,18 @@ impl Samples {
         if let Some(frame) = innermost {
             stack = self.step(stack, frame);
         }
-        match stack.filter(|_| !is_full) {
+        stack.filter(|_| !is_full)
+    }
+
+    fn add(&mut self, sample: &Sample<'_>) {
+        match self.stack(sample.stack) {
             Some(stack) => {
                 self.count += 1;
-                let of_kind = match sample.kind {
-                    SampleKind::OnCpu => &mut self.on_cpu,
-                    SampleKind::OffCpu => &mut self.off_cpu,
-                };
+                if sample.kind == SampleKind::OnCpu {
+                    let first = *self.period.get_or_insert(sample.period);
+                    self.period = Some(if first == sample.period { first } else { 0 });
+                }
+                let of_kind = &mut self.by_kind[sample.kind as usize];
                 of_kind.entry((sample.pid, sample.tid)).or_default().push((sample.time, stack));
             }
             None => self.left_out += 1,
@@ -166,25 +215,32 @@ impl Samples {
     }
 
     fn module(&mut self, path: &str, build_id: &[u8]) -> Option<u32> {
+        // Symbols name what is no file as importers do: `[vdso]` is `/[vdso]` there.
+        let path = path.strip_prefix('/').filter(|path| path.starts_with('[')).unwrap_or(path);
         let path = self.texts.number(path)?;
         let build_id = build_id[..build_id.len().min(MOST_BUILD_ID)].into();
         self.modules.number(Module { path, build_id }, MOST_SYMBOLS)
     }
 
     fn symbols(&mut self, symbols: &Symbols<'_>) {
-        if self.symbols.len() >= MOST_SYMBOLS as usize {
+        if self.symbols.len() >= MOST_SYMBOLS as usize || self.lines >= MOST_LINES {
             return;
         }
         let Some(module) = self.module(symbols.module, symbols.build_id) else { return };
         // The outermost function first, as in stacks. Without room for its names, a frame has its address.
         let lines = symbols.lines.iter().rev().take(MOST_FRAMES);
-        let names = lines.map(|line| self.texts.number(&line.function)).collect::<Option<_>>();
-        names.map(|names| self.symbols.insert((module, symbols.address), names));
+        let lines = lines.map(|of| {
+            let (function, file) = (self.texts.number(&of.function)?, self.texts.number(&of.file)?);
+            Some(Line { function, file, line: of.line })
+        });
+        let Some(lines) = lines.collect::<Option<Box<[_]>>>() else { return };
+        self.lines += lines.len();
+        self.symbols.insert((module, symbols.address), lines);
     }
 
     /// Sorts the samples. Call it before the first question.
     pub fn finish(&mut self) {
-        let all = self.on_cpu.values_mut().chain(self.off_cpu.values_mut());
+        let all = self.by_kind.iter_mut().flat_map(HashMap::values_mut);
         all.for_each(|samples| samples.sort_by_key(|(time, _)| *time));
     }
 
@@ -200,14 +256,11 @@ impl Samples {
         self.count == 0
     }
 
-    /// The samples of a thread from `start` until before `end`, those in which it ran or those in which it
-    /// left its processor. The thread is that of a process, which may be unknown (0) in its samples.
+    /// The samples of a thread from `start` until before `end`, of one kind. The thread is that of a process,
+    /// which may be unknown (0) in its samples.
     #[must_use]
     pub fn of(&self, kind: SampleKind, thread: (u64, u64), start: i64, end: i64) -> &[(i64, StackId)] {
-        let of_kind = match kind {
-            SampleKind::OnCpu => &self.on_cpu,
-            SampleKind::OffCpu => &self.off_cpu,
-        };
+        let of_kind = &self.by_kind[kind as usize];
         let all = of_kind.get(&thread).or_else(|| of_kind.get(&(0, thread.1)));
         let all = all.map_or(&[][..], |all| all);
         let (from, to) =
@@ -215,17 +268,16 @@ impl Samples {
         &all[from..to.max(from)]
     }
 
-    /// All samples in which a thread ran: threads and stacks.
-    pub fn all_on_cpu(&self) -> impl Iterator<Item = (u64, StackId)> {
-        self.on_cpu.iter().flat_map(|((_, tid), samples)| samples.iter().map(|(_, stack)| (*tid, *stack)))
+    /// The CPU time that each sample of a running thread stands for, in nanoseconds. `None` if the trace does
+    /// not have it, or several.
+    #[must_use]
+    pub fn period(&self) -> Option<u64> {
+        self.period.filter(|period| *period > 0)
     }
 
     /// Shows all samples of a kind: process and thread, time and stack. A thread's samples follow each other.
     pub fn each(&self, kind: SampleKind, show: &mut dyn FnMut((u64, u64), i64, StackId)) {
-        let of_kind = match kind {
-            SampleKind::OnCpu => &self.on_cpu,
-            SampleKind::OffCpu => &self.off_cpu,
-        };
+        let of_kind = &self.by_kind[kind as usize];
         let mut threads: Vec<_> = of_kind.iter().collect();
         threads.sort_unstable_by_key(|(thread, _)| **thread);
         for (thread, samples) in threads {
@@ -241,34 +293,74 @@ impl Samples {
         known.map(|module| &*module.build_id).filter(|id| !id.is_empty()).min()
     }
 
+    /// The frames of a stack, the innermost first.
+    pub fn frames(&self, stack: StackId) -> impl Iterator<Item = FrameId> {
+        let above = move |stack: &StackId| self.stacks.get(stack.0).below;
+        std::iter::successors(Some(stack), above).map(|stack| self.top(stack).1)
+    }
+
+    /// The stack of the callers of a stack's innermost frame, and that frame. The callers' stack has the smaller
+    /// number.
+    #[must_use]
+    pub fn top(&self, stack: StackId) -> (Option<StackId>, FrameId) {
+        let Stack { below, frame } = *self.stacks.get(stack.0);
+        (below, FrameId(frame))
+    }
+
+    /// The number of different stacks.
+    #[must_use]
+    pub fn stacks(&self) -> u32 {
+        self.stacks.values.len() as u32 // at most MOST_STACKS
+    }
+
+    /// What is known of all frames, in the order of their numbers.
+    pub fn places(&self) -> impl Iterator<Item = Place<'_>> {
+        (0..self.frames.values.len() as u32).map(|frame| self.place(frame))
+    }
+
+    /// The paths and the build ids of the programs and libraries, in the order of their numbers.
+    pub fn modules(&self) -> impl Iterator<Item = (&str, &[u8])> {
+        self.modules.values.iter().map(|module| (self.text(module.path), &*module.build_id))
+    }
+
+    fn place(&self, frame: u32) -> Place<'_> {
+        let Frame { function, module, address } = *self.frames.get(frame);
+        let name = self.text(function);
+        let functions = match self.symbols.get(&(module, address)) {
+            _ if !name.is_empty() => vec![Function { name, file: "", line: 0 }],
+            Some(lines) => lines.iter().map(|line| self.function(*line)).collect(),
+            None => Vec::new(),
+        };
+        Place { module, address, functions }
+    }
+
+    fn function(&self, Line { function, file, line }: Line) -> Function<'_> {
+        Function { name: self.text(function), file: self.text(file), line }
+    }
+
     /// The names of the functions of a stack, the outermost first.
     #[must_use]
     pub fn names(&self, stack: StackId) -> Vec<Cow<'_, str>> {
-        let mut frames = Vec::new();
-        let mut next = Some(stack);
-        while let Some(StackId(id)) = next {
-            let Stack { below, frame } = *self.stacks.get(id);
-            frames.push(frame);
-            next = below;
-        }
-        frames.iter().rev().flat_map(|frame| self.frame_names(*frame)).collect()
+        let mut frames: Vec<_> = self.frames(stack).collect();
+        frames.reverse();
+        frames.into_iter().flat_map(|frame| self.frame_names(frame.0)).collect()
     }
 
     /// The function of a frame, with the functions that are inlined in it.
     fn frame_names(&self, frame: u32) -> Vec<Cow<'_, str>> {
-        let Frame { function, module, address } = *self.frames.get(frame);
-        let function = self.text(function);
-        if !function.is_empty() {
-            return vec![function.into()];
+        let place = self.place(frame);
+        if place.functions.is_empty() {
+            return vec![self.address_name(&place).into()];
         }
-        match self.symbols.get(&(module, address)) {
-            Some(names) if !names.is_empty() => names.iter().map(|name| self.text(*name).into()).collect(),
-            _ => {
-                let path = self.text(self.modules.get(module).path);
-                let file = path.rsplit('/').next().filter(|file| !file.is_empty()).unwrap_or("?");
-                vec![format!("{file}+{address:#x}").into()]
-            }
-        }
+        place.functions.iter().map(|function| function.name.into()).collect()
+    }
+
+    /// What stands for the function of a frame that has no name: file and address.
+    #[must_use]
+    pub fn address_name(&self, place: &Place<'_>) -> String {
+        let path = self.text(self.modules.get(place.module).path);
+        let file = path.rsplit('/').next().filter(|file| !file.is_empty()).unwrap_or("?");
+        format!("{file}+{:#x}", place.address)
     }
 
     /// The program or library, by its file name, in which most samples of a kind have no name for their

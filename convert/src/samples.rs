@@ -17,6 +17,8 @@ pub struct Sample<'a> {
     pub cpu: Option<u32>,
     /// What the sample was taken for.
     pub kind: SampleKind,
+    /// The CPU time that the sample stands for, in nanoseconds; 0 if unknown.
+    pub period: u64,
     /// What the processor was doing.
     pub mode: CpuMode,
     /// Why the call stack ends before its root; [`UnwindError::Unknown`] if it does not.
@@ -27,6 +29,24 @@ pub struct Sample<'a> {
     pub copy: Option<Copied<'a>>,
 }
 
+/// What a call stack has allocated and freed from the begin of a heap profile until a dump of it. A dump may
+/// leave out the call stacks without a change.
+#[derive(Clone, Copy, Debug)]
+pub struct HeapSums<'a> {
+    /// The time of the dump in nanoseconds, on the trace's clock.
+    pub time: i64,
+    /// The process id.
+    pub pid: u64,
+    /// Tells the call stacks of the trace apart: the numbers of its sequence, and of the stack on it.
+    pub key: (u64, u64),
+    /// Bytes that were allocated.
+    pub allocated: u64,
+    /// Bytes of these that were freed.
+    pub freed: u64,
+    /// The call stack.
+    pub stack: &'a dyn Stack,
+}
+
 /// What a sample was taken for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SampleKind {
@@ -35,6 +55,8 @@ pub enum SampleKind {
     OnCpu,
     /// The thread left its processor at this moment.
     OffCpu,
+    /// The thread recorded an event at this moment, or was in a slow slice.
+    Event,
 }
 
 /// A call stack, decoded on demand.

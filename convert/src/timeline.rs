@@ -4,9 +4,12 @@
 //! they are stored (16 bytes each, at most 4,194,304) and sorted by [`Timeline::finish`]. After that, the
 //! sums of a stretch take a binary search and a look at 32 changes at most.
 
+mod first_runners;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 
+pub use self::first_runners::FirstRunners;
 use crate::{RunState, Scheduling, StateChange};
 
 /// The limit for changes: 64 MiB, and less than as much again for the processors.
@@ -145,9 +148,10 @@ struct Change {
 }
 
 impl Change {
-    /// Whether the thread may have run until now.
-    fn is_leaving(&self) -> bool {
-        !self.is_wakeup && self.cpu != NO_CPU && !self.state.is_running()
+    /// The processor on which the thread may have run until now.
+    fn leaves(&self) -> Option<u32> {
+        let is_leaving = !self.is_wakeup && self.cpu != NO_CPU && !self.state.is_running();
+        is_leaving.then(|| u32::from(self.cpu))
     }
 }
 
@@ -217,19 +221,14 @@ impl Timeline {
             }
         }
         self.cpus.values_mut().for_each(|runs| runs.sort_unstable_by_key(|run| run.start));
-        // The first change of a thread that ran at the begin is that it leaves its processor. No thread came
-        // there before, and of several threads only the last one can have been there: the others are new, and
-        // the one that ran has started them.
-        let mut first_there: HashMap<u16, (i64, u64)> = HashMap::new();
+        let mut first = FirstRunners::default();
         for (tid, thread) in &self.threads {
-            let Some(first) = thread.changes.first().filter(|first| first.is_leaving()) else { continue };
-            let runs = self.cpus.get(&u32::from(first.cpu)).and_then(|runs| runs.first());
-            if runs.is_none_or(|run| run.start >= first.time) {
-                let last = first_there.entry(first.cpu).or_insert((first.time, *tid));
-                *last = (*last).max((first.time, *tid));
+            if let Some(change) = thread.changes.first() {
+                first.threads.insert(*tid, (change.time, change.leaves()));
             }
         }
-        for (_, tid) in first_there.into_values() {
+        first.runs.extend(self.cpus.iter().filter_map(|(cpu, runs)| Some((*cpu, runs.first()?.start))));
+        for tid in first.threads() {
             self.threads.entry(tid).and_modify(|thread| thread.ran_first = true);
         }
     }

@@ -142,14 +142,18 @@ impl SliceSink for Told {
 fn told(trace: &[u8], wanted: BriefUse, in_brief: bool) -> (Told, usize) {
     let (mut told, mut context, mut slices, mut all) = (Told::default(), Context::new(), Slices::new(), 0);
     let Ok(mut reader) = open(trace, None) else { return (told, 0) };
-    let mut briefs = Vec::new();
+    let (mut briefs, mut counters) = (Vec::new(), Vec::new());
     let error = loop {
         if in_brief {
             reader.briefs(wanted, &mut context, &mut briefs);
             assert!(briefs.len() <= MOST_BRIEF);
             all += briefs.len();
             match wanted {
-                BriefUse::Counting => slices.briefs(&briefs, &context.strings, &mut told),
+                BriefUse::Counting => {
+                    slices.briefs(&briefs, &context.strings, &mut told);
+                    let values = briefs.iter().filter_map(|it| Some((it.time, it.track, it.value()?)));
+                    counters.extend(values.map(|value| format!("{value:?}")));
+                }
                 BriefUse::Writing => briefs.iter().for_each(|brief| {
                     told.event(&brief.event(&context.strings).expect("no counter value"));
                 }),
@@ -158,12 +162,28 @@ fn told(trace: &[u8], wanted: BriefUse, in_brief: bool) -> (Told, usize) {
         match (reader.next(&mut context), wanted) {
             (Ok(None), _) => break None,
             (Err(e), _) => break Some(e.to_string()),
-            (Ok(Some(item)), BriefUse::Counting) => slices.item(&item, &mut told),
+            (Ok(Some(item)), BriefUse::Counting) => {
+                if let Item::Event(Event {
+                    time,
+                    track,
+                    kind: hairline_convert::EventKind::Counter(value),
+                    ..
+                }) = item
+                {
+                    let value = match value {
+                        te::CounterValue::Int(value) => value as f64,
+                        te::CounterValue::Double(value) => value,
+                    };
+                    counters.push(format!("{:?}", (time, track, value)));
+                }
+                slices.item(&item, &mut told);
+            }
             (Ok(Some(Item::Event(event))), BriefUse::Writing) => told.event(&event),
             (Ok(Some(item)), BriefUse::Writing) => told.0.push(format!("{item:?}")),
         }
     };
     slices.finish(&mut told).unwrap();
+    told.0.append(&mut counters);
     told.ends(&*reader, error);
     (told, all)
 }

@@ -101,7 +101,11 @@ impl Content {
             }
             Item::Scheduling(scheduling) => scheduling.changes.iter().for_each(|change| self.change(change)),
             Item::Sample(sample) => {
-                self.word(if sample.kind == SampleKind::OnCpu { 5 } else { 6 });
+                self.word(match sample.kind {
+                    SampleKind::OnCpu => 5,
+                    SampleKind::OffCpu => 6,
+                    SampleKind::Event => 8,
+                });
                 self.int(sample.time);
                 self.word(sample.pid);
                 self.word(sample.tid);

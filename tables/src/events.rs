@@ -26,6 +26,9 @@ impl Reading<'_> {
             _ => event.time,
         };
         self.summary.facts.event(event.time, end);
+        if self.wanted.takes_briefs() && !self.wanted.has_table(TableId::Slice) {
+            return Ok(()); // the builder of slices has not seen the events in brief either
+        }
         match event.kind {
             EventKind::Counter(value) => self.counter(event.track, event.time, value)?,
             EventKind::End => self.end(event, number, slices),

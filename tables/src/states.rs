@@ -67,7 +67,12 @@ pub(crate) fn put_samples(
     sink: &mut dyn Sink,
 ) -> io::Result<()> {
     let mut result = Ok(());
-    for (kind, (number, name)) in [(SampleKind::OnCpu, (0, "on_cpu")), (SampleKind::OffCpu, (1, "off_cpu"))] {
+    let kinds = [
+        (SampleKind::OnCpu, (0, "on_cpu")),
+        (SampleKind::OffCpu, (1, "off_cpu")),
+        (SampleKind::Event, (2, "event")),
+    ];
+    for (kind, (number, name)) in kinds {
         samples.each(kind, &mut |(pid, tid), time, stack| {
             if result.is_err() {
                 return;

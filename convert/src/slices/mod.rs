@@ -114,6 +114,11 @@ impl Slices {
         self.keys
     }
 
+    /// Lets the trace end at `time` at the earliest: slices without an end last that long.
+    pub fn lasts_to(&mut self, time: i64) {
+        self.last = self.last.max(Some(time));
+    }
+
     /// Prepares for complete slices on a track that has none yet, as an earlier reading has shown. Points and
     /// slices that precede them are then shown with the slices around them.
     pub fn expect_intervals(&mut self, track: TrackId) {

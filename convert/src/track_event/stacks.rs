@@ -3,13 +3,14 @@
 use std::collections::HashMap;
 
 use hairline_formats::track_event::{
-    self as te, AddressSymbols, Frame, InternedStack, Line, Mapping, PerfSample, SequenceId,
+    self as te, AddressSymbols, Frame, InternedStack, Line, Mapping, PerfSample, SampledBy, SequenceId,
 };
 
 use crate::{Report, Sample, SampleKind, Stack, StackFrame, Symbols};
 
-/// The packet sequences: for samples of running threads, and of threads that leave their processor.
-const SEQUENCES: [SequenceId; 2] = [SequenceId(u32::MAX - 2), SequenceId(u32::MAX - 1)];
+/// The packet sequences: for samples of each kind, in the order of the kinds.
+const SEQUENCES: [SequenceId; 3] =
+    [SequenceId(u32::MAX - 2), SequenceId(u32::MAX - 1), SequenceId(u32::MAX - 3)];
 
 /// The limit for interned parts. Beyond it, the sequence starts anew.
 const MOST_PARTS: usize = 1 << 18;
@@ -17,7 +18,7 @@ const MOST_PARTS: usize = 1 << 18;
 /// Writes samples.
 #[derive(Debug, Default)]
 pub(crate) struct Stacks {
-    sequences: [Interned; 2],
+    sequences: [Interned; SEQUENCES.len()],
 }
 
 /// The interned parts of one sequence.
@@ -28,6 +29,8 @@ pub(crate) struct Interned {
     /// By function, mapping and address.
     frames: HashMap<[u64; 3], u64>,
     callstacks: HashMap<Box<[u64]>, u64>,
+    /// The period of the samples on the CPU.
+    period: u64,
 }
 
 impl Interned {
@@ -111,24 +114,21 @@ impl Stacks {
         else {
             return report.add("stack samples before 0 or of ids beyond 32 bits left out");
         };
-        let index = usize::from(sample.kind == SampleKind::OffCpu);
+        let index = sample.kind as usize;
         let (sequence, interned) = (SEQUENCES[index], &mut self.sequences[index]);
-        if interned.len() == 0 || interned.is_full() {
-            *interned = Interned::default();
-            start(out, sequence, sample.kind);
+        if interned.len() == 0 || interned.is_full() || interned.period != sample.period {
+            *interned = Interned { period: sample.period, ..Interned::default() };
+            let by = match sample.kind {
+                SampleKind::OnCpu => SampledBy::CpuTime { period: sample.period },
+                SampleKind::OffCpu => SampledBy::Switches,
+                SampleKind::Event => SampledBy::Events,
+            };
+            te::start_of_samples(out, sequence, by);
         }
         let callstack = interned.callstack(out, sequence, sample.stack);
         let Sample { cpu, mode, unwind_error, .. } = *sample;
         let sample = PerfSample { cpu, pid, tid, callstack, mode, unwind_error, lost: 0 };
         te::perf_sample(out, sequence, time, &sample);
-    }
-}
-
-/// Starts a sequence: voids its ids, and says what its samples are.
-fn start(out: &mut Vec<u8>, sequence: SequenceId, kind: SampleKind) {
-    match kind {
-        SampleKind::OnCpu => te::interned_stacks(out, sequence, true, &[]),
-        SampleKind::OffCpu => te::start_of_switch_samples(out, sequence),
     }
 }
 

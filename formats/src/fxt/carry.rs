@@ -9,8 +9,6 @@
 //! that are still open. [`Carry::put`] writes these again, with their original times. A flow that began in
 //! part 1 must also begin in part 2, so its first record there becomes a begin.
 
-use std::collections::HashMap;
-
 use crate::fxt::blob::blob;
 use crate::fxt::event::EventRecord;
 use crate::fxt::header::{header, records};
@@ -20,7 +18,7 @@ use crate::fxt::refs::{StringRef, ThreadRef};
 use crate::fxt::tables::thread_record;
 use crate::track_event;
 use crate::track_event::Erasure;
-use crate::unended::Unended;
+use crate::unended::{ById, Unended};
 
 /// The most flows that are remembered. Above it, flows of earlier parts are forgotten and count as new.
 const MAX_FLOWS: usize = 1 << 20;
@@ -63,7 +61,7 @@ pub struct Carry {
     /// The threads, by index.
     threads: Vec<Thread>,
     /// The records that name threads, by the thread's koid.
-    names: HashMap<u64, Vec<u8>>,
+    names: ById<u64, Vec<u8>>,
     /// The open slices of each thread.
     slices: Unended<Thread, Slice>,
     /// The open intervals, by their id.
@@ -71,7 +69,7 @@ pub struct Carry {
     /// The number of begins and ends so far.
     events: u64,
     /// The last part that has a begin of the flow, by the flow's id.
-    flows: HashMap<u64, u32>,
+    flows: ById<u64, u32>,
     part: u32,
     /// The state of the TrackEvent packets in blobs.
     packets: track_event::Carry,
@@ -353,7 +351,7 @@ fn put_begin(
     out: &mut Vec<u8>,
     event: &EventRecord<'_>,
     bytes: &[u8],
-    flows: &mut HashMap<u64, u32>,
+    flows: &mut ById<u64, u32>,
     part: u32,
 ) {
     let Some(id) = event.payload.filter(|_| event.kind as u64 >= EventKind::FlowBegin as u64) else {

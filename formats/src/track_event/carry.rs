@@ -10,7 +10,7 @@
 //! with their original times. Events of slices that one thread begins and another ends move from part 1 to
 //! part 2 if their partners may be missing in part 1.
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 
 use crate::proto::{FieldValue, Fields, put_bytes, put_field, put_uint, put_varint};
 use crate::track_event::event::{CounterValue, Event, event};
@@ -350,11 +350,11 @@ impl Carry {
     }
 
     fn put_sequences(&mut self, put: &mut dyn FnMut(&[u8]) -> Option<u64>) {
-        let in_use: HashSet<SequenceId> = self.slices.carried().map(|event| event.of.sequence).collect();
+        let in_use: BTreeSet<SequenceId> = self.slices.carried().map(|event| event.of.sequence).collect();
         self.sequences.retain(|number, sequence| !sequence.has_ended || in_use.contains(number));
         let mut numbers: Vec<SequenceId> = self.sequences.keys().copied().collect();
         numbers.sort_unstable();
-        let mut described = HashSet::new();
+        let mut described = BTreeSet::new();
         let mut out = Vec::new();
         for (number, sequence) in
             numbers.iter().filter_map(|number| Some((*number, self.sequences.get(number)?)))
@@ -367,7 +367,7 @@ impl Carry {
 }
 
 impl Sequence {
-    fn put(&self, number: SequenceId, described: &mut HashSet<TrackUuid>, out: &mut Vec<u8>) {
+    fn put(&self, number: SequenceId, described: &mut BTreeSet<TrackUuid>, out: &mut Vec<u8>) {
         if let Some(Start { track_uuid, extra_counters, time }) = &self.start {
             let start = SequenceStart {
                 sequence: number,

@@ -30,6 +30,7 @@ messages! {
         SEQUENCE_FLAGS = 13, "`uint32`: bits of [`sequence_flags`](super::sequence_flags).";
         TRACE_STATS = 35, "`TraceStats`.";
         SYNCHRONIZATION_MARKER = 36, "`bytes`.";
+        PROFILE_PACKET = 37, "`ProfilePacket`.";
         INCREMENTAL_STATE_CLEARED = 41,
             "`bool`: the older form of the flag [`CLEARED`](super::sequence_flags::CLEARED).";
         PREVIOUS_PACKET_DROPPED = 42, "`uint32`: if it is not 0, packets before this one were lost.";
@@ -351,6 +352,34 @@ messages! {
         CHUNKS_READ = 17, "`uint64`.";
         CHUNKS_DISCARDED = 18, "`uint64`.";
         TRACE_WRITER_PACKET_LOSS = 19, "`uint64`.";
+    }
+
+    /// `ProfilePacket`: a heap profile.
+    profile_packet {
+        PROCESS_DUMPS = 5, "`ProfilePacket.ProcessHeapSamples`, repeated.";
+        CONTINUED = 6, "`bool`: the next packet belongs to the same dump.";
+        INDEX = 7, "`uint64`: the packet's number on its sequence.";
+    }
+
+    /// `ProfilePacket.ProcessHeapSamples`: a dump of one process's heap.
+    process_heap_samples {
+        PID = 1, "`uint64`.";
+        SAMPLES = 2, "`ProfilePacket.HeapSample`, repeated.";
+        BUFFER_OVERRAN = 7, "`bool`: samples were lost.";
+        TIMESTAMP = 9, "`uint64`, in ns of `CLOCK_MONOTONIC_COARSE`.";
+        HEAP_NAME = 11, "`string`.";
+        SAMPLING_INTERVAL_BYTES = 12, "`uint64`.";
+    }
+
+    /// `ProfilePacket.HeapSample`: sums of one call stack.
+    heap_sample {
+        CALLSTACK_ID = 1, "`uint64`: an interned call stack.";
+        SELF_ALLOCATED = 2, "`uint64`: bytes.";
+        SELF_FREED = 3, "`uint64`: bytes.";
+        ALLOC_COUNT = 5, "`uint64`: allocations.";
+        FREE_COUNT = 6, "`uint64`: frees.";
+        SELF_MAX = 8, "`uint64`: bytes at the maximum, in place of both sums.";
+        SELF_MAX_COUNT = 9, "`uint64`: allocations at the maximum.";
     }
 
     /// `GenericKernelTaskStateEvent`.

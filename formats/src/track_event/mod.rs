@@ -25,6 +25,7 @@ mod annotation;
 mod carry;
 mod event;
 pub mod fields;
+mod heap;
 mod ids;
 #[cfg(feature = "read")]
 mod legacy;
@@ -50,20 +51,21 @@ pub use fields::{
     ChildOrdering, CounterType, CpuMode, EventType, InternedKind, Priority, SiblingMerge, TaskState, Unit,
     UnwindError,
 };
+pub use heap::{HeapDump, HeapSample, heap_dump};
 pub use ids::{SequenceId, TrackUuid};
 #[cfg(feature = "read")]
 pub use legacy::{FlowDirection, LegacyEvent, LegacyId};
 #[cfg(feature = "read")]
 pub use read::{
     Annotation, AnnotationValue, Annotations, ClockReading, ClockReadings, Compression, CounterDescriptor,
-    InlineFrames, Integers, InternedEvent, InternedStacks, InternedStrings, MAX_PACKET, ModuleSymbols,
-    Numbers, Packet, PacketData, PacketDefaults, PacketReader, PlainEvent, ProcessDescriptor, Processes,
-    ShortRow, ShortRowEvent, Texts, ThreadDescriptor, Threads, TraceAttributes, TrackDescriptor, TrackEvent,
-    TrackUuids, TreeProcess, valid_texts,
+    HeapDumps, HeapSamples, InlineFrames, Integers, InternedEvent, InternedStacks, InternedStrings,
+    MAX_PACKET, ModuleSymbols, Numbers, Packet, PacketData, PacketDefaults, PacketReader, PlainEvent,
+    ProcessDescriptor, Processes, ShortRow, ShortRowEvent, Texts, ThreadDescriptor, Threads, TraceAttributes,
+    TrackDescriptor, TrackEvent, TrackUuids, TreeProcess, valid_texts,
 };
 pub use samples::{
-    AddressSymbols, Frame, InternedStack, Line, Mapping, PerfSample, interned_stacks, module_symbols,
-    perf_sample, start_of_switch_samples,
+    AddressSymbols, EVENT_TRACEPOINT, Frame, InternedStack, Line, Mapping, PerfSample, SampledBy,
+    interned_stacks, module_symbols, perf_sample, start_of_samples,
 };
 pub use sequence::{Interned, Name, SequenceStart, SourceLocation, clock_snapshot, interned, sequence_start};
 pub use short::ShortEvent;

@@ -137,28 +137,55 @@ pub fn interned_stacks(
 }
 
 /// `PerfEvents.Counter`
+const SW_CPU_CLOCK: u64 = 1;
 const SW_CONTEXT_SWITCHES: u64 = 4;
 
-/// Writes the start of a sequence whose samples are taken when threads leave their processors: of threads
-/// that sleep or wait. Without it, the samples of a sequence are those of running threads. Ids that the
-/// sequence had before are void.
+/// The tracepoint that samples at events name.
+pub const EVENT_TRACEPOINT: &str = "hairline:event";
+
+/// What the samples of a sequence are taken at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SampledBy {
+    /// Each time that a thread has used so much CPU time.
+    CpuTime {
+        /// In nanoseconds; 0 if unknown.
+        period: u64,
+    },
+    /// When a thread leaves its processor: it sleeps or waits.
+    Switches,
+    /// When a thread records an event. The sample has the time of the event.
+    Events,
+}
+
+/// Writes the start of a sequence with samples. Without it, the samples of a sequence are those of running
+/// threads, of an unknown period. Ids that the sequence had before are void.
 ///
 /// ```
-/// use hairline_formats::track_event::{PacketReader, SequenceId, start_of_switch_samples};
+/// use hairline_formats::track_event::{PacketReader, SampledBy, SequenceId, start_of_samples};
 ///
 /// let mut trace = Vec::new();
-/// start_of_switch_samples(&mut trace, SequenceId(1));
+/// start_of_samples(&mut trace, SequenceId(1), SampledBy::CpuTime { period: 1_003_009 });
 /// assert!(PacketReader::new(&trace[..]).next()?.is_some());
 /// # Ok::<(), hairline_formats::DecodeError>(())
 /// ```
-pub fn start_of_switch_samples(out: &mut Vec<u8>, sequence: SequenceId) {
+pub fn start_of_samples(out: &mut Vec<u8>, sequence: SequenceId, by: SampledBy) {
     packet(out, sequence, |p| {
         let flags = sequence_flags::CLEARED | sequence_flags::NEEDS;
         put_uint(p, trace_packet::SEQUENCE_FLAGS, u64::from(flags));
+        put_uint(p, trace_packet::FIRST_PACKET_ON_SEQUENCE, 1);
         put_message(p, trace_packet::TRACE_PACKET_DEFAULTS, |defaults| {
-            // perf_sample_defaults.timebase.counter
+            // perf_sample_defaults.timebase: 1 is the period, 3 a tracepoint, 4 the counter
             put_message(defaults, 12, |samples| {
-                put_message(samples, 1, |timebase| put_uint(timebase, 4, SW_CONTEXT_SWITCHES));
+                put_message(samples, 1, |timebase| match by {
+                    SampledBy::CpuTime { period } => {
+                        put_nonzero(timebase, 1, period);
+                        put_uint(timebase, 4, SW_CPU_CLOCK);
+                    }
+                    SampledBy::Switches => put_uint(timebase, 4, SW_CONTEXT_SWITCHES),
+                    SampledBy::Events => put_message(timebase, 3, |tracepoint| {
+                        put_bytes(tracepoint, 1, EVENT_TRACEPOINT.as_bytes());
+                    }),
+                });
             });
         });
     });

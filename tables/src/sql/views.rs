@@ -35,7 +35,17 @@ impl View {
     /// The query that is the view, for an engine.
     #[must_use]
     pub fn query(&self, engine: Engine) -> String {
-        let with_p50 = self.template.replace("{p50}", &engine.percentile("duration", "0.5"));
-        with_p50.replace("{p99}", &engine.percentile("duration", "0.99")).trim_end().to_owned()
+        self.filled(|part| engine.percentile("duration", part))
+    }
+
+    /// The query that is the view, for SQLite with the function `percentile_cont`.
+    #[must_use]
+    pub fn sqlite(&self) -> String {
+        self.filled(|part| format!("cast(round(percentile_cont(duration, {part})) as integer)"))
+    }
+
+    fn filled(&self, percentile: impl Fn(&str) -> String) -> String {
+        let with_p50 = self.template.replace("{p50}", &percentile("0.5"));
+        with_p50.replace("{p99}", &percentile("0.99")).trim_end().to_owned()
     }
 }

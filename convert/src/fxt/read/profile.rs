@@ -99,7 +99,7 @@ impl Profile {
         let Self { time, pid, tid, .. } = *self;
         let (mode, unwind_error) = (CpuMode::default(), UnwindError::default());
         let kind = SampleKind::OnCpu;
-        Sample { time, pid, tid, cpu: None, kind, mode, unwind_error, stack: self, copy: None }
+        Sample { time, pid, tid, cpu: None, kind, period: 0, mode, unwind_error, stack: self, copy: None }
     }
 }
 

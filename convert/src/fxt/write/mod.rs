@@ -221,6 +221,7 @@ impl<W: Write> crate::stream::TraceWriter for FxtWriter<W> {
             Item::Loss(loss) => self.loss(loss),
             Item::Scheduling(scheduling) => self.scheduling(scheduling),
             Item::Sample(sample) => self.sample(sample),
+            Item::Heap(_) => self.report.add("call stacks of heap profiles left out"),
             Item::Symbols(symbols) => {
                 put_symbols(&mut self.packets, symbols);
                 self.put_blob();

@@ -98,6 +98,7 @@ impl<W: Write> crate::stream::TraceWriter for JsonWriter<W> {
                 self.report.add_many(Scheduling::OTHERS, scheduling.others);
             }
             Item::Sample(_) => self.report.add("stack samples left out"),
+            Item::Heap(_) => self.report.add("call stacks of heap profiles left out"),
             Item::Symbols(_) => self.report.add("functions of stack samples left out"),
             Item::Copied(Copied { format: TraceFormat::Json, bytes }) => {
                 return self.foreign("", TraceFormat::Json, bytes);

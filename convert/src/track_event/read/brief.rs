@@ -5,7 +5,7 @@ use hairline_formats::track_event::{
     EventType, InternedEvent, Name, PlainEvent, ShortRow, fields::sequence_flags,
 };
 
-use crate::track_event::read::state::State;
+use crate::track_event::read::state::{State, double};
 use crate::track_event::read::table::{InternedText, Table};
 use crate::{BriefEvent, BriefKind, BriefUse, MOST_BRIEF};
 
@@ -135,8 +135,8 @@ impl State {
         }
         // From here on the event is read.
         let time = self.clocks.time(&mut self.sequences[index], event.clock_id, event.timestamp)?;
-        self.counter(index, place, uuid, value)?;
-        Some(BriefEvent { time, track, kind: BriefKind::Counter, name: 0, category: 0 })
+        let value = double(self.counter(index, place, uuid, value)?);
+        Some(BriefEvent::counter(time, track, value))
     }
 }
 

@@ -13,6 +13,7 @@ mod brief;
 mod clocks;
 mod current;
 mod event;
+mod heap;
 mod interned;
 mod kept;
 mod legacy;
@@ -158,6 +159,7 @@ impl<R: Read> TrackEventReader<R> {
                 others: state.scheduler.others,
             }),
             Pending::Sample => Item::Sample(state.current_sample()),
+            Pending::Heap(index) => Item::Heap(state.current_sums(index)),
             Pending::Symbols(index) => Item::Symbols(state.current_symbols(index)),
             Pending::Copied => {
                 Item::Copied(Copied { format: TraceFormat::TrackEvent, bytes: &state.foreign })
@@ -321,6 +323,9 @@ impl<R: Read> crate::stream::TraceReader for TrackEventReader<R> {
         }
         loop {
             if let Some(pending) = self.state.pending.pop_front() {
+                if let Pending::Heap(index) = pending {
+                    self.state.select_sums(index);
+                }
                 return Ok(Some(Self::item(&self.state, pending)));
             }
             if self.ended {

@@ -151,6 +151,7 @@ impl State {
             }
             PacketData::Sample(sample) => self.sample(index, sample, time),
             PacketData::Symbols(symbols) => self.symbols(symbols)?,
+            PacketData::HeapDumps(dumps) => self.heap_dumps(index, dumps, packet, time)?,
             PacketData::Other { field, .. } => self.foreign(*field, packet),
             _ => {}
         }
@@ -241,12 +242,12 @@ impl State {
 
     /// Queues a packet that other formats cannot express, without its bytes if it depends on the state of its
     /// sequence.
-    fn foreign(&mut self, field: u32, packet: &Packet<'_>) {
+    pub(super) fn foreign(&mut self, field: u32, packet: &Packet<'_>) {
         let what = match field {
             FTRACE_EVENTS => "bundles of ftrace events",
             7 | 9 => "statistics of the system",
             33 => "configurations of tracing",
-            37 | 54 | 135 => "profiles",
+            trace_packet::PROFILE_PACKET | 54 | 135 => "profiles",
             69 => "events of the tracing service",
             trace_packet::TRACE_ATTRIBUTES => "attributes of the trace",
             _ => "packets of other kinds",

@@ -17,6 +17,8 @@ pub(super) enum Pending {
     Sample,
     /// By index in the current packet.
     Symbols(usize),
+    /// By index in the current dumps.
+    Heap(usize),
     Foreign(&'static str),
     Copied,
 }

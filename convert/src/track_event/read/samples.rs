@@ -33,7 +33,7 @@ impl Sequence {
                     (field.number, field.value)
                     && (self.rest().stacks.is_some() || inner(Fields::new(bytes, offset), 12).is_some())
                 {
-                    self.rest_mut().stacks.get_or_insert_default().set_kind(Fields::new(bytes, offset));
+                    self.rest_mut().stacks.get_or_insert_default().set_timebase(Fields::new(bytes, offset));
                 }
             }
         }
@@ -95,18 +95,25 @@ impl State {
         Ok(())
     }
 
+    /// Returns whether the call stack is interned on the sequence.
+    pub(super) fn has_stack(&self, index: usize, callstack: u64) -> bool {
+        self.stacks(index).is_some_and(|stacks| stacks.callstacks.get(callstack).is_some())
+    }
+
     fn stacks(&self, index: usize) -> Option<&Stacks> {
         self.sequences[index].rest().stacks.as_deref()
     }
 
     pub(super) fn current_sample(&self) -> Sample<'_> {
         let CurrentSample { time, sample, sequence, .. } = &self.sample;
+        let stacks = self.stacks(*sequence);
         Sample {
             time: *time,
             pid: u64::from(sample.pid),
             tid: u64::from(sample.tid),
             cpu: sample.cpu,
-            kind: self.stacks(*sequence).map_or(SampleKind::OnCpu, |stacks| stacks.kind),
+            kind: stacks.map_or(SampleKind::OnCpu, |stacks| stacks.kind),
+            period: stacks.map_or(0, |stacks| stacks.period),
             mode: sample.mode,
             unwind_error: sample.unwind_error,
             stack: self,

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use hairline_formats::DecodeError;
 use hairline_formats::proto::{Field, FieldValue, Fields};
-use hairline_formats::track_event::{Frame, InternedStack, Numbers, PerfSample};
+use hairline_formats::track_event::{
+    EVENT_TRACEPOINT, Frame, HeapSample, InternedStack, Numbers, PerfSample,
+};
 
 use crate::track_event::read::table::Table;
 use crate::{SampleKind, SymbolLine};
@@ -17,7 +19,10 @@ const MOST_BYTES: usize = 32 << 20;
 /// The limit for the frames of one call stack: the outermost ones, and the innermost. Each sample shows them.
 const MOST_FRAMES: usize = 1 << 12;
 
-/// The counter of context switches in `PerfEvents.Counter`, and the tracepoint for the same.
+/// Of `PerfEvents.Counter`: the clocks of CPU time, the counter of context switches; the tracepoint for the
+/// latter.
+const CPU_CLOCK: u64 = 1;
+const TASK_CLOCK: u64 = 3;
 const CONTEXT_SWITCHES: u64 = 4;
 const SCHED_SWITCH: &[u8] = b"sched:sched_switch";
 
@@ -31,6 +36,8 @@ pub(super) struct Stacks {
     pub(super) frames: Table<Frame>,
     pub(super) callstacks: Table<Box<[u64]>>,
     pub(super) kind: SampleKind,
+    /// The CPU time between two samples, in nanoseconds; 0 if unknown.
+    pub(super) period: u64,
     pub(super) parts: usize,
     pub(super) bytes: usize,
 }
@@ -61,6 +68,8 @@ pub(super) struct CurrentSample {
     pub(super) module: String,
     pub(super) build_id: Vec<u8>,
     pub(super) addresses: Vec<(u64, Vec<SymbolLine>)>,
+    /// The dumps of the current packet: processes and sums.
+    pub(super) sums: Vec<(u32, HeapSample)>,
 }
 
 impl Stacks {
@@ -120,21 +129,45 @@ impl Stacks {
         Ok(true)
     }
 
-    /// Reads what the samples of the sequence were taken for.
-    pub(super) fn set_kind(&mut self, defaults: Fields<'_>) {
+    /// Reads what the samples of the sequence were taken at.
+    pub(super) fn set_timebase(&mut self, defaults: Fields<'_>) {
         // TracePacketDefaults.perf_sample_defaults.timebase
         let Some(timebase) = inner(defaults, 12).and_then(|samples| inner(samples, 1)) else { return };
-        let is_switch = timebase.map_while(Result::ok).any(|field| match field.value {
-            FieldValue::Varint(counter) => field.number == 4 && counter == CONTEXT_SWITCHES,
-            FieldValue::Bytes { bytes, offset } if field.number == 3 => {
-                let name = Fields::new(bytes, offset).map_while(Result::ok).find(|field| field.number == 1);
-                name.is_some_and(
-                    |name| matches!(name.value, FieldValue::Bytes { bytes, .. } if bytes == SCHED_SWITCH),
-                )
+        let (mut period, mut counter) = (0, CPU_CLOCK);
+        self.kind = SampleKind::OnCpu;
+        for field in timebase.map_while(Result::ok) {
+            match (field.number, field.value) {
+                (1, FieldValue::Varint(nanoseconds)) => period = nanoseconds,
+                (2, FieldValue::Varint(frequency)) => {
+                    period = 1_000_000_000_u64.checked_div(frequency).unwrap_or(0);
+                }
+                (4, FieldValue::Varint(of)) => counter = of,
+                (3, FieldValue::Bytes { bytes, offset }) => {
+                    counter = 0;
+                    self.kind = of_tracepoint(Fields::new(bytes, offset));
+                }
+                (5, _) => counter = 0, // a raw event
+                _ => {}
             }
-            _ => false,
-        });
-        self.kind = if is_switch { SampleKind::OffCpu } else { SampleKind::OnCpu };
+        }
+        if counter == CONTEXT_SWITCHES {
+            self.kind = SampleKind::OffCpu;
+        }
+        self.period = if [CPU_CLOCK, TASK_CLOCK].contains(&counter) { period } else { 0 };
+    }
+}
+
+/// What the samples of a tracepoint were taken for: those of context switches, and of events, have kinds of
+/// their own.
+fn of_tracepoint(mut tracepoint: Fields<'_>) -> SampleKind {
+    let name = tracepoint.find_map(|field| match field {
+        Ok(Field { number: 1, value: FieldValue::Bytes { bytes, .. }, .. }) => Some(bytes),
+        _ => None,
+    });
+    match name {
+        Some(SCHED_SWITCH) => SampleKind::OffCpu,
+        Some(name) if name == EVENT_TRACEPOINT.as_bytes() => SampleKind::Event,
+        _ => SampleKind::OnCpu,
     }
 }
 

@@ -164,7 +164,7 @@ impl State {
 }
 
 #[allow(clippy::cast_precision_loss)] // importers use doubles
-fn double(value: CounterValue) -> f64 {
+pub(super) fn double(value: CounterValue) -> f64 {
     match value {
         CounterValue::Int(value) => value as f64,
         CounterValue::Double(value) => value,

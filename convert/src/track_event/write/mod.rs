@@ -88,6 +88,7 @@ impl<W: Write> crate::stream::TraceWriter for TrackEventWriter<W> {
                 Some(Copied { format: TraceFormat::TrackEvent, bytes }) => state.copy(bytes),
                 _ => state.stacks.put(&mut state.out, sample, &mut state.report),
             },
+            Item::Heap(_) => state.report.add("call stacks of heap profiles left out"),
             Item::Symbols(symbols) => put_symbols(&mut state.out, symbols),
             Item::Copied(Copied { format: TraceFormat::TrackEvent, bytes }) => state.copy(bytes),
             Item::Copied(_) => {}

@@ -3,6 +3,7 @@
 mod annotation;
 mod chrome;
 mod event;
+mod heap;
 mod interned;
 mod interned_event;
 mod packet;
@@ -18,6 +19,7 @@ mod track;
 
 pub use annotation::{Annotation, AnnotationValue, Annotations};
 pub use event::{InlineFrames, TrackEvent};
+pub use heap::{HeapDumps, HeapSamples};
 pub use interned::InternedStrings;
 pub use interned_event::InternedEvent;
 pub use packet::{ClockReading, ClockReadings, Compression, Packet, PacketData, PacketDefaults};

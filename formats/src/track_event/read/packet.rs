@@ -7,6 +7,7 @@ use crate::track_event::fields::{
 };
 use crate::track_event::ids::{SequenceId, TrackUuid};
 use crate::track_event::read::event::TrackEvent;
+use crate::track_event::read::heap::HeapDumps;
 use crate::track_event::read::interned::{Entries, InternedStrings};
 use crate::track_event::read::repeated::TrackUuids;
 use crate::track_event::read::samples::{self, InternedStacks, ModuleSymbols};
@@ -86,6 +87,8 @@ pub enum PacketData<'a> {
     Sample(PerfSample),
     /// The functions of a file's addresses.
     Symbols(ModuleSymbols<'a>),
+    /// Dumps of heap profiles.
+    HeapDumps(HeapDumps<'a>),
     /// The [marker](crate::track_event::SYNCHRONIZATION_MARKER) at which a reader can begin. Other bytes in
     /// its field are [`PacketData::Other`].
     SynchronizationMarker,
@@ -231,6 +234,7 @@ impl<'a> Packet<'a> {
             trace_packet::TRACE_STATS => PacketData::Stats(stream::trace_stats(message, &mut self.skipped)?),
             trace_packet::PERF_SAMPLE => PacketData::Sample(samples::sample(message, &mut self.skipped)?),
             trace_packet::MODULE_SYMBOLS => PacketData::Symbols(ModuleSymbols::decode(message)?),
+            trace_packet::PROFILE_PACKET => PacketData::HeapDumps(HeapDumps::decode(message)?),
             trace_packet::SYNCHRONIZATION_MARKER if bytes == SYNCHRONIZATION_MARKER => {
                 PacketData::SynchronizationMarker
             }
