@@ -23,7 +23,7 @@ macro_rules! __hairline_no_option {
         $crate::__private::core::compile_error!($crate::__private::core::concat!(
             "no event has an option `",
             $crate::__private::core::stringify!($other),
-            "`: use name, track, flow, end_flow, correlation or slow; an argument is `",
+            "`: use name, track, flow, end_flow, correlation, slow or stack; an argument is `",
             $crate::__private::core::stringify!($other),
             " = value`"
         ))

@@ -49,6 +49,9 @@ const REPORT_ABOVE: usize = 1 << 20;
 ///
 /// *Live bytes since start* can be negative: the program frees memory that it allocated before.
 ///
+/// With [`SessionBuilder::heap_profile`](crate::SessionBuilder::heap_profile) the trace also says who
+/// allocated the memory that is live, by call stack.
+///
 /// # Cost
 ///
 /// Without a session that records `heap`, a call costs a load and a branch more. With one it costs some
@@ -93,17 +96,17 @@ impl<A> Heap<A> {
 }
 
 // SAFETY: each method passes its arguments unchanged to the same method of `A`, which keeps the contract of
-// `GlobalAlloc`, and returns that method's result. Between call and return it only counts: `heap::allocated`,
-// `heap::freed` and `heap::moved` get sizes and no pointers, do not unwind, and free no memory of the
-// program. Where they allocate (an event for a large block), the call nests in this one after `A` has done
-// its work. So `A` is never entered from within itself.
+// `GlobalAlloc`, and returns that method's result. Before the call or after it the method only counts and
+// samples: the functions of `heap` use the block's address as a number, do not unwind, and free no memory of
+// the program. Where they allocate (an event for a large block), that call is complete before `A` is called,
+// or begins after `A` has done its work. So `A` is never entered from within itself.
 unsafe impl<A: GlobalAlloc> GlobalAlloc for Heap<A> {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller keeps the contract of `alloc`, which is also that of `A`.
         let block = unsafe { self.allocator.alloc(layout) };
         if heap::is_counting() && !block.is_null() {
-            heap::allocated(layout.size(), self.report_above, self.counts_always);
+            heap::allocated(block, layout.size(), self.report_above, self.counts_always);
         }
         block
     }
@@ -113,27 +116,32 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for Heap<A> {
         // SAFETY: as in `alloc`.
         let block = unsafe { self.allocator.alloc_zeroed(layout) };
         if heap::is_counting() && !block.is_null() {
-            heap::allocated(layout.size(), self.report_above, self.counts_always);
+            heap::allocated(block, layout.size(), self.report_above, self.counts_always);
         }
         block
     }
 
     #[inline]
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        if heap::is_counting() {
+            heap::freed(block, layout.size(), self.counts_always);
+        }
         // SAFETY: `block` is from one of the methods here, which return what `A` returned for this layout.
         unsafe { self.allocator.dealloc(block, layout) };
-        if heap::is_counting() {
-            heap::freed(layout.size(), self.counts_always);
-        }
     }
 
     #[inline]
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
+        let taken = heap::take(block);
         // SAFETY: as in `dealloc`; the caller vouches for `new_size`.
         let moved = unsafe { self.allocator.realloc(block, layout, new_size) };
-        // On failure the old block stays as it is.
-        if heap::is_counting() && !moved.is_null() {
-            heap::moved(layout.size(), new_size, self.report_above, self.counts_always);
+        if moved.is_null() {
+            // The old block stays as it is.
+            if let Some(taken) = taken {
+                heap::put_back(taken, block);
+            }
+        } else if taken.is_some() || heap::is_counting() {
+            heap::moved(taken, moved, layout.size(), new_size, self.report_above, self.counts_always);
         }
         moved
     }

@@ -74,6 +74,7 @@ mod error;
 mod expansion;
 mod filter;
 mod heap;
+mod heap_profile;
 #[cfg(feature = "http")]
 mod http;
 #[cfg(feature = "log")]
@@ -118,6 +119,7 @@ pub use builder::SessionBuilder;
 pub use error::Error;
 pub use filter::Filter;
 pub use heap::Heap;
+pub use heap_profile::HeapProfile;
 pub use imp::{Listening, Registered, Session, expand_path, listen};
 #[cfg(feature = "log")]
 #[cfg_attr(docsrs, doc(cfg(feature = "log")))]
@@ -209,7 +211,7 @@ pub mod __private {
     };
     pub use crate::on::thread::guards::{Scope, log};
     pub use crate::on::thread::plain::instant;
-    pub use crate::site::{CallsiteKind, CounterOptions, Site, nanoseconds};
+    pub use crate::site::{CallsiteKind, CounterOptions, Looks, Site};
 }
 
 /// For the macros.

@@ -28,12 +28,61 @@ pub struct Site {
     pub counter: CounterOptions,
     /// `slow:`, in ns; 0 without the option.
     pub slow_after: u64,
+    /// `stack:`.
+    pub stack: bool,
+}
+
+/// The constants of the options `slow:` and `stack:`, as the macros collect them.
+#[cfg(feature = "enable")]
+#[derive(Clone, Copy, Debug)]
+pub struct Looks {
+    /// `slow:`, in ns; 0 without the option.
+    pub slow_after: u64,
+    /// `stack:`.
+    pub stack: bool,
+}
+
+#[cfg(feature = "enable")]
+impl Looks {
+    /// Neither.
+    pub const NONE: Self = Self { slow_after: 0, stack: false };
+
+    /// Adds `slow:`.
+    #[must_use]
+    pub const fn slow(self, limit: std::time::Duration) -> Self {
+        Self { slow_after: nanoseconds(limit), ..self }
+    }
+
+    /// Adds `stack:`.
+    #[must_use]
+    pub const fn stack(self, on: bool) -> Self {
+        Self { stack: on, ..self }
+    }
+
+    /// Those of an instant.
+    ///
+    /// # Panics
+    /// With a limit, while the program is compiled.
+    #[must_use]
+    pub const fn of_instant(self) -> Self {
+        assert!(self.slow_after == 0, "an instant has no duration, and so no option `slow`");
+        self
+    }
+
+    /// Those of an interval.
+    ///
+    /// # Panics
+    /// With a stack, while the program is compiled.
+    #[must_use]
+    pub const fn of_interval(self) -> Self {
+        assert!(!self.stack, "an interval is no thread's, and so has no option `stack`");
+        self
+    }
 }
 
 /// Returns the ns of the option `slow:`, at least 1.
 #[cfg(feature = "enable")]
-#[must_use]
-pub const fn nanoseconds(limit: std::time::Duration) -> u64 {
+const fn nanoseconds(limit: std::time::Duration) -> u64 {
     match limit.as_nanos() {
         0 => 1,
         ns if ns > u64::MAX as u128 => u64::MAX,
@@ -49,7 +98,7 @@ impl Site {
     /// As [`NOWHERE`](Self::NOWHERE), for a counter with this unit.
     pub(crate) const fn of_unit(unit: Unit) -> Self {
         let counter = CounterOptions { unit, ..CounterOptions::NONE };
-        Self { file: "", line: 0, module: "", counter, slow_after: 0 }
+        Self { file: "", line: 0, module: "", counter, slow_after: 0, stack: false }
     }
 }
 

@@ -325,7 +325,7 @@ fn the_hidden_constructors_have_the_same_signatures_with_the_feature_on_and_off(
     use hairline::__private::{Callsite, CallsiteKind, CounterOptions, Extras, Key, Life, Site};
 
     static SITE: Site =
-        Site { file: "f", line: 1, module: "m", counter: CounterOptions::NONE, slow_after: 0 };
+        Site { file: "f", line: 1, module: "m", counter: CounterOptions::NONE, slow_after: 0, stack: false };
     static KEYS: [Key; 1] = [Key::new("key")];
     static CALLSITE: Callsite = Callsite::new(CallsiteKind::Scope, "app", "name", &KEYS, &SITE);
 

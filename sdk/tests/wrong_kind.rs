@@ -5,7 +5,8 @@
 use hairline::__private::{Callsite, CallsiteKind, CounterOptions, Extras, Scope, Site};
 use hairline::{Flow, Format, MemoryOutput, Session, Track};
 
-static SITE: Site = Site { file: "f", line: 1, module: "m", counter: CounterOptions::NONE, slow_after: 0 };
+static SITE: Site =
+    Site { file: "f", line: 1, module: "m", counter: CounterOptions::NONE, slow_after: 0, stack: false };
 
 /// More ends than a chunk holds.
 const ENDS: usize = 1000;

@@ -10,7 +10,7 @@
 //! becomes free only after the output has taken the bytes, so an output that fails loses nothing. `ledger/`
 //! says how recovery knows which bytes the output has.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, IoSlice};
 use std::sync::Arc;
 
@@ -138,15 +138,15 @@ pub struct Pass {
 pub struct Drain {
     region: Arc<Region>,
     /// The index of the next chunk, for each sequence that has begun and not ended.
-    next_index: HashMap<u32, u32>,
+    next_index: BTreeMap<u32, u32>,
     /// The event records that the output has, for each sequence.
-    records: HashMap<u32, u64>,
+    records: BTreeMap<u32, u64>,
     /// The sequence of the last fragment in the output.
     last_sequence: Option<u32>,
     ledger: Ledger,
     scan: Vec<Listed>,
     /// Chunks whose headers contradict themselves. They are neither read nor freed.
-    damaged: HashSet<u32>,
+    damaged: BTreeSet<u32>,
 }
 
 /// The owner and the number of a chunk.
@@ -225,19 +225,19 @@ impl Drain {
         assert!(!region.overwrites() && region.take_reader(), "a region has one drain");
         Self {
             region,
-            next_index: HashMap::new(),
-            records: HashMap::new(),
+            next_index: BTreeMap::new(),
+            records: BTreeMap::new(),
             last_sequence: None,
             ledger: Ledger::default(),
             scan: Vec::new(),
-            damaged: HashSet::new(),
+            damaged: BTreeSet::new(),
         }
     }
 
     /// The event records of each sequence that the output has taken so far, without those that were
     /// discarded. The first 4,096 sequences have an entry each. [`OTHER_SEQUENCES`] is the sum of the others.
     #[must_use]
-    pub fn records_by_sequence(&self) -> &HashMap<u32, u64> {
+    pub fn records_by_sequence(&self) -> &BTreeMap<u32, u64> {
         &self.records
     }
 

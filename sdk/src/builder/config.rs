@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use crate::builder::requester::Requester;
 use crate::filter::Filter;
+use crate::heap_profile::HeapProfile;
 use crate::options::{ClockSource, Format, Overflow};
 use crate::output::MemoryOutput;
 use crate::process_counters::ProcessCounters;
@@ -33,12 +34,17 @@ pub(crate) struct Config {
     pub(crate) scheduling: bool,
     /// The samples of call stacks in a second of CPU time.
     pub(crate) sampling: Option<u32>,
+    pub(crate) heap_profile: Option<HeapProfile>,
     pub(crate) heartbeat: Duration,
     pub(crate) trigger_interval: Duration,
     pub(crate) record_panics: bool,
     pub(crate) trigger_on_panic: bool,
     pub(crate) trigger_on_signal: Option<i32>,
     pub(crate) slow: SlowRules,
+    /// Whether slow slices have stacks.
+    pub(crate) slow_stacks: bool,
+    /// The categories whose events have stacks.
+    pub(crate) stacks: Option<Filter>,
     pub(crate) keep_snapshots: u32,
     pub(crate) finish_on_signals: bool,
     pub(crate) max_file_size: Option<u64>,

@@ -15,6 +15,7 @@ pub(crate) use requester::Requester;
 
 use crate::error::Error;
 use crate::filter::Filter;
+use crate::heap_profile::HeapProfile;
 use crate::options::{ClockSource, Overflow};
 use crate::process_counters::ProcessCounters;
 use crate::slow::SlowRules;
@@ -61,6 +62,8 @@ pub struct SessionBuilder {
     pub(crate) config: Config,
     categories: Option<String>,
     counters: Option<String>,
+    /// The filter of [`stacks`](Self::stacks).
+    stacks: Option<String>,
     /// The rules of [`trigger_on_slow`](Self::trigger_on_slow).
     slow: Vec<(String, Duration)>,
 }
@@ -81,12 +84,15 @@ impl SessionBuilder {
                 counters: None,
                 scheduling: false,
                 sampling: None,
+                heap_profile: None,
                 heartbeat: HEARTBEAT,
                 trigger_interval: TRIGGER_INTERVAL,
                 record_panics: false,
                 trigger_on_panic: false,
                 trigger_on_signal: None,
                 slow: SlowRules::default(),
+                slow_stacks: false,
+                stacks: None,
                 keep_snapshots: KEEP_SNAPSHOTS,
                 finish_on_signals: false,
                 max_file_size: None,
@@ -98,6 +104,7 @@ impl SessionBuilder {
             categories: None,
             counters: None,
             slow: Vec::new(),
+            stacks: None,
         }
     }
 
@@ -116,8 +123,8 @@ impl SessionBuilder {
     }
 
     /// Sets the most verbose level of spans, events and messages of the crates `tracing` and `log` that is
-    /// recorded (default: [`Level::Info`]; [`Level::Trace`] records all). [`trace_log!`](crate::trace_log) has
-    /// a category, to which [`categories`](Self::categories) applies, and is recorded at each level.
+    /// recorded (default: [`Level::Info`]; [`Level::Trace`] records all). [`trace_log!`](crate::trace_log)
+    /// has a category, to which [`categories`](Self::categories) applies, and is recorded at each level.
     ///
     /// ```
     /// # let memory = hairline::MemoryOutput::new();
@@ -257,10 +264,17 @@ impl SessionBuilder {
     /// takes as long as it takes to read the debug information. Release builds have lines with `debug =
     /// "line-tables-only"`.
     ///
-    /// It needs the crate's feature `sampling`. Without it, where the kernel does not permit it, in a flight
-    /// recorder and with a rotated output, the session records all else: a note of the
-    /// [`Summary`](crate::Summary) says why. Samples that found no room in the kernel's ring are counted as
-    /// [`Lost::kernel_ring`](crate::Lost::kernel_ring).
+    /// Where the kernel refuses that, as in most containers, each thread takes its own samples in a handler of
+    /// `SIGPROF`, by a timer of its CPU time: a note of the [`Summary`](crate::Summary) says so. There are as
+    /// many as the kernel has ticks at most, 100 to 1000 in a second. System calls go on after the signal, but
+    /// for those that never do (`SA_RESTART`). A thread that blocks the signal has no samples, one that lives
+    /// for less than 20 ms may have none, and a program that handles the signal itself has none at all.
+    ///
+    /// A flight recorder keeps the last 131,072 samples; each snapshot has them, with their functions.
+    ///
+    /// It needs the crate's feature `sampling`. Without it, where neither way is there, and with a rotated
+    /// output, the session records all else: a note of the [`Summary`](crate::Summary) says why. Samples that
+    /// found no room in their ring are counted as [`Lost::kernel_ring`](crate::Lost::kernel_ring).
     ///
     /// ```
     /// # use hairline::{MemoryOutput, Session};
@@ -272,6 +286,69 @@ impl SessionBuilder {
     /// ```
     pub fn sampling(mut self, frequency: u32) -> Self {
         self.config.sampling = (frequency > 0).then_some(frequency);
+        self
+    }
+
+    /// Records the call stack of events (default: of none): of each slice at its begin, and of each instant, of
+    /// the categories that this filter includes. It has the form of that of [`categories`](Self::categories).
+    /// Events on tracks have none. The stack has the time of the event, and is a sample of its own kind. The
+    /// option `stack: true` of a macro asks for it at one place.
+    ///
+    /// The thread copies its registers and the first 32 KiB of its stack, which takes 0.6 to 8 us. It needs the
+    /// crate's feature
+    /// `sampling` and Linux on x86-64 or aarch64, and has the limits of [`sampling`](Self::sampling). Without
+    /// them the session records all else, and a note of the [`Summary`](crate::Summary) says why.
+    ///
+    /// ```
+    /// # use hairline::{MemoryOutput, Session, trace_scope};
+    /// # let memory = MemoryOutput::new();
+    /// let session = Session::builder().output_memory(&memory).stacks("db.*").start()?;
+    /// {
+    ///     trace_scope!("db.query", "select"); // who has asked for this?
+    /// }
+    /// session.stop()?;
+    /// # Ok::<(), hairline::Error>(())
+    /// ```
+    pub fn stacks(mut self, filter: &str) -> Self {
+        self.stacks = Some(filter.to_owned());
+        self
+    }
+
+    /// Records who allocated the memory (default: nobody): by call stack, the bytes and blocks that were
+    /// allocated and freed since the session began. What is live at the session's end is in the trace, and
+    /// with [`at_peaks`](HeapProfile::at_peaks) what was live at each new peak. The UI shows a heap profile,
+    /// with a flame graph of each dump. [`categories`](Self::categories) does not apply.
+    ///
+    /// Allocations go through [`Heap`](crate::Heap), which must be the global allocator. Each thread samples
+    /// its own, one in 512 KiB of allocated bytes on average, each byte with the same chance. So the sums are
+    /// estimates without a bias: right to some 10 % for a stack that allocates 50 MiB, and meaningless for a
+    /// few samples. A reallocation is a free and an allocation, at the stack of the reallocation.
+    ///
+    /// An allocation that is not sampled costs a subtraction and a branch more than one that is counted, and
+    /// a free the load of a byte. One that is sampled copies the registers and the first 8 KiB of the stack,
+    /// by two system calls. The session's own thread unwinds it; a stack that is deeper than that has no
+    /// root. It looks up the functions when the session ends, and at each peak: then events wait in the ring
+    /// for as long as it takes to read the debug information.
+    ///
+    /// It needs the crate's feature `sampling`, and Linux on x86-64 or aarch64. Without them, in a flight
+    /// recorder and with a rotated output, the session records all else: a note of the
+    /// [`Summary`](crate::Summary) says why. Samples that found no room, because the session's thread was too
+    /// late or some 32,000 sampled blocks were live, are in no sum; a note has their number. Not in the
+    /// profile: memory that was allocated before the session, that the program maps itself or that C code
+    /// allocates, and what Hairline allocates while it records an event.
+    ///
+    /// ```
+    /// # use hairline::{HeapProfile, MemoryOutput, Session};
+    /// # let memory = MemoryOutput::new();
+    /// let builder = Session::builder().output_memory(&memory);
+    /// let session = builder.heap_profile(HeapProfile::new().every(64 << 10)).start()?;
+    /// let kept = vec![1_u8; 10 << 20]; // with a global allocator in a `Heap`, live in the trace
+    /// session.stop()?;
+    /// # drop(kept);
+    /// # Ok::<(), hairline::Error>(())
+    /// ```
+    pub fn heap_profile(mut self, profile: HeapProfile) -> Self {
+        self.config.heap_profile = Some(profile);
         self
     }
 
@@ -347,6 +424,7 @@ impl SessionBuilder {
             ("counters", self.counters.is_some()),
             ("scheduling", config.scheduling),
             ("sampling", config.sampling.is_some()),
+            ("heap_profile", config.heap_profile.is_some()),
             ("thread_time", detail.thread_time != plain.thread_time),
             ("source_locations", detail.source_locations != plain.source_locations),
             ("heartbeat", config.heartbeat != default.heartbeat),
@@ -355,6 +433,8 @@ impl SessionBuilder {
             ("trigger_on_panic", config.trigger_on_panic),
             ("trigger_on_signal", config.trigger_on_signal.is_some()),
             ("trigger_on_slow", !self.slow.is_empty() || !config.slow.is_empty()),
+            ("slow_stacks", config.slow_stacks),
+            ("stacks", self.stacks.is_some() || config.stacks.is_some()),
             ("keep_snapshots", config.keep_snapshots != default.keep_snapshots),
             ("finish_on_signals", config.finish_on_signals),
             ("max_file_size", config.max_file_size.is_some()),
@@ -372,6 +452,9 @@ impl SessionBuilder {
     pub(crate) fn into_config(mut self) -> Result<Config, Error> {
         if let Some(text) = &self.categories {
             self.config.filter = Filter::parse(text)?;
+        }
+        if let Some(text) = &self.stacks {
+            self.config.stacks = Some(Filter::parse(text)?);
         }
         for (pattern, limit) in &self.slow {
             self.config.slow.add(pattern, *limit)?;

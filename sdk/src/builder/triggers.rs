@@ -110,6 +110,35 @@ impl SessionBuilder {
         self
     }
 
+    /// Records two call stacks of each slow slice (default: `false`): one at its end, and one when it reaches its
+    /// limit, while it is still running, of what it does then. The limits are those of
+    /// [`trigger_on_slow`](Self::trigger_on_slow) and of the option `slow:`. It works in each session, also in
+    /// one that writes no snapshots.
+    ///
+    /// At the limit, the thread gets a signal (`SIGPROF`), whose handler copies its registers and 32 KiB of its
+    /// stack. So a system call in which it waits may return early, if the kernel cannot resume it
+    /// (`SA_RESTART`). No thread gets a signal while its slices are not slow. There is no stack at the limit of
+    /// slices of a program that handles the signal itself, of a thread that blocks it, and of intervals and
+    /// slices on tracks, which are no thread's. It needs what [`stacks`](Self::stacks) needs.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use hairline::{MemoryOutput, Session, trace_scope};
+    /// # let memory = MemoryOutput::new();
+    /// let builder = Session::builder().output_memory(&memory);
+    /// let session = builder.trigger_on_slow("net/*", Duration::from_millis(5)).slow_stacks(true).start()?;
+    /// {
+    ///     trace_scope!("net", "request");
+    ///     std::thread::sleep(Duration::from_millis(10)); // both stacks have this function
+    /// }
+    /// session.stop()?;
+    /// # Ok::<(), hairline::Error>(())
+    /// ```
+    pub fn slow_stacks(mut self, on: bool) -> Self {
+        self.config.slow_stacks = on;
+        self
+    }
+
     /// Sets how many snapshots of slow slices are kept (default: 10). When there is one more, the oldest one
     /// of this session is removed. 0 keeps all.
     pub fn keep_snapshots(mut self, newest: u32) -> Self {

@@ -127,6 +127,10 @@ macro_rules! __hairline_option {
         const SLOW: $crate::__private::core::time::Duration = $value;
         SLOW
     }};
+    (stack $value:expr) => {{
+        const STACK: bool = $value;
+        STACK
+    }};
     // Of counters.
     (unit $value:expr) => {
         $value

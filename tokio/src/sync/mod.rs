@@ -48,7 +48,7 @@ use std::panic::Location;
 use hairline::__tasks::Awaited;
 use tokio::task::coop;
 
-mod guards;
+mod common;
 pub mod mpsc;
 mod mutex;
 mod notify;

@@ -13,7 +13,7 @@ use hairline::__tasks::Awaited;
 use tokio::sync::TryLockError;
 
 use crate::sync::acquire;
-use crate::sync::guards::{Held, guard};
+use crate::sync::common::{Held, guard, lock};
 
 type Place = &'static Location<'static>;
 
@@ -28,38 +28,6 @@ type Place = &'static Location<'static>;
 pub struct Mutex<T: ?Sized> {
     awaited: Awaited,
     inner: tokio::sync::Mutex<T>,
-}
-
-impl<T> Mutex<T> {
-    /// Creates a free mutex. Its name in the trace is this place in the source.
-    #[track_caller]
-    pub fn new(value: T) -> Self {
-        Self { awaited: Awaited::made_at("lock", Location::caller()), inner: tokio::sync::Mutex::new(value) }
-    }
-
-    /// Creates a free mutex with a name.
-    pub fn named(name: &'static str, value: T) -> Self {
-        Self { awaited: Awaited::named("lock", name), inner: tokio::sync::Mutex::new(value) }
-    }
-
-    /// As [`new`](Self::new), for a static.
-    #[track_caller]
-    pub const fn const_new(value: T) -> Self {
-        Self {
-            awaited: Awaited::made_at("lock", Location::caller()),
-            inner: tokio::sync::Mutex::const_new(value),
-        }
-    }
-
-    /// As [`named`](Self::named), for a static.
-    pub const fn const_named(name: &'static str, value: T) -> Self {
-        Self { awaited: Awaited::named("lock", name), inner: tokio::sync::Mutex::const_new(value) }
-    }
-
-    /// As [`tokio::sync::Mutex::into_inner`].
-    pub fn into_inner(self) -> T {
-        self.inner.into_inner()
-    }
 }
 
 impl<T: ?Sized> Mutex<T> {
@@ -140,31 +108,7 @@ impl<T: ?Sized> Mutex<T> {
     {
         Ok(OwnedMutexGuard::new(self.try_lock()?, Arc::clone(&self)))
     }
-
-    /// As [`tokio::sync::Mutex::get_mut`].
-    pub fn get_mut(&mut self) -> &mut T {
-        self.inner.get_mut()
-    }
 }
 
-impl<T> From<T> for Mutex<T> {
-    #[track_caller]
-    fn from(value: T) -> Self {
-        Self::new(value)
-    }
-}
-
-impl<T: Default> Default for Mutex<T> {
-    #[track_caller]
-    fn default() -> Self {
-        Self::new(T::default())
-    }
-}
-
-impl<T: ?Sized + fmt::Debug> fmt::Debug for Mutex<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.inner.fmt(f)
-    }
-}
-
+lock!(Mutex);
 guard!(MutexGuard, OwnedMutexGuard of Mutex: Held<'a>, mut);

@@ -13,7 +13,7 @@ use hairline::__tasks::Awaited;
 use tokio::sync::TryLockError;
 
 use crate::sync::acquire;
-use crate::sync::guards::{Held, guard};
+use crate::sync::common::{Held, guard, lock};
 
 type Place = &'static Location<'static>;
 
@@ -32,46 +32,16 @@ pub struct RwLock<T: ?Sized> {
 }
 
 impl<T> RwLock<T> {
-    /// Creates a free lock. Its name in the trace is this place in the source.
-    #[track_caller]
-    pub fn new(value: T) -> Self {
-        Self { awaited: Awaited::made_at("lock", Location::caller()), inner: tokio::sync::RwLock::new(value) }
-    }
-
-    /// Creates a free lock with a name.
-    pub fn named(name: &'static str, value: T) -> Self {
-        Self { awaited: Awaited::named("lock", name), inner: tokio::sync::RwLock::new(value) }
-    }
-
-    /// As [`new`](Self::new), for a static.
-    #[track_caller]
-    pub const fn const_new(value: T) -> Self {
-        Self {
-            awaited: Awaited::made_at("lock", Location::caller()),
-            inner: tokio::sync::RwLock::const_new(value),
-        }
-    }
-
-    /// As [`named`](Self::named), for a static.
-    pub const fn const_named(name: &'static str, value: T) -> Self {
-        Self { awaited: Awaited::named("lock", name), inner: tokio::sync::RwLock::const_new(value) }
-    }
-
     /// As [`tokio::sync::RwLock::with_max_readers`].
     ///
     /// # Panics
     /// If `most` is above the limit of tokio.
     #[track_caller]
     pub fn with_max_readers(value: T, most: u32) -> Self {
-        Self {
-            awaited: Awaited::made_at("lock", Location::caller()),
-            inner: tokio::sync::RwLock::with_max_readers(value, most),
-        }
-    }
-
-    /// As [`tokio::sync::RwLock::into_inner`].
-    pub fn into_inner(self) -> T {
-        self.inner.into_inner()
+        Self::with(
+            Awaited::made_at("lock", Location::caller()),
+            tokio::sync::RwLock::with_max_readers(value, most),
+        )
     }
 }
 
@@ -193,33 +163,9 @@ impl<T: ?Sized> RwLock<T> {
     {
         Ok(OwnedRwLockWriteGuard::new(self.try_write()?, Arc::clone(&self)))
     }
-
-    /// As [`tokio::sync::RwLock::get_mut`].
-    pub fn get_mut(&mut self) -> &mut T {
-        self.inner.get_mut()
-    }
 }
 
-impl<T> From<T> for RwLock<T> {
-    #[track_caller]
-    fn from(value: T) -> Self {
-        Self::new(value)
-    }
-}
-
-impl<T: Default> Default for RwLock<T> {
-    #[track_caller]
-    fn default() -> Self {
-        Self::new(T::default())
-    }
-}
-
-impl<T: ?Sized + fmt::Debug> fmt::Debug for RwLock<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.inner.fmt(f)
-    }
-}
-
+lock!(RwLock);
 guard!(RwLockWriteGuard, OwnedRwLockWriteGuard of RwLock: Held<'a>, mut);
 guard!(RwLockReadGuard, OwnedRwLockReadGuard of RwLock: ());
 

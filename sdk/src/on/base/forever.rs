@@ -8,8 +8,8 @@ use crate::on::base::memory::leak;
 
 /// Returns the leaked value behind a pointer; `None` for a null pointer.
 pub(crate) fn get<T>(p: *mut T) -> Option<&'static T> {
-    // SAFETY: null, or leaked: by `Callsite::set_constants`, `Listed::push`, `get_or_leak` or
-    // `signals::keep`.
+    // SAFETY: null, or leaked: by `Callsite::set_constants`, `Listed::push`, `get_or_leak`,
+    // `signals::keep` or the `Reader`s of `heap::profile` and `stacks`.
     unsafe { p.as_ref() }
 }
 

@@ -13,6 +13,7 @@ pub(crate) mod memory;
 pub(crate) mod platform;
 pub(crate) mod sets;
 pub(crate) mod spot;
+pub(crate) mod stacks;
 pub(crate) mod stderr;
 pub(crate) mod sync;
 pub(crate) mod this_thread;

@@ -18,7 +18,7 @@ use hairline_formats::track_event::TrackUuid;
 use hairline_shm::{Commit, Lease};
 
 use crate::on::base::lease;
-#[cfg(feature = "sync")]
+#[cfg(any(feature = "sampling", feature = "sync"))]
 use crate::on::base::platform::process;
 
 /// Number of callsites whose "seen" bit is in [`Hot`] itself.
@@ -38,21 +38,21 @@ thread_local! {
     static HOT: Hot = const { Hot::new() };
 }
 
-#[cfg(feature = "sync")]
+#[cfg(any(feature = "sampling", feature = "sync"))]
 thread_local! {
     /// The kernel's id of this thread; 0 before it is asked for.
     static TID: Cell<u32> = const { Cell::new(0) };
 }
 
 /// Returns the kernel's id of this thread, which is kept.
-#[cfg(feature = "sync")]
+#[cfg(any(feature = "sampling", feature = "sync"))]
 #[inline(always)]
 pub(crate) fn tid() -> u32 {
     let kept = TID.get();
     if kept == 0 { ask_tid() } else { kept }
 }
 
-#[cfg(feature = "sync")]
+#[cfg(any(feature = "sampling", feature = "sync"))]
 #[cold]
 #[inline(never)]
 fn ask_tid() -> u32 {
@@ -72,7 +72,7 @@ pub(crate) fn forks() -> u32 {
 
 /// In a forked child: its thread has another id than in the parent.
 pub(crate) fn set_forked() {
-    #[cfg(feature = "sync")]
+    #[cfg(any(feature = "sampling", feature = "sync"))]
     TID.set(0);
     FORKS.fetch_add(1, Ordering::Relaxed);
 }

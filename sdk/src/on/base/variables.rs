@@ -9,13 +9,14 @@ use crate::on::base::platform::process;
 use crate::wire::Packet;
 
 /// The names of all variables that this crate reads.
-const KNOWN: [&str; 19] = [
+const KNOWN: [&str; 21] = [
     "HAIRLINE",
     "HAIRLINE_BUFFER",
     "HAIRLINE_CATEGORIES",
     "HAIRLINE_CLOCK",
     "HAIRLINE_COMPRESS",
     "HAIRLINE_COUNTERS",
+    "HAIRLINE_HEAP",
     "HAIRLINE_LEVEL",
     "HAIRLINE_LOG",
     "HAIRLINE_MAX_FILE_SIZE",
@@ -27,6 +28,7 @@ const KNOWN: [&str; 19] = [
     "HAIRLINE_SCHED",
     "HAIRLINE_SIGNALS",
     "HAIRLINE_SOURCE_LOCATIONS",
+    "HAIRLINE_STACKS",
     "HAIRLINE_THREAD_TIME",
     "HAIRLINE_TRIGGER",
 ];

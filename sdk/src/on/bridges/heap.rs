@@ -29,6 +29,7 @@ use crate::site::{CallsiteKind, Site};
 use crate::vocabulary::Unit;
 
 pub(crate) use crate::on::base::heap::is_counting;
+pub(crate) use crate::on::base::heap::profile::Taken;
 
 /// The category of all that is recorded here.
 const CATEGORY: &str = "heap";
@@ -70,35 +71,70 @@ fn epoch_without_a_start(callsite: &'static Callsite) -> Option<Epoch> {
     callsite.epoch()
 }
 
-/// Counts an allocation, and records it if it is larger than `report_above`.
+/// Counts an allocation, samples it if it is its turn, and records it if it is larger than `report_above`.
 #[inline(never)]
-pub(crate) fn allocated(size: usize, report_above: usize, counts_always: bool) {
+pub(crate) fn allocated(block: *mut u8, size: usize, report_above: usize, counts_always: bool) {
     if heap::is_unannounced() && !announce(counts_always) {
         return;
     }
     heap::add(Counts { live: size as u64, allocations: 1, frees: 0 });
+    sample_block(block, size);
     if size > report_above {
         record_large(size);
     }
 }
 
-/// Counts a free.
+#[inline(always)]
+fn sample_block(block: *mut u8, size: usize) {
+    match heap::profile() {
+        0 => {}
+        profile => heap::profile::allocated(block, size, profile),
+    }
+}
+
+/// Counts a free, before it: afterwards another block may have the address.
 #[inline(never)]
-pub(crate) fn freed(size: usize, counts_always: bool) {
+pub(crate) fn freed(block: *mut u8, size: usize, counts_always: bool) {
     if heap::is_unannounced() && !announce(counts_always) {
         return;
     }
     heap::add(Counts { live: (size as u64).wrapping_neg(), allocations: 0, frees: 1 });
+    if let Some(taken) = take(block) {
+        heap::profile::freed(taken);
+    }
 }
 
-/// Counts a reallocation as an allocation and a free.
+/// Takes the sample of a block that is about to be moved, if it has one.
+#[inline(always)]
+pub(crate) fn take(block: *mut u8) -> Option<Taken> {
+    if heap::profile() == 0 { None } else { heap::profile::take(block) }
+}
+
+/// Notes that a block was not moved, whose sample was taken.
+#[cold]
+pub(crate) fn put_back(taken: Taken, block: *mut u8) {
+    heap::profile::put_back(taken, block);
+}
+
+/// Counts a reallocation as an allocation and a free. `taken`: the sample of the old block.
 #[inline(never)]
-pub(crate) fn moved(before: usize, now: usize, report_above: usize, counts_always: bool) {
+pub(crate) fn moved(
+    taken: Option<Taken>,
+    block: *mut u8,
+    before: usize,
+    now: usize,
+    report_above: usize,
+    counts_always: bool,
+) {
+    if let Some(taken) = taken {
+        heap::profile::freed(taken);
+    }
     if heap::is_unannounced() && !announce(counts_always) {
         return;
     }
     let live = (now as u64).wrapping_sub(before as u64);
     heap::add(Counts { live, allocations: 1, frees: 1 });
+    sample_block(block, now);
     if now > report_above && now > before {
         record_large(now);
     }

@@ -36,6 +36,8 @@ pub(crate) struct Listed {
     pub(crate) line: u32,
     /// `slow:`, in ns; 0 without the option.
     pub(crate) slow_after: u64,
+    /// `stack:`.
+    pub(crate) stack: bool,
 }
 
 impl Listed {
@@ -56,6 +58,7 @@ impl Listed {
             module: keep(site.module),
             line: site.line,
             slow_after: site.slow_after,
+            stack: site.stack,
         }
     }
 

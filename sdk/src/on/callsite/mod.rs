@@ -21,6 +21,8 @@ mod epoch;
 mod link;
 pub(crate) mod listed;
 mod string_id;
+mod watch;
+pub(crate) mod watched;
 mod word;
 
 use crate::site::{CallsiteKind, Site};
@@ -38,6 +40,7 @@ use crate::on::base::this_thread::near_bit;
 pub(crate) use crate::on::callsite::epoch::Epoch;
 pub(crate) use crate::on::callsite::link::Link;
 pub(crate) use crate::on::callsite::string_id::StringId;
+pub(crate) use crate::on::callsite::watch::Watch;
 use crate::on::callsite::word::Word;
 pub(crate) use crate::on::callsite::word::fence_constants;
 
@@ -155,8 +158,8 @@ pub struct Callsite {
     keys: &'static [Key],
     site: &'static Site,
     first_hit: FirstHit,
-    /// The duration in ns from which a slice is slow; 0 if none is, so that slices are not timed.
-    slow_after: AtomicU64,
+    /// What the session looks at, a [`Watch`].
+    watch: AtomicU64,
 }
 
 impl Callsite {
@@ -199,7 +202,7 @@ impl Callsite {
             keys,
             site,
             first_hit,
-            slow_after: AtomicU64::new(0),
+            watch: AtomicU64::new(0),
         }
     }
 
@@ -458,25 +461,24 @@ impl Callsite {
         self.word.set(epoch.map_or(0, Epoch::get));
     }
 
-    /// Sets the duration in ns from which a slice is slow; 0 if none is. The caller holds the registry's
-    /// lock, and has set the constants.
+    /// Sets what the session looks at. The caller holds the registry's lock, and has set the constants.
     ///
-    /// The near "seen" bit of a callsite whose slices are timed is always clear. So the hot path leaves them
-    /// to the functions behind it, and other callsites pay nothing.
+    /// The near "seen" bit of a callsite whose events are looked at is always clear. So the hot path leaves
+    /// them to the functions behind it, and other callsites pay nothing.
     ///
     /// Byte and mask of the bit change only at the start of a session, before the callsite's word has its
     /// epoch: no event of that session reads one of them before the change and the other one after it.
-    pub(crate) fn set_slow_after(&self, ns: u64) {
-        self.slow_after.store(ns, Ordering::Relaxed);
-        let (byte, mask) = near_bit(if ns == 0 { self.id() } else { NO_ID });
+    pub(crate) fn set_watch(&self, watch: Watch) {
+        self.watch.store(watch.bits(), Ordering::Relaxed);
+        let (byte, mask) = near_bit(if watch == Watch::NOTHING { self.id() } else { NO_ID });
         self.near_byte.store(byte, Ordering::Relaxed);
         self.near_mask.store(mask, Ordering::Relaxed);
     }
 
-    /// Returns the duration in ns from which a slice is slow; 0 if none is.
+    /// Returns what the session looks at.
     #[inline(always)]
-    pub(crate) fn slow_after(&self) -> u64 {
-        self.slow_after.load(Ordering::Relaxed)
+    pub(crate) fn watch(&self) -> Watch {
+        Watch::from_bits(self.watch.load(Ordering::Relaxed))
     }
 
     /// Returns the slot of its entry in the registry's list.

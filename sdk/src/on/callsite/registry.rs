@@ -25,6 +25,7 @@ use crate::on::base::platform::Modules;
 use crate::on::base::{forever, lock, platform, this_thread};
 use crate::on::callsite::listed::Listed;
 use crate::on::callsite::runtime::CallsiteMemory;
+use crate::on::callsite::watched::{Watched, includes};
 use crate::on::callsite::{Callsite, Constants, Epoch, FirstHit, Key, Link, StringId};
 use crate::site::{CallsiteKind, Site};
 use crate::slow::SlowRules;
@@ -82,7 +83,7 @@ impl Registry {
         let is_included = session.includes(listed);
         session.has_matched |= is_included && listed.is_filtered;
         let is_on = is_included && listed.level >= session.level;
-        callsite.set_slow_after(session.slow_after(listed));
+        callsite.set_watch(session.watched.watch(listed));
         callsite.set_epoch(is_on.then_some(session.epoch));
     }
 
@@ -121,30 +122,13 @@ pub(crate) struct ActiveSession {
     pub(crate) level: Level,
     /// Whether the filter has included a callsite.
     pub(crate) has_matched: bool,
-    /// Which slices are slow; `None` if the session writes no snapshots of them.
-    pub(crate) slow: Option<SlowRules>,
+    pub(crate) watched: Watched,
 }
 
 impl ActiveSession {
-    /// Returns the duration from which a slice of the callsite is slow, in ns; 0 if none is.
-    fn slow_after(&self, callsite: &Listed) -> u64 {
-        let Some(rules) = self.slow.as_ref().filter(|_| callsite.kind == CallsiteKind::Scope) else {
-            return 0;
-        };
-        let rule = rules.limit(callsite.categories(), callsite.name);
-        rule.map_or(callsite.slow_after, |limit| limit.as_nanos().try_into().unwrap_or(u64::MAX))
-    }
-
     /// Whether the filter includes one of the callsite's categories.
     fn includes(&self, callsite: &Listed) -> bool {
-        if !callsite.is_filtered {
-            return true;
-        }
-        let mut categories = callsite.categories().peekable();
-        match categories.peek() {
-            None => self.filter.matches(""),
-            Some(_) => categories.any(|category| self.filter.matches(category)),
-        }
+        !callsite.is_filtered || includes(&self.filter, callsite)
     }
 }
 
@@ -491,10 +475,9 @@ pub(crate) fn active_epoch() -> Option<Epoch> {
 
 /// Switches the callsites that `filter` and `level` match on, with `epoch`, and all others off. The caller
 /// then calls [`notify_bridges`].
-/// `slow`: which slices are slow; `None` if the session writes no snapshots of them.
-pub(crate) fn activate(epoch: Epoch, filter: Filter, level: Level, slow: Option<SlowRules>) {
+pub(crate) fn activate(epoch: Epoch, filter: Filter, level: Level, watched: Watched) {
     let before = change(|registry, modules| {
-        let session = ActiveSession { epoch, filter, level, has_matched: false, slow };
+        let session = ActiveSession { epoch, filter, level, has_matched: false, watched };
         let before = registry.active.replace(session);
         ACTIVE_LEVEL.store(level as u8, Ordering::Relaxed);
         ACTIVE_EPOCH.store(epoch.get(), Ordering::Relaxed);

@@ -15,6 +15,7 @@ use hairline_shm::RegionError;
 use crate::builder::{MOST_SAMPLES, SessionBuilder};
 use crate::error::Error;
 use crate::filter::Filter;
+use crate::heap_profile::HeapProfile;
 use crate::on::base::stderr::{self, log_level};
 use crate::on::base::variables::{self, Source, one_of, read, variable};
 use crate::on::session::{output, placeholders};
@@ -148,6 +149,12 @@ fn settings_to(mut builder: SessionBuilder, source: Source<'_>) -> Result<Sessio
         let wrong = || Error::Value { what: "HAIRLINE_SAMPLE", value: frequency.clone(), expected };
         builder = builder.sampling(parsed.ok_or_else(wrong)?);
     }
+    if let Some(filter) = source.variable("HAIRLINE_STACKS")? {
+        builder.config.stacks = Some(of("HAIRLINE_STACKS", Filter::parse(&filter))?);
+    }
+    if let Some(profile) = source.variable("HAIRLINE_HEAP")? {
+        builder.config.heap_profile = HeapProfile::parse("HAIRLINE_HEAP", &profile)?;
+    }
     if let Some(on) = on_or_off(source, "HAIRLINE_THREAD_TIME")? {
         builder = builder.thread_time(on);
     }
@@ -232,8 +239,8 @@ fn rotate(builder: SessionBuilder, rotation: &str) -> Result<SessionBuilder, Err
 
 /// `HAIRLINE_TRIGGER`: one of its parts.
 fn trigger(mut builder: SessionBuilder, trigger: &str) -> Result<SessionBuilder, Error> {
-    let expected = "use panic, the number of a signal, slow:CATEGORY/NAME:LIMIT, every:TIME, keep:FILES, or \
-                    several of them with commas between them";
+    let expected = "use panic, the number of a signal, slow:CATEGORY/NAME:LIMIT, stack, every:TIME, keep:FILES, \
+                    or several of them with commas between them";
     let wrong = || Error::Value { what: "HAIRLINE_TRIGGER", value: trigger.to_owned(), expected };
     match trigger.split_once(':') {
         Some(("slow", rule)) => {
@@ -244,6 +251,7 @@ fn trigger(mut builder: SessionBuilder, trigger: &str) -> Result<SessionBuilder,
         Some(("keep", files)) => Ok(builder.keep_snapshots(files.trim().parse().map_err(|_| wrong())?)),
         Some(_) => Err(wrong()),
         None if trigger.eq_ignore_ascii_case("panic") => Ok(builder.trigger_on_panic(true)),
+        None if trigger.eq_ignore_ascii_case("stack") => Ok(builder.slow_stacks(true)),
         None => Ok(builder.trigger_on_signal(trigger.parse().map_err(|_| wrong())?)),
     }
 }

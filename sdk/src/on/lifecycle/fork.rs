@@ -63,7 +63,7 @@ use hairline_shm::Lease;
 use crate::builder::Config;
 use crate::filter::Filter;
 use crate::on::base::files::output_file;
-use crate::on::base::{heap, lock, platform, this_thread};
+use crate::on::base::{heap, lock, platform, stacks, this_thread};
 use crate::on::callsite::registry;
 use crate::on::event::flow;
 use crate::on::lifecycle::inherited;
@@ -165,7 +165,8 @@ extern "C" fn in_parent() {
 
 extern "C" fn in_child() {
     lock::set_forked();
-    heap::set_session(false);
+    heap::leave_in_child();
+    stacks::leave_in_child();
     output_file::close_in_child();
     descriptors::close_in_child();
     flow::detach_after_fork();
@@ -230,7 +231,7 @@ fn forget_all() {
 /// because the child may share its parent's table of open files.
 pub(crate) fn in_unhandled_child() {
     lock::set_forked();
-    heap::set_session(false);
+    heap::leave_in_child();
     flow::detach_after_fork();
     forget_all();
     cold::forget_parent();

@@ -23,7 +23,20 @@ pub(crate) fn environments_session() -> Option<Arc<Shared>> {
         let _busy = this_thread::busy();
         entry::start_before_own_session();
     }
-    current::running().filter(|session| session.settings.requester.has_variables())
+    current::running().filter(is_not_the_programs)
+}
+
+/// Returns the session of a command, of the tracing service or of the environment that was a moment sooner
+/// than that of the program.
+pub(crate) fn sooner_session() -> Option<Arc<Shared>> {
+    if this_thread::is_barred() {
+        return None; // it may be the thread that starts one
+    }
+    current::started().filter(is_not_the_programs)
+}
+
+fn is_not_the_programs(session: &Arc<Shared>) -> bool {
+    session.settings.requester.has_variables()
 }
 
 /// Reports that the program's settings do not apply, with the names of those that are not the defaults.

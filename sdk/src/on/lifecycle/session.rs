@@ -156,7 +156,8 @@ impl SessionBuilder {
     /// not apply then; a line on stderr names them. [`flush`](Session::flush),
     /// [`snapshot`](Session::snapshot) and [`set_categories`](Session::set_categories) work on the
     /// environment's session, [`stop`](Session::stop) or a drop ends it. A handle that is stopped later
-    /// returns the same summary. After the end of that session, a call starts the program's own. If the
+    /// returns the same summary. The same holds while a command (`hairline record -p`) or the tracing service
+    /// records this process. After the end of that session, a call starts the program's own. If the
     /// environment's session cannot start, stderr has the reason, and this call starts the program's own.
     ///
     /// # Errors
@@ -171,7 +172,14 @@ impl SessionBuilder {
         }
         listen::go_on_in_child();
         traced::go_on_in_child();
-        Ok(Session { shared: start::start(config)? })
+        match start::start(config) {
+            Err(Error::AlreadyRunning) => {
+                let shared = join::sooner_session().ok_or(Error::AlreadyRunning)?;
+                join::report(&shared, &changed);
+                Ok(Session { shared })
+            }
+            started => started.map(|shared| Session { shared }),
+        }
     }
 
     /// Checks the size of the buffer as [`start`](Self::start) does, and starts nothing. For a program that

@@ -40,7 +40,6 @@ use crate::on::traced::memory::{PAGE, PAGES};
 use crate::on::traced::output::{Ground, ServiceOutput};
 use crate::on::traced::wanted::Wanted;
 use crate::options::{Format, Overflow};
-use crate::slow::SlowRules;
 
 /// The most instances at a time. Further ones record nothing.
 const MOST_INSTANCES: usize = 32;
@@ -426,8 +425,9 @@ impl<'c> Producer<'c> {
         if self.running().is_some() {
             self.instances.push((id, wanted));
             self.changes.add(join);
-            self.set_filter();
-            return self.flush();
+            // The output sorts events before there are any that only this instance wants.
+            self.flush();
+            return self.set_filter();
         }
         self.instances = vec![(id, wanted)]; // those before ended with their session
         self.changes = Changes::default();
@@ -442,7 +442,8 @@ impl<'c> Producer<'c> {
             filter: filter.unwrap_or_default(),
             level,
             detail,
-            slow: SlowRules::default(),
+            slow: of.slow.clone(),
+            stacks: of.stacks.clone(),
             requester: Requester::Service,
             max_file_size: None,
             rotate: None,
@@ -471,9 +472,9 @@ impl<'c> Producer<'c> {
             return self.end_session();
         }
         if self.running().is_some() {
+            self.set_filter(); // first: the output does not wait for what nobody wants any more
             self.changes.add(Change::Leave(id));
             self.flush();
-            self.set_filter();
         }
     }
 

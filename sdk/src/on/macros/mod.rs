@@ -42,6 +42,7 @@ mod sorting;
 /// | `track: &track` | on a [`Track`](crate::Track); the guard may move to another thread |
 /// | `flow: &flow`, `end_flow: &flow` | an arrow from the last event of the [`Flow`](crate::Flow) |
 /// | `correlation: id` | a number or string shared with related events; the UI colours by it |
+/// | `stack: true` | the call stack at the begin, see [`stacks`](crate::SessionBuilder::stacks); not with `track:` |
 /// | `slow: duration` | a constant limit, see [`trigger_on_slow`](crate::SessionBuilder::trigger_on_slow) |
 ///
 /// ```

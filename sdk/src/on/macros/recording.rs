@@ -9,9 +9,9 @@ macro_rules! __hairline_callsite {
         $crate::__hairline_callsite!($kind, $category, $name, $keys, $crate::__private::CounterOptions::NONE)
     };
     ($kind:ident, $category:expr, $name:expr, $keys:expr, $counter:expr) => {
-        $crate::__hairline_callsite!($kind, $category, $name, $keys, $counter, 0)
+        $crate::__hairline_callsite!($kind, $category, $name, $keys, $counter, $crate::__private::Looks::NONE)
     };
-    ($kind:ident, $category:expr, $name:expr, $keys:expr, $counter:expr, $slow_after:expr) => {
+    ($kind:ident, $category:expr, $name:expr, $keys:expr, $counter:expr, $looks:expr) => {
         $crate::__private::Callsite::new(
             $crate::__private::CallsiteKind::$kind,
             $category,
@@ -22,7 +22,8 @@ macro_rules! __hairline_callsite {
                 line: $crate::__private::core::line!(),
                 module: $crate::__private::core::module_path!(),
                 counter: $counter,
-                slow_after: $slow_after,
+                slow_after: $looks.slow_after,
+                stack: $looks.stack,
             },
         )
     };
@@ -33,9 +34,9 @@ macro_rules! __hairline_callsite {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __hairline_statics {
-    ($kind:ident, $category:expr, $name:expr, $keys:tt, slow $slow:expr) => {
+    ($kind:ident, $category:expr, $name:expr, $keys:tt, looks $looks:expr) => {
         $crate::__hairline_statics!($kind, $category, $name, $keys,
-            $crate::__private::CounterOptions::NONE, $crate::__private::nanoseconds($slow));
+            $crate::__private::CounterOptions::NONE, $looks);
     };
     ($kind:ident, $category:expr, $name:expr, [$(($key:expr))*] $(, $constant:expr)*) => {
         static __HAIRLINE_KEYS: [$crate::__private::Key; { <[&str]>::len(&[$($key),*]) }] =
@@ -62,35 +63,35 @@ macro_rules! __hairline_record {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __hairline_scope_with {
-    ($category:expr, $name:expr, $keys:tt, [$(($value:expr))*], [], [] $(, slow $slow:expr)?) => {
+    ($category:expr, $name:expr, $keys:tt, [$(($value:expr))*], [], [] $(, looks $looks:expr)?) => {
         $crate::__hairline_record!(
-            (Scope, $category, $name, $keys $(, slow $slow)?)
+            (Scope, $category, $name, $keys $(, looks $looks)?)
             off: $crate::__private::Scope::none(&__HAIRLINE_CALLSITE),
             on: $crate::__private::scope_with,
             &$crate::__hairline_values!($(($value))*),
         )
     };
-    ($category:expr, $name:expr, [], [], [.flow(&$flow:expr)], [] $(, slow $slow:expr)?) => {
+    ($category:expr, $name:expr, [], [], [.flow(&$flow:expr)], [] $(, looks $looks:expr)?) => {
         $crate::__hairline_record!(
-            (Scope, $category, $name, [] $(, slow $slow)?)
+            (Scope, $category, $name, [] $(, looks $looks)?)
             off: $crate::__private::Scope::none(&__HAIRLINE_CALLSITE),
             on: $crate::__private::Scope::begin_flow,
             $crate::__private::core::convert::AsRef::as_ref(&$flow),
         )
     };
     ($category:expr, $name:expr, $keys:tt, [$(($value:expr))*], [.name(&$own_name:expr)], []
-     $(, slow $slow:expr)?) => {
+     $(, looks $looks:expr)?) => {
         $crate::__hairline_record!(
-            (Scope, $category, $name, $keys $(, slow $slow)?)
+            (Scope, $category, $name, $keys $(, looks $looks)?)
             off: $crate::__private::Scope::none(&__HAIRLINE_CALLSITE),
             on: $crate::__private::scope_named,
             &$crate::__hairline_values!($(($value))*),
             $crate::__private::core::convert::AsRef::<str>::as_ref(&$own_name),
         )
     };
-    ($category:expr, $name:expr, $keys:tt, [$(($value:expr))*], [$($options:tt)+], [] $(, slow $slow:expr)?) => {
+    ($category:expr, $name:expr, $keys:tt, [$(($value:expr))*], [$($options:tt)+], [] $(, looks $looks:expr)?) => {
         $crate::__hairline_record!(
-            (Scope, $category, $name, $keys $(, slow $slow)?)
+            (Scope, $category, $name, $keys $(, looks $looks)?)
             off: $crate::__private::Scope::none(&__HAIRLINE_CALLSITE),
             on: $crate::__private::scope_rich,
             &$crate::__hairline_values!($(($value))*),
@@ -98,9 +99,9 @@ macro_rules! __hairline_scope_with {
         )
     };
     ($category:expr, $name:expr, $keys:tt, [$(($value:expr))*], [$($options:tt)*], [($track:expr)]
-     $(, slow $slow:expr)?) => {
+     $(, looks $looks:expr)?) => {
         $crate::__hairline_record!(
-            (Scope, $category, $name, $keys $(, slow $slow)?)
+            (Scope, $category, $name, $keys $(, looks $looks)?)
             off: $crate::__private::TrackScope::none(&__HAIRLINE_CALLSITE),
             on: $crate::__private::track_scope,
             &$crate::__hairline_values!($(($value))*),
@@ -112,9 +113,9 @@ macro_rules! __hairline_scope_with {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __hairline_instant_with {
-    ($category:expr, $name:expr, $keys:tt, [$(($value:expr))*], [], []) => {
+    ($category:expr, $name:expr, $keys:tt, [$(($value:expr))*], [], [] $(, looks $looks:expr)?) => {
         $crate::__hairline_record!(
-            (Instant, $category, $name, $keys)
+            (Instant, $category, $name, $keys $(, looks $looks.of_instant())?)
             off: (),
             on: $crate::__private::instant_with,
             &$crate::__hairline_values!($(($value))*),
@@ -128,17 +129,15 @@ macro_rules! __hairline_instant_with {
             &$track,
         )
     };
-    ($category:expr, $name:expr, $keys:tt, [$(($value:expr))*], [$($options:tt)*], [$(($track:expr))?]) => {
+    ($category:expr, $name:expr, $keys:tt, [$(($value:expr))*], [$($options:tt)*], [$(($track:expr))?]
+     $(, looks $looks:expr)?) => {
         $crate::__hairline_record!(
-            (Instant, $category, $name, $keys)
+            (Instant, $category, $name, $keys $(, looks $looks.of_instant())?)
             off: (),
             on: $crate::__private::event_rich,
             &$crate::__hairline_values!($(($value))*),
             &$crate::__private::Extras::new()$(.track(&$track))?$($options)*,
         )
-    };
-    ($category:expr, $name:expr, $keys:tt, $values:tt, $options:tt, $track:tt, slow $slow:expr) => {
-        $crate::__private::core::compile_error!("an instant has no duration, and so no option `slow`")
     };
 }
 
@@ -162,8 +161,8 @@ macro_rules! __hairline_begin_with {
             &$crate::__private::Extras::new().own_track(&$track)$($options)*,
         )
     };
-    ($category:expr, $name:expr, $keys:tt, $values:tt, $options:tt, $track:tt, slow $slow:expr) => {
-        $crate::__private::core::compile_error!("`slow:` needs a guard: use scope! or trace_scope! with the option `track:`")
+    ($category:expr, $name:expr, $keys:tt, $values:tt, $options:tt, $track:tt, looks $looks:expr) => {
+        $crate::__private::core::compile_error!("`slow:` and `stack:` need a guard: use scope! or trace_scope!")
     };
     ($category:expr, $name:expr, $keys:tt, $values:tt, $options:tt, $track:tt) => {
         $crate::__private::core::compile_error!(
@@ -205,8 +204,8 @@ macro_rules! __hairline_end_with {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __hairline_async_with {
-    ($category:expr, $name:expr, [], [], [], [] $(, slow $slow:expr)?) => {{
-        $crate::__hairline_statics!(Scope, $category, $name, [] $(, slow $slow)?);
+    ($category:expr, $name:expr, [], [], [], [] $(, looks $looks:expr)?) => {{
+        $crate::__hairline_statics!(Scope, $category, $name, [] $(, looks $looks.of_interval())?);
         match __HAIRLINE_CALLSITE.registered_epoch() {
             $crate::__private::Option::None => $crate::__private::AsyncScope::none(&__HAIRLINE_CALLSITE),
             $crate::__private::Option::Some(__hairline_epoch) => {
@@ -215,9 +214,9 @@ macro_rules! __hairline_async_with {
         }
     }};
     ($category:expr, $name:expr, $keys:tt, [$(($value:expr))*], [$($options:tt)*], [$(($track:expr))?]
-     $(, slow $slow:expr)?) => {
+     $(, looks $looks:expr)?) => {
         $crate::__hairline_record!(
-            (Scope, $category, $name, $keys $(, slow $slow)?)
+            (Scope, $category, $name, $keys $(, looks $looks.of_interval())?)
             off: $crate::__private::AsyncScope::none(&__HAIRLINE_CALLSITE),
             on: $crate::__private::async_scope,
             &$crate::__hairline_values!($(($value))*),
@@ -238,7 +237,7 @@ macro_rules! __hairline_life_with {
             &$crate::__private::Extras::new()$(.track(&$track))?,
         )
     };
-    ($category:expr, $name:expr, $keys:tt, $values:tt, $options:tt, $track:tt $(, $slow:ident $limit:expr)?) => {
+    ($category:expr, $name:expr, $keys:tt, $values:tt, $options:tt, $track:tt $(, looks $looks:expr)?) => {
         $crate::__private::core::compile_error!("a future has arguments, and of the options only `track`")
     };
 }

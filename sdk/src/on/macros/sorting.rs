@@ -10,9 +10,9 @@
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __hairline_arguments {
-    (($then:ident $category:expr, $name:expr $(, slow $slow:expr)?)
+    (($then:ident $category:expr, $name:expr $(, looks $looks:expr)?)
      [$($keys:tt)*] [$($values:tt)*] $options:tt $track:tt $(,)?) => {
-        $crate::$then!($category, $name, [$($keys)*], [$($values)*], $options, $track $(, slow $slow)?)
+        $crate::$then!($category, $name, [$($keys)*], [$($values)*], $options, $track $(, looks $looks)?)
     };
     ($head:tt $keys:tt $values:tt $options:tt [$($track:tt)*] track: $value:expr $(, $($rest:tt)*)?) => {
         $crate::__hairline_arguments!($head $keys $values $options [$($track)* ($value)] $($($rest)*)?)
@@ -66,13 +66,29 @@ macro_rules! __hairline_option {
         $crate::__hairline_arguments!($head $keys $values
             [$($options)* .correlation($value)] $track $($rest)*)
     };
-    (slow ($then:ident $category:expr, $name:expr) $keys:tt $values:tt $options:tt $track:tt
-     ($value:expr) $($rest:tt)*) => {
-        $crate::__hairline_arguments!(($then $category, $name, slow $value)
-            $keys $values $options $track $($rest)*)
+    (slow $head:tt $keys:tt $values:tt $options:tt $track:tt ($value:expr) $($rest:tt)*) => {
+        $crate::__hairline_look!(slow $head $keys $values $options $track ($value) $($rest)*)
+    };
+    (stack $head:tt $keys:tt $values:tt $options:tt $track:tt ($value:expr) $($rest:tt)*) => {
+        $crate::__hairline_look!(stack $head $keys $values $options $track ($value) $($rest)*)
     };
     ($other:ident $($rest:tt)*) => {
         $crate::__hairline_no_option!($other)
+    };
+}
+
+/// Adds an option that is a constant of the callsite, and goes on.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __hairline_look {
+    ($option:ident ($then:ident $category:expr, $name:expr) $($rest:tt)*) => {
+        $crate::__hairline_look!($option
+            ($then $category, $name, looks $crate::__private::Looks::NONE) $($rest)*)
+    };
+    ($option:ident ($then:ident $category:expr, $name:expr, looks $looks:expr)
+     $keys:tt $values:tt $options:tt $track:tt ($value:expr) $($rest:tt)*) => {
+        $crate::__hairline_arguments!(($then $category, $name, looks $looks.$option($value))
+            $keys $values $options $track $($rest)*)
     };
 }
 

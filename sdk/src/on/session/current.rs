@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::on::base::lock::{Mutex, MutexGuard};
 use crate::on::base::memory::List;
 use crate::on::base::this_thread;
-use crate::on::callsite::Epoch;
+use crate::on::callsite::{Epoch, registry};
 use crate::on::session::shared::Shared;
 
 static CURRENT: Mutex<Current> = Mutex::new(Current::Free);
@@ -105,6 +105,28 @@ pub(crate) fn running() -> Option<Arc<Shared>> {
         return None;
     }
     CURRENT.try_lock_until(until)?.running().cloned()
+}
+
+/// Returns the running session, once none is starting: its callsites are on. Waits for that at most
+/// [`PATIENCE`].
+pub(crate) fn started() -> Option<Arc<Shared>> {
+    let until = Instant::now() + PATIENCE;
+    loop {
+        let session = running();
+        let is_ready = match &session {
+            Some(session) => registry::active_epoch() == Some(session.epoch()),
+            None => !is_starting(),
+        };
+        if is_ready || Instant::now() >= until {
+            return session;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+fn is_starting() -> bool {
+    let _busy = this_thread::busy();
+    !this_thread::is_detached() && matches!(*CURRENT.lock(), Current::Starting)
 }
 
 /// Sessions that have ended, and that a thread left for another one.

@@ -16,6 +16,7 @@ use crate::on::encode::stream;
 use crate::on::encode::tail::BeforeTail;
 use crate::on::session::current;
 use crate::on::session::end::End;
+use crate::on::session::heap_profile::Profiling;
 use crate::on::session::late_ends::LATE_ROOM;
 use crate::on::session::recall;
 use crate::on::session::recall::Recaller;
@@ -76,6 +77,8 @@ struct DrainThread<'s> {
     scheduling: Option<Box<Scheduling>>,
     /// The samples of call stacks, if the session records them.
     sampling: Option<Box<Sampling>>,
+    /// The heap profile, if the session records it.
+    heap_profile: Option<Box<Profiling>>,
     recaller: Recaller,
     last_recall: Option<Instant>,
     /// Whether the last recall was postponed, because the next pass was about to free chunks.
@@ -113,7 +116,11 @@ enum NextPass {
 }
 
 impl<'s> DrainThread<'s> {
-    fn new(shared: &'s Arc<Shared>, sink: Sink, upkeep: Upkeep) -> Self {
+    fn new(shared: &'s Arc<Shared>, mut sink: Sink, upkeep: Upkeep) -> Self {
+        shared.sampling.begin();
+        if shared.sampling.is_open() {
+            sink.keep_finished();
+        }
         Self {
             shared,
             drain: Drain::new(Arc::clone(shared.region())),
@@ -131,6 +138,7 @@ impl<'s> DrainThread<'s> {
             tick: TICK,
             scheduling: shared.scheduling.close(),
             sampling: shared.sampling.close(),
+            heap_profile: shared.heap_profile.close(),
             recaller: Recaller::default(),
             last_recall: None,
             has_postponed_recall: false,
@@ -148,6 +156,7 @@ impl<'s> DrainThread<'s> {
             self.pass(if has_flush || requests.stop { Flush::Now } else { Flush::Later });
             self.write_switches();
             self.write_samples();
+            self.write_heap_profile();
             self.write_heartbeat_if_due();
             if self.last_names.elapsed() >= BETWEEN_NAMES {
                 self.write_names(false);
@@ -169,6 +178,7 @@ impl<'s> DrainThread<'s> {
         self.last_passes();
         self.write_names(true);
         self.write_last_samples();
+        self.write_last_heap_profile();
         self.write_last_switches();
         self.end();
     }
@@ -226,21 +236,48 @@ impl<'s> DrainThread<'s> {
         }
     }
 
-    /// Writes the samples that the kernel has recorded.
+    /// Writes the samples that were taken. Those of a rotated output go to the file that has just ended.
     fn write_samples(&mut self) {
         let (Some(sampling), State::Open) = (&mut self.sampling, self.state) else { return };
-        let (drain, sink) = (&mut self.drain, &mut self.sink);
-        if let Err(e) = sampling.write(self.shared.traced(), |bytes| drain.insert(bytes, sink)) {
+        let (drain, sink, of) = (&mut self.drain, &mut self.sink, self.shared.traced());
+        if let Some(finished) = sink.take_finished() {
+            let shared = Arc::clone(self.shared);
+            sampling.end_file(of, move |tid| shared.threads.contains(tid), finished);
+        }
+        let written = sink.in_present_file(|sink| sampling.write(of, |bytes| drain.insert(bytes, sink)));
+        if let Err(e) = written {
             self.fail(e);
         }
     }
 
     /// Ends the recording of samples, and writes the rest with the functions of all frames.
     fn write_last_samples(&mut self) {
+        self.write_samples();
         let Some(sampling) = self.sampling.take().filter(|_| self.state == State::Open) else { return };
         let (drain, sink) = (&mut self.drain, &mut self.sink);
-        if let Err(e) = sampling.finish(self.shared.traced(), |bytes| drain.insert(bytes, sink)) {
+        let of = self.shared.traced();
+        let written = sink.in_present_file(|sink| sampling.finish(of, |bytes| drain.insert(bytes, sink)));
+        if let Err(e) = written {
             self.fail(e);
+        }
+    }
+
+    /// Takes in the allocations that threads have sampled.
+    fn write_heap_profile(&mut self) {
+        let (Some(profile), State::Open) = (&mut self.heap_profile, self.state) else { return };
+        let (drain, sink) = (&mut self.drain, &mut self.sink);
+        if let Err(e) = profile.write(|bytes| drain.insert(bytes, sink)) {
+            self.fail(e);
+        }
+    }
+
+    /// Ends the heap profile, and writes what is live.
+    fn write_last_heap_profile(&mut self) {
+        let Some(profile) = self.heap_profile.take().filter(|_| self.state == State::Open) else { return };
+        let (drain, sink) = (&mut self.drain, &mut self.sink);
+        match profile.finish(|bytes| drain.insert(bytes, sink)) {
+            Ok(note) => note.map_or((), |note| _ = self.shared.heap_note.set(note)),
+            Err(e) => self.fail(e),
         }
     }
 
@@ -301,6 +338,7 @@ impl<'s> DrainThread<'s> {
         let longest = longest.min(self.shared.settings.heartbeat);
         let longest = self.scheduling.as_ref().map_or(longest, |of| longest.min(of.longest_sleep()));
         let longest = self.sampling.as_ref().map_or(longest, |of| longest.min(of.longest_sleep()));
+        let longest = self.heap_profile.as_ref().map_or(longest, |of| longest.min(of.longest_sleep()));
         std::thread::park_timeout(sleep.min(longest).min(self.next_sample.unwrap_or(longest)));
     }
 
@@ -355,6 +393,7 @@ impl<'s> DrainThread<'s> {
         self.state = if is_own_limit { State::AtLimit } else { State::Failed };
         self.scheduling = None; // the kernel records no more
         self.sampling = None;
+        self.heap_profile = None;
         self.shared.deactivate();
         self.shared.region().end_waits();
         if self.state == State::Failed {

@@ -1,6 +1,6 @@
 //! The results that a session's drain thread or recorder thread leaves at its end.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ pub(crate) struct End {
     /// Bytes of the trace.
     pub(crate) bytes: u64,
     pub(crate) duration: Duration,
-    pub(crate) records_by_sequence: HashMap<u32, u64>,
+    pub(crate) records_by_sequence: BTreeMap<u32, u64>,
     /// The file that has the trace.
     pub(crate) path: Option<PathBuf>,
     /// Remarks for the summary.

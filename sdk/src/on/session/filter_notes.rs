@@ -15,7 +15,7 @@ impl Shared {
     pub(crate) fn deactivate(&self) {
         if let Some(session) = registry::deactivate(self.epoch()) {
             let mut notes = notes(&session.filter, session.has_matched, &registry::categories());
-            let unmatched = session.slow.map(|rules| registry::unmatched(&rules)).unwrap_or_default();
+            let unmatched = session.watched.slow.map(|rules| registry::unmatched(&rules)).unwrap_or_default();
             notes.extend(unmatched.into_iter().map(|pattern| {
                 format!(
                     "the slow rule {pattern:?} matches no slice that the program has reached; its form is \

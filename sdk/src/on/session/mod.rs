@@ -23,6 +23,7 @@ pub(crate) mod ended_sequences;
 pub(crate) mod filter_notes;
 pub(crate) mod flight_recorder;
 pub(crate) mod hardware;
+pub(crate) mod heap_profile;
 pub(crate) mod late_ends;
 pub(crate) mod open_slices;
 pub(crate) mod output;

@@ -109,6 +109,7 @@ pub(crate) fn child_config(config: &Config) -> Option<Box<Config>> {
     let OutputConfig::Path(template) = &config.output else { return None };
     placeholders::has_process(template).then(|| {
         let output = OutputConfig::Path(template.clone());
-        Box::new(Config { output, filter: Filter::default(), slow: config.slow.clone(), ..*config })
+        let (slow, stacks) = (config.slow.clone(), config.stacks.clone());
+        Box::new(Config { output, filter: Filter::default(), slow, stacks, ..*config })
     })
 }

@@ -43,12 +43,14 @@ pub(crate) fn run(shared: &Arc<Shared>, destination: Destination, upkeep: Upkeep
     let end = std::panic::catch_unwind(life).unwrap_or_else(|_| Err(io::Error::other("the output panicked")));
     shared.deactivate();
     drop(shared.scheduling.close());
+    drop(shared.sampling.close());
     shared.hardware.close();
     match shared.recorder() {
         Some(recorder) => recorder.close(shared.region()),
         // SAFETY: this is the session's only thread, and it has no drain.
         None => unsafe { shared.region().close() },
     }
+    drop(shared.sampling.close()); // a snapshot that was being written has put them back
     let end = end.unwrap_or_else(|e| {
         shared.requests.set_error(&Arc::new(e));
         End::default()
@@ -79,6 +81,7 @@ impl<'s> RecorderThread<'s> {
     }
 
     fn live(mut self) -> io::Result<End> {
+        self.shared.sampling.begin();
         loop {
             self.shared.drain.clear_wake();
             let stop = self.answer_requests();
@@ -91,6 +94,8 @@ impl<'s> RecorderThread<'s> {
                 self.destination.write_for_slow(self.shared, self.recorder, callsite);
             }
             let next_read = self.keep_switches(stop);
+            let next_read =
+                self.shared.sampling.keep(self.shared.traced()).map_or(next_read, |at| at.min(next_read));
             self.recall_if_refused();
             current::free_retired();
             self.upkeep.refine_clock(self.shared);

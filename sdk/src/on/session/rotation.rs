@@ -66,6 +66,32 @@ pub(crate) struct Rotation {
     full_at: u64,
     /// The error of the last attempt to create the next file.
     error: Option<io::Error>,
+    /// The file before the newest one, if somebody wants to add to it.
+    finished_file: Option<Finished>,
+    keeps_finished: bool,
+    /// Whether the newest file stays, however long it is.
+    is_held: bool,
+}
+
+/// A file that was finished.
+#[derive(Debug)]
+pub(crate) struct Finished {
+    file: OutputFile,
+    /// Where its end begins.
+    len: u64,
+    format: Format,
+}
+
+impl Finished {
+    /// Adds whole records before the file's end. After an error, such as a full disk, it is as it was.
+    #[cfg_attr(not(feature = "sampling"), allow(dead_code))]
+    pub(crate) fn add(mut self, records: &[u8]) {
+        let end = stream::session_end(self.format, 0, clock::boottime());
+        if self.file.replace_at(self.len, &[records, &end].concat()).is_err() {
+            let _ = self.file.cut_to(self.len);
+            let _ = self.file.replace_at(self.len, &end);
+        }
+    }
 }
 
 /// The state of the stream that the records of the next file refer to.
@@ -111,7 +137,25 @@ impl Rotation {
             finished: 0,
             full_at: size,
             error: None,
+            finished_file: None,
+            keeps_finished: false,
+            is_held: false,
         }
+    }
+
+    /// Keeps each finished file for [`take_finished`](Self::take_finished).
+    pub(crate) fn keep_finished(&mut self) {
+        self.keeps_finished = true;
+    }
+
+    /// Returns the last file that was finished, once.
+    pub(crate) fn take_finished(&mut self) -> Option<Finished> {
+        self.finished_file.take()
+    }
+
+    /// Keeps the output in its present file, or no longer.
+    pub(crate) fn hold(&mut self, is_held: bool) {
+        self.is_held = is_held;
     }
 
     /// Returns the bytes that a file of this length has room for; `None` while it must not end.
@@ -218,14 +262,18 @@ impl Rotation {
     /// If the next file cannot be created, `file` stays, and the next attempt comes after a further `size`
     /// bytes.
     pub(crate) fn next_file_if_full(&mut self, file: &mut OutputFile, len: &mut u64, bytes: u64) -> bool {
-        if *len + bytes <= self.full_at || !self.may_change() {
+        if *len + bytes <= self.full_at || self.is_held || !self.may_change() {
             return false;
         }
         match self.next_file(file) {
             Ok((next, next_len)) => {
                 self.erase_moved(file);
                 self.end(file, *len);
-                (*file, *len) = (next, next_len);
+                let finished = std::mem::replace(file, next);
+                let format = self.carry.format();
+                let finished = Finished { file: finished, len: *len, format };
+                self.finished_file = self.keeps_finished.then_some(finished);
+                *len = next_len;
                 // Head and carry may be long: at least half of the size is for records.
                 self.full_at = self.size.max(next_len + self.size / 2);
                 self.error = None;

@@ -8,7 +8,7 @@
 //! The states go to the sink after the bytes of the pass. So the track of a thread is in the file before the
 //! thread's death: importers take a later track for another thread.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -17,7 +17,7 @@ use hairline_perf::{Change, Named, State, Switches, Taken};
 use hairline_shm::{LossReason, Region};
 
 use crate::on::base::clock;
-use crate::on::base::lock::Mutex;
+use crate::on::base::lock::{Map, Mutex};
 use crate::on::encode::scheduling::Scheduling as Encoded;
 use crate::on::encode::stream;
 use crate::on::session::descriptors;
@@ -62,8 +62,8 @@ pub(crate) struct Scheduling {
 struct History {
     changes: VecDeque<Change>,
     /// The last change of each thread before those.
-    before: HashMap<u32, Change>,
-    names: HashMap<u32, Named>,
+    before: Map<u32, Change>,
+    names: Map<u32, Named>,
 }
 
 /// The session whose threads are traced.

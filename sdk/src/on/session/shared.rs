@@ -25,7 +25,7 @@ use crate::on::session::requests::Requests;
 use crate::on::session::settings::Settings;
 use crate::on::session::stray::StrayBefore;
 use crate::on::session::thread_list::{Place, ThreadList};
-use crate::on::session::{hardware, sampling, scheduling};
+use crate::on::session::{hardware, heap_profile, sampling, scheduling};
 use crate::options::Format;
 
 /// The state that the threads of a session share.
@@ -58,7 +58,11 @@ pub(crate) struct Shared {
     /// The samples of the threads.
     pub(crate) sampling: sampling::Slot,
     /// Why the session records none, though its settings ask for them.
-    pub(crate) sampling_note: OnceLock<String>,
+    pub(crate) sampling_notes: OnceLock<Vec<String>>,
+    /// The heap profile.
+    pub(crate) heap_profile: heap_profile::Slot,
+    /// Why the session has none, though its settings ask for one, or what its profile lacks.
+    pub(crate) heap_note: OnceLock<String>,
     /// Slices that ended out of order.
     out_of_order: AtomicU64,
     /// Remarks on the filter, from the end of the recording on.
@@ -94,7 +98,9 @@ impl Shared {
             hardware: hardware::Slot::default(),
             hardware_note: OnceLock::new(),
             sampling: sampling::Slot::default(),
-            sampling_note: OnceLock::new(),
+            sampling_notes: OnceLock::new(),
+            heap_profile: heap_profile::Slot::default(),
+            heap_note: OnceLock::new(),
             out_of_order: AtomicU64::new(0),
             filter_notes: Mutex::default(),
             child_config: Mutex::new(child_config),

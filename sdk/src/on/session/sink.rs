@@ -10,7 +10,7 @@ use hairline_shm::{ChunkInfo, Output};
 use crate::on::base::files::output_file;
 use crate::on::base::files::output_file::OutputFile;
 use crate::on::base::platform;
-use crate::on::session::rotation::Rotation;
+use crate::on::session::rotation::{Finished, Rotation};
 use crate::on::traced::output::ServiceOutput;
 use crate::output::MemoryOutput;
 
@@ -81,6 +81,32 @@ impl Sink {
     /// Returns the number of files that are finished.
     pub(crate) fn finished_files(&self) -> u64 {
         self.rotation.as_ref().map_or(0, Rotation::finished)
+    }
+
+    /// Keeps each finished file of a rotation for [`take_finished`](Self::take_finished).
+    pub(crate) fn keep_finished(&mut self) {
+        if let Some(rotation) = &mut self.rotation {
+            rotation.keep_finished();
+        }
+    }
+
+    /// Returns the last file that a rotation has finished, once.
+    pub(crate) fn take_finished(&mut self) -> Option<Finished> {
+        self.rotation.as_mut()?.take_finished()
+    }
+
+    /// Runs `f`, in which the output stays in its present file.
+    pub(crate) fn in_present_file<R>(&mut self, f: impl FnOnce(&mut Self) -> R) -> R {
+        self.hold(true);
+        let result = f(self);
+        self.hold(false);
+        result
+    }
+
+    fn hold(&mut self, is_held: bool) {
+        if let Some(rotation) = &mut self.rotation {
+            rotation.hold(is_held);
+        }
     }
 
     /// Tells the rotation, or the service, that a pass begins now.

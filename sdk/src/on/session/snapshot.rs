@@ -1,6 +1,6 @@
 //! Snapshots: the content of a flight recorder's ring, as a whole trace.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::io;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -23,8 +23,8 @@ use crate::on::session::end::End;
 use crate::on::session::flight_recorder::FlightRecorder;
 use crate::on::session::open_slices::CopiedBegins;
 use crate::on::session::output::absolute;
-use crate::on::session::scheduling;
 use crate::on::session::shared::Shared;
+use crate::on::session::{sampling, scheduling};
 use crate::options::Format;
 
 /// The most names that are tried.
@@ -185,9 +185,10 @@ fn write_trace(
     write(&head)?;
     let mut bytes = (head.len() + open.len()) as u64;
     // The window was taken before: the threads of its tracks have died later, or are in the history.
+    let samples = shared.sampling.window(shared.traced());
     let Taken { names, changes } = shared.scheduling.history(shared.traced());
     bytes += scheduling::put_names(shared.traced(), &names, &changes, &mut write)?;
-    let mut records_by_sequence = HashMap::new();
+    let mut records_by_sequence = BTreeMap::new();
     let mut chunks = 0;
     let mut flows = (shared.format() == Format::Fxt).then(fxt::FlowStarts::default);
     if let Some(flows) = &mut flows {
@@ -206,6 +207,9 @@ fn write_trace(
         chunks += 1;
     }
     bytes += scheduling::put_changes(shared.traced(), &changes, &mut write)?;
+    if let Some(samples) = samples {
+        bytes += sampling::put_window(shared.traced(), samples, &mut write)?;
+    }
     let mut last_names = Bytes::new();
     stream::put_names(shared.format(), &mut last_names, &shared.threads.all_new_names());
     write(&last_names)?;

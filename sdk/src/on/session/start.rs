@@ -8,11 +8,13 @@ use hairline_shm::{BackingChoice, Output, Region, RegionConfig};
 
 use crate::builder::{Config, DEFAULT_CHUNK, OutputConfig, Rotate};
 use crate::error::Error;
+use crate::heap_profile::HeapProfile;
 use crate::on::base::clock::Clock;
 use crate::on::base::platform::process;
 use crate::on::base::this_thread::Busy;
 use crate::on::base::{files, this_thread};
 use crate::on::callsite::registry;
+use crate::on::callsite::watched::Watched;
 use crate::on::encode::stream;
 use crate::on::prune::Pruning;
 #[cfg(feature = "compress")]
@@ -23,6 +25,7 @@ use crate::on::session::drain_handle::Life;
 use crate::on::session::own_files::OwnFiles;
 use crate::on::session::placeholders::Placeholders;
 use crate::on::session::rotation::Rotation;
+use crate::on::session::sampling::Wanted;
 use crate::on::session::settings::Settings;
 use crate::on::session::shared::Shared;
 use crate::on::session::sink::{Sink, Target};
@@ -104,8 +107,9 @@ impl Starting {
             record_switches(&shared); // before the session's own thread starts, so that it is seen too
         }
         count_hardware(&shared, &config);
-        if let Some(frequency) = config.sampling {
-            record_samples(&shared, &config, frequency);
+        record_samples(&shared, &config);
+        if let Some(profile) = config.heap_profile {
+            profile_heap(&shared, &config, profile);
         }
         let own_thread = shared.spawn()?;
         let mut sink = target.map(|target| new_sink(target, &config, format));
@@ -127,7 +131,9 @@ impl Starting {
         region.activate(sink.as_ref().and_then(Sink::file_len));
         let (filter, level) = (std::mem::take(&mut config.filter), config.level);
         let slow = std::mem::take(&mut config.slow);
-        let slow = (config.overflow == Overflow::Overwrite).then_some(slow);
+        let slow_stacks = config.slow_stacks;
+        let slow = (config.overflow == Overflow::Overwrite || slow_stacks).then_some(slow);
+        let watched = Watched { slow, slow_stacks, stacks: config.stacks.take() };
         let files = own_files(sink.as_ref(), &config);
         if own_thread.begin(life(Arc::clone(&shared), files.clone(), sink, config, clock, names)) {
             files.close_in_process();
@@ -135,7 +141,7 @@ impl Starting {
             Pruning::new(process::name(), region.backing()).proceed(|| false);
         }
         reserved.fill(Arc::clone(&shared));
-        registry::activate(shared.epoch(), filter, level, slow);
+        registry::activate(shared.epoch(), filter, level, watched);
         // Released first, because the bridges look at callsites and run the program's code.
         drop((busy, signals_blocked));
         registry::notify_bridges();
@@ -165,17 +171,33 @@ fn count_hardware(shared: &Shared, config: &Config) {
     }
 }
 
-/// Opens the events of samples. If that fails, the session goes on without.
-fn record_samples(shared: &Shared, config: &Config, frequency: u32) {
+/// Begins to take the samples and stacks that are asked for. If that fails, the session goes on without.
+fn record_samples(shared: &Shared, config: &Config) {
+    let wanted = Wanted {
+        samples: config.sampling,
+        of_events: config.stacks.is_some(),
+        of_slow_slices: config.slow_stacks,
+        // Each file of a rotation has the samples of its time, as a snapshot has.
+        keeps_last: config.overflow == Overflow::Overwrite || config.rotate.is_some(),
+    };
+    let opened = shared.sampling.open(wanted, shared.format(), || shared.region().new_sequence());
+    for note in &opened {
+        without_effect::say(note, shared.settings.requester);
+    }
+    let _ = shared.sampling_notes.set(opened);
+}
+
+/// Begins the heap profile. If that fails, the session goes on without.
+fn profile_heap(shared: &Shared, config: &Config, profile: HeapProfile) {
     let is_one_file = config.overflow != Overflow::Overwrite && config.rotate.is_none();
     let opened = if is_one_file {
-        shared.sampling.open(frequency, shared.format(), || shared.region().new_sequence())
+        shared.heap_profile.open(profile, shared.format(), || shared.region().new_sequence())
     } else {
-        Err("samples are not recorded: a flight recorder and a rotated output have none".to_owned())
+        Err("the heap profile is not recorded: a flight recorder and a rotated output have none".to_owned())
     };
     if let Err(note) = opened {
         without_effect::say(&note, shared.settings.requester);
-        let _ = shared.sampling_note.set(note);
+        let _ = shared.heap_note.set(note);
     }
 }
 

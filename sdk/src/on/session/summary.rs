@@ -82,7 +82,8 @@ impl Shared {
         let mut notes = self.filter_notes().to_vec();
         notes.extend(self.scheduling_note.get().cloned());
         notes.extend(self.hardware_note.get().cloned());
-        notes.extend(self.sampling_note.get().cloned());
+        notes.extend(self.sampling_notes.get().into_iter().flatten().cloned());
+        notes.extend(self.heap_note.get().cloned());
         notes.extend_from_slice(&self.settings.without_effect);
         if matches!(self.region().backing(), Backing::Memfd | Backing::Heap) {
             let why = match self.region().no_file() {

@@ -56,8 +56,9 @@ pub(crate) fn say(note: &str, requester: Requester) {
 
 fn idle(config: &Config, format: Format, is_file: bool) -> impl Iterator<Item = Idle> {
     let is_recorder = config.overflow == Overflow::Overwrite;
-    let has_trigger =
-        config.trigger_on_panic || config.trigger_on_signal.is_some() || !config.slow.is_empty();
+    let has_trigger = config.trigger_on_panic
+        || config.trigger_on_signal.is_some()
+        || !config.slow.is_empty() && !config.slow_stacks;
     #[cfg(feature = "compress")]
     let compress = config.compress;
     #[cfg(not(feature = "compress"))]

@@ -73,8 +73,12 @@ fn record_cold<V: Values>(
 /// is not a scope's. The end of a scope goes into room that its begin has reserved, and no other event
 /// reserves any.
 pub(super) fn begun(callsite: &'static Callsite, recorded: Option<OpenScope>) -> Option<OpenScope> {
-    let recorded = recorded.filter(|_| callsite.kind() == CallsiteKind::Scope);
-    recorded.map(|begun| slow::if_timed(callsite, begun))
+    let recorded = recorded?;
+    if callsite.kind() != CallsiteKind::Scope {
+        slow::happened(callsite);
+        return None;
+    }
+    Some(slow::if_timed(callsite, recorded))
 }
 
 /// Begins a scope with options. Returns the begin if it was recorded.
@@ -102,6 +106,7 @@ pub(crate) fn begin_flow(callsite: &'static Callsite, epoch: Epoch, flow: &Flow)
 pub(crate) fn instant_with_flow(callsite: &'static Callsite, epoch: Epoch, flow: &Flow) -> Option<u64> {
     hot::with_flow::<true>(this_thread::hot(), callsite, epoch, flow).or_else(|| {
         rich(callsite, epoch, &(), &Extras::new().flow(flow))?;
+        slow::happened(callsite);
         Some(last_event())
     })
 }
@@ -216,7 +221,9 @@ pub(crate) fn event_rich<V: Values>(
     values: &V,
     extras: &Extras<'_>,
 ) {
-    rich(callsite, epoch, values, extras);
+    if rich(callsite, epoch, values, extras).is_some() && extras.track.is_none() {
+        slow::happened(callsite);
+    }
 }
 
 /// Calls `f` with the values in a slice.
@@ -241,7 +248,9 @@ pub(crate) fn log_message(event: &Event<'_>, epoch: Epoch, level: Level, message
     let named = [("message", Value::Str(message)), ("level", Value::Str(level.name()))];
     let from = usize::from(epoch.format() == Format::TrackEvent);
     let named = named.get(from..1 + usize::from(has_level)).unwrap_or_default();
-    cold::event(epoch, &Event { log: Some((priority(level), message)), named, ..*event });
+    if cold::event(epoch, &Event { log: Some((priority(level), message)), named, ..*event }).is_some() {
+        slow::happened(event.callsite);
+    }
 }
 
 /// Returns the TrackEvent priority of a level.

@@ -3,8 +3,8 @@
 use crate::on::callsite::{Callsite, Epoch};
 use crate::on::event::argument::Values;
 use crate::on::thread::events::left;
-use crate::on::thread::hot;
 use crate::on::thread::open_scope::OpenScope;
+use crate::on::thread::{hot, slow};
 use crate::site::CallsiteKind;
 
 /// A kind of event.
@@ -14,6 +14,9 @@ pub(super) trait Kind {
     type Recorded;
 
     fn recorded(epoch: Epoch, now: u64) -> Self::Recorded;
+
+    /// As [`recorded`](Self::recorded), at a callsite that the session looks at.
+    fn watched(callsite: &'static Callsite, epoch: Epoch, now: u64) -> Self::Recorded;
 
     /// Records an event that the hot path has left. Not inlined: the hot path saves no registers for it.
     fn left<V: Values>(callsite: &'static Callsite, values: &V) -> Self::Recorded;
@@ -28,6 +31,10 @@ impl Kind for Scopes {
     #[inline(always)]
     fn recorded(epoch: Epoch, now: u64) -> Option<OpenScope> {
         Some(OpenScope::new(epoch, now))
+    }
+
+    fn watched(callsite: &'static Callsite, epoch: Epoch, now: u64) -> Option<OpenScope> {
+        Some(slow::if_timed(callsite, OpenScope::new(epoch, now)))
     }
 
     #[cold]
@@ -46,6 +53,10 @@ impl Kind for Instants {
     #[inline(always)]
     fn recorded(_: Epoch, _: u64) {}
 
+    fn watched(callsite: &'static Callsite, _: Epoch, _: u64) {
+        slow::happened(callsite);
+    }
+
     #[cold]
     #[inline(never)]
     fn left<V: Values>(callsite: &'static Callsite, values: &V) {
@@ -61,6 +72,8 @@ impl Kind for Counters {
 
     #[inline(always)]
     fn recorded(_: Epoch, _: u64) {}
+
+    fn watched(_: &'static Callsite, _: Epoch, _: u64) {}
 
     #[cold]
     #[inline(never)]

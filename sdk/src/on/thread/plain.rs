@@ -67,11 +67,33 @@ fn far<K: Kind>(
     taken: Taken,
     epoch: Epoch,
 ) -> K::Recorded {
-    if !hot.has_seen_far_untimed(callsite) {
-        let () = taken.put_back();
-        return K::left(callsite, &());
+    if hot.has_seen_far_unwatched(callsite) {
+        return in_format::<K>(hot, callsite, room, taken, epoch);
     }
-    in_format::<K>(hot, callsite, room, taken, epoch)
+    if hot.has_seen_watched(callsite) {
+        return watched::<K>(hot, callsite, taken, epoch);
+    }
+    let () = taken.put_back();
+    K::left(callsite, &())
+}
+
+/// As [`plain`], for a callsite that the session looks at.
+#[inline(never)]
+fn watched<K: Kind>(
+    hot: &'static Hot,
+    callsite: &'static Callsite,
+    taken: Taken,
+    epoch: Epoch,
+) -> K::Recorded {
+    let room = taken.room();
+    let now = match epoch.format() {
+        Format::Fxt => hot::fxt::plain(hot, callsite, K::KIND, room, taken),
+        Format::TrackEvent => hot::packet::plain(hot, callsite, K::KIND, room, taken),
+    };
+    match now {
+        Some(now) => K::watched(callsite, epoch, now),
+        None => K::left(callsite, &()),
+    }
 }
 
 #[inline(always)]
@@ -149,8 +171,19 @@ fn end_packet(hot: &'static Hot, end: &End, id: u32, taken: Taken) {
 #[inline(never)]
 fn end_left(end: &End) {
     let open = end.open.untimed();
-    if !hot::composed::plain_end(end.callsite, open) {
+    let is_written = end.open.recorded_in.is_timed() && end_untimed(&End { open, ..*end });
+    if !is_written && !hot::composed::plain_end(end.callsite, open) {
         cold::end(end.callsite, open);
     }
     slow::ended(end.callsite, end.open);
+}
+
+/// As [`end_of`], for a slice that is timed. Returns whether the end was written.
+fn end_untimed(end: &End) -> bool {
+    let (hot, number) = (this_thread::hot(), end.open.recorded_in.number());
+    let Some(taken) = hot.take_number(Lease::end_epoch, number) else { return false };
+    match Epoch::format_of(number) {
+        Format::TrackEvent => hot::packet::end(hot, end.open.id, taken),
+        Format::Fxt => hot::fxt::end(hot, end, taken),
+    }
 }

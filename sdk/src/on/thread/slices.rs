@@ -63,6 +63,10 @@ impl Kind for Slices {
         Some(OpenScope::new(epoch, now))
     }
 
+    fn watched(callsite: &'static Callsite, epoch: Epoch, now: u64) -> Option<OpenScope> {
+        Some(slow::if_timed(callsite, OpenScope::new(epoch, now)))
+    }
+
     #[cold]
     #[inline(never)]
     fn left<V: Values>(callsite: &'static Callsite, values: &V) -> Option<OpenScope> {
@@ -123,8 +127,10 @@ pub(crate) fn instant_of(callsite: &'static Callsite, epoch: Epoch, extras: &Ext
     let track = extras.track.filter(|track| track.is_of(epoch));
     let after = track.map_or(0, |track| track.position(epoch).after);
     let event = Event { action: Action::Instant, after, ..Event::new(callsite, &[], extras) };
-    if let (Some(_), Some(track)) = (cold::event(epoch, &event), track) {
-        track.set_instant_time(epoch, last_event());
+    match (cold::event(epoch, &event), track) {
+        (Some(_), Some(track)) => track.set_instant_time(epoch, last_event()),
+        (Some(_), None) => slow::happened(callsite),
+        (None, _) => {}
     }
 }
 
@@ -132,7 +138,9 @@ pub(crate) fn instant_of(callsite: &'static Callsite, epoch: Epoch, extras: &Ext
 pub(crate) fn instant_with(callsite: &'static Callsite, epoch: Epoch, named: &[(&str, Value<'_>)]) {
     let extras = Extras::new();
     let event = Event { action: Action::Instant, named, ..Event::new(callsite, &[], &extras) };
-    cold::event(epoch, &event);
+    if cold::event(epoch, &event).is_some() {
+        slow::happened(callsite);
+    }
 }
 
 /// Records an event with a level. With a message it is also a log message; without one it is an instant.
@@ -149,7 +157,9 @@ pub(crate) fn event_of(
         // The level, if it is recorded, is one of the values.
         Some(message) => events::log_message(&event, epoch, level, message, false),
         None => {
-            cold::event(epoch, &event);
+            if cold::event(epoch, &event).is_some() {
+                slow::happened(callsite);
+            }
         }
     }
 }

@@ -5,14 +5,16 @@
 //! there to the writer of its sequence. An instance that joins later begins as the next file of a rotation
 //! does: with the state that packets rely on, and the begins of open slices ([`Carry`]).
 
-use std::collections::HashMap;
 use std::io::{self, IoSlice};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use hairline_formats::proto::put_bytes;
+use hairline_formats::track_event::fields::{trace_packet, track_descriptor};
 use hairline_formats::track_event::{Carry, SequenceId};
 
 use crate::filter::Filter;
+use crate::on::base::lock::Map;
 use crate::on::base::platform::service::SharedMemory;
 use crate::on::traced::changes::{Change, Changes};
 use crate::on::traced::frames::{self, Method};
@@ -21,6 +23,7 @@ use crate::on::traced::memory::{Memory, PAGES, Writer};
 use crate::on::traced::numbers::{FreeNumber, WriterNumbers};
 use crate::on::traced::packet::{About, packets, whole};
 use crate::on::traced::sorting::Sorting;
+use crate::on::traced::wanted::fields;
 
 /// Complete pages after which the service is told.
 const PAGES_OF_A_CALL: usize = PAGES / 16;
@@ -44,6 +47,10 @@ pub(crate) struct ServiceOutput {
     pass_began: u64,
     /// The packets of the stream's head.
     head: Vec<u8>,
+    /// The packet with the description of the process, once it has come. Each sequence begins with it: an
+    /// importer shows no thread of a process that is not described, and a full buffer of the service keeps
+    /// of some sequences nothing.
+    process: Vec<u8>,
     /// Which instance wants which events. `None`: all want the same.
     sorting: Option<Sorting>,
     /// Events that no writer took.
@@ -67,7 +74,7 @@ struct Instance {
     filter: Filter,
     /// Whether it wants each category, as far as that was asked.
     wants: Vec<Option<bool>>,
-    sequences: HashMap<SequenceId, Sequence>,
+    sequences: Map<SequenceId, Sequence>,
 }
 
 /// A sequence of packets in an instance.
@@ -117,6 +124,7 @@ impl ServiceOutput {
             carry: Carry::new(),
             pass_began: 0,
             head: Vec::new(),
+            process: Vec::new(),
             sorting: None,
             lost: 0,
             packet: Vec::new(),
@@ -207,7 +215,7 @@ impl ServiceOutput {
     fn apply(&mut self, change: Change) -> io::Result<()> {
         match change {
             Change::Join { id, buffer, filter } => {
-                let sequences = HashMap::new();
+                let sequences = Map::default();
                 self.instances.push(Instance { id, buffer, filter, wants: Vec::new(), sequences });
                 self.sort();
                 let head = self.head.clone();
@@ -282,6 +290,10 @@ impl ServiceOutput {
         if about.is_of_service {
             return Ok(());
         }
+        if let Some(track) = about.track.filter(|track| is_process(track)) {
+            self.process.clear();
+            put_bytes(&mut self.process, trace_packet::TRACK_DESCRIPTOR, track);
+        }
         // What is carried was learnt when the sorting began.
         let category = match (&mut self.sorting, to) {
             (None, _) => None,
@@ -331,6 +343,14 @@ impl ServiceOutput {
             instance.sequences.insert(about.sequence, Sequence { writer, buffers, behind: 0 });
             let arguments = frames::writer(id, instance.buffer);
             self.link.call(Method::RegisterTraceWriter, &arguments, None)?;
+            let process = std::mem::take(&mut self.process);
+            let written = if process.is_empty() || about.track.is_some_and(is_process) {
+                Ok(())
+            } else {
+                self.write_packet(place, about.sequence, &process)
+            };
+            self.process = process;
+            written?;
         }
         let mut packet = std::mem::take(&mut self.packet);
         packet.clear();
@@ -374,6 +394,11 @@ impl ServiceOutput {
             pause = (pause * 2).min(LONGEST_PAUSE);
         }
     }
+}
+
+/// Whether a description of a track is that of a process.
+fn is_process(track: &[u8]) -> bool {
+    fields(track).any(|(number, _)| number == track_descriptor::PROCESS)
 }
 
 impl Instance {

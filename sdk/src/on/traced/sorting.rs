@@ -1,8 +1,6 @@
 //! Which category an event has, where the instances of the data source want different ones. Ends have none of
 //! their own: theirs is that of the slice that they end.
 
-use std::collections::HashMap;
-
 use hairline_formats::proto::FieldValue;
 use hairline_formats::track_event::SequenceId;
 use hairline_formats::track_event::fields::{
@@ -10,6 +8,7 @@ use hairline_formats::track_event::fields::{
     track_event, track_event_defaults,
 };
 
+use crate::on::base::lock::Map;
 use crate::on::encode::OWN_SEQUENCE;
 use crate::on::traced::packet::About;
 use crate::on::traced::wanted::fields;
@@ -18,15 +17,15 @@ use crate::on::traced::wanted::fields;
 #[derive(Debug, Default)]
 pub(super) struct Sorting {
     names: Vec<String>,
-    by_name: HashMap<String, usize>,
+    by_name: Map<String, usize>,
     /// The category of each interned number.
-    interned: HashMap<(SequenceId, u64), usize>,
+    interned: Map<(SequenceId, u64), usize>,
     /// The category of each counter's track: its values do not name it.
-    counters: HashMap<u64, usize>,
+    counters: Map<u64, usize>,
     /// The track of each sequence's thread.
-    tracks: HashMap<SequenceId, u64>,
+    tracks: Map<SequenceId, u64>,
     /// The open slices of each track.
-    open: HashMap<u64, Open>,
+    open: Map<u64, Open>,
 }
 
 /// The open slices of a track.

@@ -3,24 +3,19 @@
 //! An allocation comes from anywhere: before `main`, under a lock of the program, from inside of Hairline,
 //! after a thread's locals are gone. So this file takes no lock and allocates nothing.
 
+pub(crate) mod profile;
 mod slots;
+mod switch;
 
 use std::cell::Cell;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 pub(crate) use crate::on::base::heap::slots::Counts;
 use crate::on::base::heap::slots::{Slot, Slots};
+pub(crate) use crate::on::base::heap::switch::{
+    counts_always, is_counting, is_session_counting, is_unannounced, profile, set_announced, set_session,
+};
 
 static SLOTS: Slots = Slots::new();
-
-/// The reasons for a call of the allocator to be looked at. Relaxed throughout: it guards no memory.
-static SWITCH: AtomicU32 = AtomicU32::new(UNANNOUNCED);
-/// No call was looked at yet: the session does not know of the allocator.
-const UNANNOUNCED: u32 = 1;
-/// A session records the counts.
-const SESSION: u32 = 2;
-/// The program counts always.
-const ALWAYS: u32 = 4;
 
 thread_local! {
     static SLOT: Cell<Option<&'static Slot>> = const { Cell::new(None) };
@@ -40,43 +35,10 @@ impl Drop for Release {
     }
 }
 
-/// Whether a call of the allocator is to be looked at.
-#[inline(always)]
-pub(crate) fn is_counting() -> bool {
-    SWITCH.load(Ordering::Relaxed) != 0
-}
-
-/// Whether no call was looked at yet.
-#[inline(always)]
-pub(crate) fn is_unannounced() -> bool {
-    SWITCH.load(Ordering::Relaxed) & UNANNOUNCED != 0
-}
-
-/// Ends the state in which no call was looked at.
-pub(crate) fn set_announced(counts_always: bool) {
-    if counts_always {
-        SWITCH.fetch_or(ALWAYS, Ordering::Relaxed);
-    }
-    SWITCH.fetch_and(!UNANNOUNCED, Ordering::Relaxed);
-}
-
-/// Switches the counts of a session on or off.
-pub(crate) fn set_session(on: bool) {
-    if on {
-        SWITCH.fetch_or(SESSION, Ordering::Relaxed);
-    } else {
-        SWITCH.fetch_and(!SESSION, Ordering::Relaxed);
-    }
-}
-
-/// Whether the counts of a session are on.
-pub(crate) fn is_session_counting() -> bool {
-    SWITCH.load(Ordering::Relaxed) & SESSION != 0
-}
-
-/// Whether the program counts always.
-pub(crate) fn counts_always() -> bool {
-    SWITCH.load(Ordering::Relaxed) & ALWAYS != 0
+/// In a forked child: the session and its profile are the parent's.
+pub(crate) fn leave_in_child() {
+    switch::clear_session();
+    profile::leave_in_child();
 }
 
 /// Adds to this thread's counts.

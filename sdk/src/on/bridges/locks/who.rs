@@ -2,7 +2,7 @@
 //!
 //! The thread that holds a lock writes them, so nobody waits. A reader sees one whole state or none: each
 //! state has a number, which the reader compares before and after it reads the place. The loom test
-//! `sdk/tests/loom/holders.rs` includes this file.
+//! `sdk/models/holders.rs` includes this file.
 
 use crate::on::base::sync::{AtomicPtr, AtomicU64, Ordering, const_unless_loom};
 

@@ -4,6 +4,8 @@ use std::convert::Infallible;
 use std::io;
 use std::time::Duration;
 
+use crate::on::session::rotation::Finished;
+use crate::on::session::sampling::Wanted;
 use crate::on::session::scheduling::Traced;
 use crate::options::Format;
 
@@ -17,14 +19,35 @@ pub(crate) struct Slot {}
 
 impl Slot {
     #[allow(clippy::unused_self)] // as in the twin
-    pub(crate) fn open(&self, _: u32, _: Format, _: impl FnOnce() -> u32) -> Result<(), String> {
-        Err("samples are not recorded: the program was built without hairline's feature `sampling`; \
-             `hairline record --sample` needs no feature"
-            .to_owned())
+    pub(crate) fn open(&self, wanted: Wanted, _: Format, _: impl Fn() -> u32) -> Vec<String> {
+        const WITHOUT: &str = "the program was built without hairline's feature `sampling`";
+        let help = "`hairline record --sample` needs no feature";
+        let samples = format!("samples are not recorded: {WITHOUT}; {help}");
+        let stacks = format!("the stacks of events are not recorded: {WITHOUT}");
+        let samples = wanted.samples.is_some().then_some(samples);
+        samples.into_iter().chain(wanted.has_events().then_some(stacks)).collect()
     }
 
     #[allow(clippy::unused_self)] // as in the twin
     pub(crate) fn moved_here(&self) {}
+
+    #[allow(clippy::unused_self)] // as in the twin
+    pub(crate) fn begin(&self) {}
+
+    #[allow(clippy::unused_self)] // as in the twin
+    pub(crate) fn is_open(&self) -> bool {
+        false
+    }
+
+    #[allow(clippy::unused_self)] // as in the twin
+    pub(crate) fn keep(&self, _: Traced<'_>) -> Option<Duration> {
+        None
+    }
+
+    #[allow(clippy::unused_self)] // as in the twin
+    pub(crate) fn window(&self, _: Traced<'_>) -> Option<Infallible> {
+        None
+    }
 
     #[allow(clippy::unused_self)] // as in the twin
     pub(crate) fn close(&self) -> Option<Box<Sampling>> {
@@ -34,6 +57,10 @@ impl Slot {
 
 impl Sampling {
     pub(crate) fn longest_sleep(&self) -> Duration {
+        match self.0 {}
+    }
+
+    pub(crate) fn end_file(&mut self, _: Traced<'_>, _: impl Fn(u32) -> bool + Send + 'static, _: Finished) {
         match self.0 {}
     }
 
@@ -49,4 +76,12 @@ impl Sampling {
     ) -> io::Result<()> {
         match self.0 {}
     }
+}
+
+pub(crate) fn put_window(
+    _: Traced<'_>,
+    window: Infallible,
+    _: impl FnMut(&[u8]) -> io::Result<()>,
+) -> io::Result<u64> {
+    match window {}
 }

@@ -1,9 +1,11 @@
 //! Samples of call stacks of the process's threads.
 //!
 //! The kernel interrupts a thread and copies its registers and the first 8 to 32 KiB of its stack into a
-//! ring. The drain thread reads the rings, unwinds, and writes the samples beside the events. When the
-//! session ends, it looks up the functions of all frames. So no thread of the program does anything for it
-//! but being interrupted.
+//! ring. Where it refuses that, a signal interrupts the thread, whose handler does the same. The session's
+//! own thread reads the rings, unwinds, and writes the samples beside the events. When the session ends, it
+//! looks up the functions of all frames. A flight recorder keeps the last samples for its snapshots instead,
+//! and so does a rotated output for the end of each file. The stacks of events take the same way; threads
+//! take these themselves (`base/stacks`).
 //!
 //! Unwinding needs packages that not every program should build: the feature `sampling`. Without it the twin
 //! has the same functions, and says so.
@@ -11,9 +13,35 @@
 #[cfg(not(feature = "sampling"))]
 mod absent;
 #[cfg(feature = "sampling")]
+mod events;
+#[cfg(feature = "sampling")]
+mod looks;
+#[cfg(feature = "sampling")]
 mod present;
+#[cfg(feature = "sampling")]
+mod source;
+
+/// What a session takes stacks at.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wanted {
+    /// Samples in a second of CPU time.
+    pub(crate) samples: Option<u32>,
+    #[cfg_attr(feature = "sampling", allow(dead_code))] // threads know it by their callsites
+    pub(crate) of_events: bool,
+    pub(crate) of_slow_slices: bool,
+    /// In a flight recorder, and in an output of several files.
+    #[cfg_attr(not(feature = "sampling"), allow(dead_code))]
+    pub(crate) keeps_last: bool,
+}
 
 #[cfg(not(feature = "sampling"))]
-pub(crate) use absent::{Sampling, Slot};
+impl Wanted {
+    fn has_events(self) -> bool {
+        self.of_events || self.of_slow_slices
+    }
+}
+
+#[cfg(not(feature = "sampling"))]
+pub(crate) use absent::{Sampling, Slot, put_window};
 #[cfg(feature = "sampling")]
-pub(crate) use present::{Sampling, Slot};
+pub(crate) use present::{Sampling, Slot, put_window};

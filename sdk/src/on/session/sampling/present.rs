@@ -1,129 +1,275 @@
-//! Samples from the kernel's rings into the session's sink.
+//! Samples into the session's sink, or into the history of a flight recorder.
 
 use std::io;
-use std::time::Duration;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::{Duration, Instant};
 
 use hairline_formats::track_event::SequenceId;
-use hairline_perf::{Attributes, Inherit, OwnEvents, RING};
+use hairline_perf::Task;
 use hairline_shm::LossReason;
-use hairline_stacks::{Profile, REGISTERS, SampledAt, stack_bytes};
+use hairline_stacks::{Profile, WRITING, Window};
 
-use crate::on::base::clock;
 use crate::on::base::lock::Mutex;
+use crate::on::base::platform::own_thread::{self, OwnThread};
 use crate::on::base::platform::process;
+use crate::on::base::{clock, stacks};
 use crate::on::encode::OWN_SEQUENCE;
-use crate::on::session::descriptors;
+use crate::on::session::rotation::Finished;
+use crate::on::session::sampling::Wanted;
+use crate::on::session::sampling::events::Events;
+use crate::on::session::sampling::source::Source;
 use crate::on::session::scheduling::Traced;
 use crate::options::Format;
 
-/// The part of a ring that one processor may fill between two reads.
-const FILLED: u64 = 6;
+/// The samples that a flight recorder keeps: some 6 MiB, a minute of 20 busy threads at 99 samples a second.
+const KEPT: usize = 1 << 17;
 
-/// The longest time between two reads of the rings.
-const LONGEST: Duration = Duration::from_millis(10);
+/// The most files of a rotation whose functions are looked up at a time.
+const MOST_NAMING: u32 = 4;
 
-/// The samples of a session.
+/// The longest time between two reads in a session without samples. Threads wake the reader when a quarter of
+/// the ring is full.
+const LONGEST_OF_EVENTS: Duration = Duration::from_millis(50);
+
+/// The longest wait of a snapshot for another thread that reads the samples: it may look at a large program
+/// for the first time, on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The samples of a session, and the stacks of its events.
 #[derive(Debug)]
 pub(crate) struct Sampling {
-    events: OwnEvents,
-    profile: Profile,
-    every: Duration,
+    source: Option<Source>,
+    events: Events,
+    form: Form,
+    /// Made for the first samples: a session without any looks nothing up, and asks the system for nothing.
+    profile: Option<Profile>,
+    /// The threads that add samples to finished files.
+    naming: Vec<OwnThread>,
+    /// How many of these have not ended.
+    running: Arc<AtomicU32>,
 }
 
-/// Where a session keeps its [`Sampling`] until its drain thread has it.
+/// What the profile of a session is like.
+#[derive(Debug)]
+struct Form {
+    /// Those of its samples and of its stacks of events; `None` in FXT.
+    sequences: Option<[SequenceId; 2]>,
+    frequency: Option<u32>,
+    keeps_last: bool,
+}
+
+impl Form {
+    fn profile(&self) -> Profile {
+        let profile = match self.sequences {
+            None => Profile::fxt_within(),
+            Some([samples, events]) => Profile::packets(samples).events_on(events),
+        };
+        let profile = match self.frequency {
+            Some(frequency) => profile.frequency(frequency),
+            None => profile,
+        };
+        if self.keeps_last { profile.keep_last(KEPT) } else { profile }
+    }
+}
+
+/// Where a session keeps its [`Sampling`], while no thread uses it.
 #[derive(Debug, Default)]
-pub(crate) struct Slot(Mutex<Option<Box<Sampling>>>);
+pub(crate) struct Slot {
+    sampling: Mutex<Option<Box<Sampling>>>,
+    /// Whether the session records samples, and has not ended.
+    is_open: AtomicBool,
+}
 
 impl Slot {
-    /// Opens the events of the process's threads, `frequency` samples in a second of CPU time.
-    ///
-    /// # Errors
-    /// A sentence that says why the session records no samples, and what helps; or that it may not record
-    /// those of all threads.
-    pub(crate) fn open(
-        &self,
-        frequency: u32,
-        format: Format,
-        sequence: impl FnOnce() -> u32,
-    ) -> Result<(), String> {
-        let (events, stack) = open_events(frequency)
-            .map_err(|e| format!("samples are not recorded: {e}; {}", hairline_perf::advice(&e)))?;
-        descriptors::SAMPLING.set(events.raw_fds());
-        let profile = match format {
-            Format::Fxt => Profile::fxt_within(),
-            Format::TrackEvent => Profile::packets(SequenceId(sequence() + OWN_SEQUENCE.0)),
-        };
-        let a_second = u64::from(frequency) * u64::from(stack);
-        let every = Duration::from_micros(events.smallest_ring() * 1_000_000 / FILLED / a_second.max(1));
-        let has_all_threads = events.has_all_threads();
-        let sampling = Box::new(Sampling { events, profile, every: every.min(LONGEST) });
-        if let Some(mut slot) = self.0.lock_unless_lost() {
-            *slot = Some(sampling);
+    /// Begins to sample the process's threads, and to take the stacks of events. Returns sentences that say what
+    /// the session does not record, why, and what helps; or what is not as asked for.
+    pub(crate) fn open(&self, wanted: Wanted, format: Format, sequence: impl Fn() -> u32) -> Vec<String> {
+        let (mut notes, mut source) = (Vec::new(), None);
+        if let Some(frequency) = wanted.samples {
+            match Source::open(frequency) {
+                Ok((opened, note)) => {
+                    source = Some(opened);
+                    notes.extend(note);
+                }
+                Err(note) => notes.push(note),
+            }
         }
-        if has_all_threads { Ok(()) } else { Err(hairline_perf::not_all_threads("samples")) }
+        // The option `stack:` of a macro asks for one in any session.
+        let (events, note) = Events::open(wanted.of_slow_slices);
+        notes.extend(note);
+        let sequence = || SequenceId(sequence() + OWN_SEQUENCE.0);
+        let form = Form {
+            sequences: (format == Format::TrackEvent).then(|| [sequence(), sequence()]),
+            frequency: source.as_ref().zip(wanted.samples).map(|(source, asked)| source.frequency(asked)),
+            keeps_last: wanted.keeps_last,
+        };
+        let (naming, running) = (Vec::new(), Arc::default());
+        let sampling = Sampling { source, events, form, profile: None, naming, running };
+        self.is_open.store(true, Ordering::Relaxed);
+        self.put(Some(Box::new(sampling)));
+        notes
     }
 
     /// Notes that the calling thread, the session's own, has the descriptors in a table of its own.
     pub(crate) fn moved_here(&self) {
-        if let Some(slot) = self.0.lock_unless_lost()
-            && let Some(sampling) = slot.as_ref()
+        if let Some(slot) = self.sampling.lock_unless_lost()
+            && let Some(source) = slot.as_ref().and_then(|sampling| sampling.source.as_ref())
         {
-            sampling.events.moved_here();
+            source.moved_here();
         }
     }
 
-    /// Takes the samples, for good. The session's own thread calls this.
+    /// Begins to take samples in: the session's own thread calls this once, before it does anything else.
+    pub(crate) fn begin(&self) {
+        let mut sampling = self.take();
+        if let Some(sampling) = &mut sampling {
+            sampling.events.is_here();
+            if sampling.source.is_some() {
+                // After the events are open: a file that is mapped meanwhile is found twice, and not missed.
+                let profile = sampling.profile.get_or_insert_with(|| sampling.form.profile());
+                profile.add_present(process::id());
+            }
+        }
+        self.put(sampling);
+    }
+
+    /// Whether the session may have samples, and no thread has taken them for good.
+    pub(crate) fn is_open(&self) -> bool {
+        self.is_open.load(Ordering::Relaxed)
+    }
+
+    /// Takes the samples for good: no snapshot waits for them.
     pub(crate) fn close(&self) -> Option<Box<Sampling>> {
-        let mut sampling = self.0.lock_unless_lost()?.take()?;
-        // After the events are open: a file that is mapped meanwhile is found twice, and not missed.
-        sampling.profile.add_present(process::id());
-        Some(sampling)
+        self.is_open.store(false, Ordering::Relaxed);
+        self.take()
     }
-}
 
-/// Opens the events. Returns also the number of bytes of a stack in each sample.
-fn open_events(frequency: u32) -> io::Result<(OwnEvents, u32)> {
-    let mut stack = stack_bytes(RING as u64, frequency);
-    loop {
-        let attributes = Attributes::cpu_clock(frequency)
-            .user_stack(REGISTERS, stack)
-            .mappings()
-            .tasks()
-            .inherit(Inherit::Threads);
-        let (events, _) = OwnEvents::open(&attributes, descriptors::may_open(), |_| ())?;
-        let fitting = stack_bytes(events.smallest_ring(), frequency);
-        if fitting >= stack {
-            return Ok((events, stack));
+    fn take(&self) -> Option<Box<Sampling>> {
+        self.sampling.lock_unless_lost()?.take()
+    }
+
+    fn put(&self, mut sampling: Option<Box<Sampling>>) {
+        if sampling.is_some()
+            && let Some(mut slot) = self.sampling.lock_unless_lost()
+        {
+            std::mem::swap(&mut *slot, &mut sampling); // nothing is freed under the lock
         }
-        stack = fitting; // the user has locked memory for something else
+    }
+
+    /// Moves the samples of a flight recorder into its history. Returns the longest time until the next call;
+    /// `None` if the session records none.
+    pub(crate) fn keep(&self, of: Traced<'_>) -> Option<Duration> {
+        if !self.is_open.load(Ordering::Relaxed) {
+            return None;
+        }
+        // A snapshot that has them reads them itself.
+        let Some(mut sampling) = self.take() else { return Some(Duration::from_millis(10)) };
+        sampling.read(of, false);
+        let every = sampling.longest_sleep();
+        self.put(Some(sampling));
+        Some(every)
+    }
+
+    /// Returns the history of a flight recorder up to now, for a snapshot.
+    pub(crate) fn window(&self, of: Traced<'_>) -> Option<Window> {
+        let until = Instant::now() + PATIENCE;
+        let mut taken = self.take();
+        while taken.is_none() && self.is_open.load(Ordering::Relaxed) && Instant::now() < until {
+            std::thread::sleep(Duration::from_micros(200)); // another thread has them, for a read
+            taken = self.take();
+        }
+        let mut sampling = taken?;
+        if sampling.source.is_none() && !stacks::are_taken() {
+            self.put(Some(sampling));
+            return None;
+        }
+        // What is older than this needs no record that may still come, once it was read twice.
+        std::thread::sleep(Duration::from_nanos(WRITING));
+        sampling.read(of, false);
+        sampling.read(of, false);
+        let window = sampling.profile.as_ref().and_then(Profile::window);
+        self.put(Some(sampling));
+        window
     }
 }
 
 impl Sampling {
-    /// Returns the longest time until the next read.
     pub(crate) fn longest_sleep(&self) -> Duration {
-        self.every
+        let of_events = if stacks::are_taken() { LONGEST_OF_EVENTS } else { Duration::MAX };
+        self.source.as_ref().map_or(of_events, Source::every)
     }
 
     fn read(&mut self, of: Traced<'_>, is_last: bool) {
-        let start = clock::boottime();
-        let Self { events, profile, .. } = self;
-        events.read(|record, stamp| profile.add(&record, stamp, SampledAt::CpuTime));
+        if self.source.is_none() && !stacks::are_taken() {
+            return;
+        }
+        let profile = self.profile.get_or_insert_with(|| self.form.profile());
+        let (start, mut lost) = (clock::boottime(), 0);
+        if let Some(source) = &mut self.source {
+            lost += source.read(profile, is_last);
+        }
+        lost += self.events.read(profile, is_last);
         profile.settle(start);
-        let lost = events.newly_lost(is_last);
         if lost > 0 {
             of.region.count_lost(LossReason::KernelRing, lost);
         }
     }
 
-    /// Writes the samples since the last call.
+    /// Takes no more samples and stacks. What was taken can still be read.
+    fn stop(&mut self) {
+        if let Some(source) = &mut self.source {
+            source.stop();
+        }
+        self.events.stop();
+    }
+
+    /// Adds the samples since the last call, with the functions of their frames, to a file that has ended. A
+    /// thread of its own looks the functions up: until then the ring would have no reader. `is_traced`: the
+    /// threads that record.
+    pub(crate) fn end_file(
+        &mut self,
+        of: Traced<'_>,
+        is_traced: impl Fn(u32) -> bool + Send + 'static,
+        file: Finished,
+    ) {
+        self.read(of, false);
+        if self.running.load(Ordering::Acquire) >= MOST_NAMING {
+            return; // the next file has them: the ring has no reader while this thread waits
+        }
+        if self.running.load(Ordering::Acquire) == 0 {
+            self.naming.drain(..).for_each(OwnThread::join); // they have ended, and each keeps its stack
+        }
+        let window = self.profile.as_mut().and_then(|profile| profile.take_window(true));
+        let Some(window) = window else { return };
+        self.running.fetch_add(1, Ordering::Relaxed);
+        let (running, count) = (Arc::clone(&self.running), window.count());
+        let add = move || {
+            file.add(&window.write(&has_name(is_traced)));
+            running.fetch_sub(1, Ordering::Release);
+        };
+        match own_thread::spawn(c"hairline-names", add) {
+            Ok(thread) => self.naming.push(thread),
+            Err(_) => {
+                self.running.fetch_sub(1, Ordering::Relaxed);
+                of.region.count_lost(LossReason::KernelRing, count);
+            }
+        }
+    }
+
+    /// Writes the samples since the last call. Those of a rotated output wait until its file ends, or until
+    /// there are many.
     pub(crate) fn write(
         &mut self,
         of: Traced<'_>,
         mut write: impl FnMut(&[u8]) -> io::Result<()>,
     ) -> io::Result<()> {
         self.read(of, false);
-        let out = self.profile.take_output();
+        let Some(profile) = &mut self.profile else { return Ok(()) };
+        let out = match profile.take_window(false) {
+            Some(window) => window.write(&has_name(|tid| of.threads.contains(tid))),
+            None => profile.take_output(),
+        };
         if out.is_empty() { Ok(()) } else { write(&out) }
     }
 
@@ -133,18 +279,32 @@ impl Sampling {
         of: Traced<'_>,
         mut write: impl FnMut(&[u8]) -> io::Result<()>,
     ) -> io::Result<()> {
-        self.events.disable();
+        self.stop();
         self.read(of, true);
-        // The process has a track, and so has each thread that records.
-        self.profile.finish(&|task| task.tid == task.pid || of.threads.contains(task.tid));
-        write(&self.profile.take_output())
+        let Some(mut profile) = self.profile else { return Ok(()) };
+        let has_name = has_name(|tid| of.threads.contains(tid));
+        profile.finish(&has_name);
+        if let Some(window) = profile.take_window(true) {
+            write(&window.write(&has_name))?;
+        }
+        self.naming.into_iter().for_each(OwnThread::join);
+        write(&profile.take_output())
     }
 }
 
-impl Drop for Sampling {
-    fn drop(&mut self) {
-        // A child that is forked from here on keeps descriptors of events that record nothing.
-        self.events.disable();
-        descriptors::SAMPLING.clear();
-    }
+/// Returns which threads have better names in the trace: the process has a track, and so has each thread that
+/// records.
+fn has_name(is_traced: impl Fn(u32) -> bool) -> impl Fn(Task) -> bool {
+    move |task| task.tid == task.pid || is_traced(task.tid)
+}
+
+/// Writes the samples of a window, and the functions of their frames. Returns the number of bytes.
+pub(crate) fn put_window(
+    of: Traced<'_>,
+    window: Window,
+    mut write: impl FnMut(&[u8]) -> io::Result<()>,
+) -> io::Result<u64> {
+    let out = window.write(&has_name(|tid| of.threads.contains(tid)));
+    write(&out)?;
+    Ok(out.len() as u64)
 }

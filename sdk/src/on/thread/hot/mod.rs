@@ -114,7 +114,7 @@ pub(crate) fn continue_seen<V, R>(
     left: fn(&'static Callsite, &V) -> R,
 ) -> R {
     let Some((taken, epoch)) = hot.take_for(callsite) else { return left(callsite, given) };
-    if !hot.has_seen::<false>(callsite) && !hot.has_seen_far_untimed(callsite) {
+    if !hot.has_seen::<false>(callsite) && !hot.has_seen_far_unwatched(callsite) {
         taken.put_back::<()>();
         return left(callsite, given);
     }

@@ -9,7 +9,7 @@ use hairline_shm::{ChunkHeader, Commit, Lease};
 
 use crate::on::base::clock;
 use crate::on::base::this_thread::{Hot, NEAR_CALLSITES, near_bit};
-use crate::on::callsite::{Callsite, Epoch, fence_constants};
+use crate::on::callsite::{Callsite, Epoch, Watch, fence_constants};
 use crate::on::session::room::OVERHANG;
 use crate::on::thread::raw::Raw;
 use crate::on::thread::room::NOTE_ID;
@@ -98,15 +98,17 @@ impl Hot {
         let (byte, mask) = callsite.near_bit();
         // SAFETY: `near_bit` made the index, at most NEAR_BYTES.
         let near = unsafe { self.near.get_unchecked(byte as usize) };
-        near.get() & mask != 0 || WARM && (self.has_seen_far(callsite.id()) || self.has_seen_timed(callsite))
+        near.get() & mask != 0
+            || WARM && (self.has_seen_far(callsite.id()) || self.has_seen_watched(callsite))
     }
 
-    /// As [`has_seen`](Self::has_seen), for a callsite whose slices are timed: its near bit is not where
+    /// As [`has_seen`](Self::has_seen), for a callsite that the session looks at: its near bit is not where
     /// [`Callsite::near_bit`] says.
     #[inline]
-    fn has_seen_timed(&self, callsite: &'static Callsite) -> bool {
+    pub(crate) fn has_seen_watched(&self, callsite: &'static Callsite) -> bool {
         let (byte, mask) = near_bit(callsite.id());
-        callsite.slow_after() != 0 && self.near.get(byte as usize).is_some_and(|near| near.get() & mask != 0)
+        callsite.watch() != Watch::NOTHING
+            && self.near.get(byte as usize).is_some_and(|near| near.get() & mask != 0)
     }
 
     /// As [`has_seen`](Self::has_seen), in a session that records facts beside each event. The caller writes
@@ -126,10 +128,10 @@ impl Hot {
         unsafe { self.located.get_unchecked(byte as usize) }.get() & mask != 0
     }
 
-    /// As [`has_seen`](Self::has_seen), for a callsite beyond the first 1,024 whose slices are not timed.
+    /// As [`has_seen`](Self::has_seen), for a callsite beyond the first 1,024 that the session does not look at.
     #[inline(always)]
-    pub(crate) fn has_seen_far_untimed(&self, callsite: &'static Callsite) -> bool {
-        self.has_seen_far(callsite.id()) && callsite.slow_after() == 0
+    pub(crate) fn has_seen_far_unwatched(&self, callsite: &'static Callsite) -> bool {
+        self.has_seen_far(callsite.id()) && callsite.watch() == Watch::NOTHING
     }
 
     #[inline(always)]

@@ -1,8 +1,8 @@
 //! A callsite's constants, its word, and the list that it is in.
 
-#[path = "../../src/on/callsite/link.rs"]
+#[path = "../src/on/callsite/link.rs"]
 mod link;
-#[path = "../../src/on/callsite/word.rs"]
+#[path = "../src/on/callsite/word.rs"]
 mod word;
 
 use std::sync::Arc;

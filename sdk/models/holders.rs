@@ -1,7 +1,7 @@
 //! Who holds a lock: two words that the holder writes and any thread reads.
 
 #[allow(dead_code)] // the place is read by the thread that writes it, which is no race
-#[path = "../../src/on/bridges/locks/who.rs"]
+#[path = "../src/on/bridges/locks/who.rs"]
 mod who;
 
 use std::sync::Arc;

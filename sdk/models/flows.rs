@@ -1,7 +1,7 @@
 //! The state of a flow that its clones share.
 
 #[allow(dead_code)] // not every model uses all of it
-#[path = "../../src/on/event/begun.rs"]
+#[path = "../src/on/event/begun.rs"]
 mod begun;
 
 use std::sync::Arc;

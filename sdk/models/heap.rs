@@ -1,7 +1,7 @@
 //! The counts of allocations: slots that one thread after the other owns.
 
 #[allow(dead_code)] // the differences of counts, which no model needs
-#[path = "../../src/on/base/heap/slots.rs"]
+#[path = "../src/on/base/heap/slots.rs"]
 mod slots;
 
 use std::sync::Arc;

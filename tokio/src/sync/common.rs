@@ -1,4 +1,4 @@
-//! What the guards of the locks have in common.
+//! What the locks and their guards have in common.
 
 use hairline::__tasks::Awaited;
 
@@ -18,6 +18,72 @@ impl Drop for Held<'_> {
         self.0.leave();
     }
 }
+
+/// Defines what the locks of values have in common.
+macro_rules! lock {
+    ($Lock:ident) => {
+        impl<T> $Lock<T> {
+            /// Creates a free lock. Its name in the trace is this place in the source.
+            #[track_caller]
+            pub fn new(value: T) -> Self {
+                Self::with(Awaited::made_at("lock", Location::caller()), tokio::sync::$Lock::new(value))
+            }
+
+            /// Creates a free lock with a name.
+            pub fn named(name: &'static str, value: T) -> Self {
+                Self::with(Awaited::named("lock", name), tokio::sync::$Lock::new(value))
+            }
+
+            /// As [`new`](Self::new), for a static.
+            #[track_caller]
+            pub const fn const_new(value: T) -> Self {
+                Self::with(Awaited::made_at("lock", Location::caller()), tokio::sync::$Lock::const_new(value))
+            }
+
+            /// As [`named`](Self::named), for a static.
+            pub const fn const_named(name: &'static str, value: T) -> Self {
+                Self::with(Awaited::named("lock", name), tokio::sync::$Lock::const_new(value))
+            }
+
+            const fn with(awaited: Awaited, inner: tokio::sync::$Lock<T>) -> Self {
+                Self { awaited, inner }
+            }
+
+            #[doc = concat!("As [`tokio::sync::", stringify!($Lock), "::into_inner`].")]
+            pub fn into_inner(self) -> T {
+                self.inner.into_inner()
+            }
+        }
+
+        impl<T: ?Sized> $Lock<T> {
+            #[doc = concat!("As [`tokio::sync::", stringify!($Lock), "::get_mut`].")]
+            pub fn get_mut(&mut self) -> &mut T {
+                self.inner.get_mut()
+            }
+        }
+
+        impl<T> From<T> for $Lock<T> {
+            #[track_caller]
+            fn from(value: T) -> Self {
+                Self::new(value)
+            }
+        }
+
+        impl<T: Default> Default for $Lock<T> {
+            #[track_caller]
+            fn default() -> Self {
+                Self::new(T::default())
+            }
+        }
+
+        impl<T: ?Sized + fmt::Debug> fmt::Debug for $Lock<T> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.inner.fmt(f)
+            }
+        }
+    };
+}
+pub(super) use lock;
 
 /// Defines a guard, and the same one with an owner of the lock. `Held`: what is dropped before the release.
 macro_rules! guard {

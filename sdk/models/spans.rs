@@ -1,8 +1,8 @@
 //! The cells of `layer()` and the slots of `Subscriber`, each a place for a span.
 
-#[path = "../../src/on/bridges/tracing/slots/count.rs"]
+#[path = "../src/on/bridges/tracing/slots/count.rs"]
 mod count;
-#[path = "../../src/on/bridges/tracing/cells/state.rs"]
+#[path = "../src/on/bridges/tracing/cells/state.rs"]
 mod state;
 
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! The open slices of a track, while they are few.
 
-#[path = "../../src/on/event/track/few_slices.rs"]
+#[path = "../src/on/event/track/few_slices.rs"]
 mod few_slices;
 
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! A place for one value.
 
-#[path = "../../src/on/base/spot.rs"]
+#[path = "../src/on/base/spot.rs"]
 mod spot;
 
 use std::sync::Arc;

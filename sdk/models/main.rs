@@ -2,7 +2,7 @@
 //! that a weak load may return.
 //!
 //! ```text
-//! RUSTFLAGS="--cfg loom" cargo test -p hairline --no-default-features --release --test loom
+//! RUSTFLAGS="--cfg loom" cargo test -p hairline-shm-models --release --test sdk
 //! ```
 //!
 //! The SDK as a whole cannot be built with loom's atomics, which constant statics do not allow. Each protocol
@@ -11,11 +11,13 @@
 //! fail; each was tried.
 
 #![cfg(loom)]
+#![allow(unexpected_cfgs)] // the features of the SDK, which are off here
 
 mod callsites;
 mod clock;
 mod flows;
 mod heap;
+mod heap_profile;
 mod holders;
 mod on;
 mod slices;

@@ -3,13 +3,14 @@
 
 #![allow(dead_code, unreachable_pub, unused_imports, unused_macros)] // no model uses all of them
 
+pub(crate) use loom::sync::atomic::AtomicU8;
 pub(crate) use pointer::AtomicPtr;
 pub(crate) use ring::{AtomicU32, AtomicU64, Ordering, fence};
 pub(crate) use shipped::const_unless_loom;
 
-#[path = "../../../../../shm/src/sync.rs"]
+#[path = "../../../../shm/src/sync.rs"]
 mod ring;
-#[path = "../../../../src/on/base/sync.rs"]
+#[path = "../../../src/on/base/sync.rs"]
 mod shipped;
 
 mod pointer {

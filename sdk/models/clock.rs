@@ -1,6 +1,6 @@
 //! The clock's parameters: words that one thread stores and every thread loads together.
 
-#[path = "../../src/on/base/clock/published.rs"]
+#[path = "../src/on/base/clock/published.rs"]
 mod published;
 
 use std::sync::Arc;

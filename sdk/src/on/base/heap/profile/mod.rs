@@ -1,0 +1,27 @@
+//! The threads' side of the heap profile: which allocations are sampled, and which frees are theirs.
+//!
+//! ```text
+//! alloc ──> countdown: a subtraction, and a branch that is rarely taken
+//!               └──> blocks: the address ──> ring: slot, weight, registers, top of the stack
+//! free  ──> blocks: a byte of the filter, rarely a cache line ──> list of freed slots
+//! ```
+//!
+//! It allocates nothing, takes no lock and waits for nobody. Allocations inside of Hairline are not sampled:
+//! they find their thread busy. The session's own thread is the only reader.
+//!
+//! Stacks are unwound with the packages of the feature `sampling`. Without it the twin has the functions for
+//! threads.
+
+#[cfg(not(feature = "sampling"))]
+mod absent;
+#[cfg(feature = "sampling")]
+mod blocks;
+#[cfg(feature = "sampling")]
+mod countdown;
+#[cfg(feature = "sampling")]
+mod present;
+
+#[cfg(not(feature = "sampling"))]
+pub(crate) use absent::{Taken, allocated, freed, leave_in_child, put_back, take};
+#[cfg(feature = "sampling")]
+pub(crate) use present::{Reader, Taken, allocated, freed, leave_in_child, put_back, take};

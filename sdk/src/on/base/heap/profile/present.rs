@@ -1,0 +1,201 @@
+//! Samples of allocations, from the threads to the session's own thread.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
+
+use hairline_sampler::Stacks;
+
+use crate::on::base::clock;
+use crate::on::base::heap::profile::blocks::{Blocks, Slot};
+use crate::on::base::heap::profile::countdown::{Countdown, Weight, weight};
+use crate::on::base::heap::switch::set_profile;
+use crate::on::base::memory::leak;
+use crate::on::base::platform::own_thread::Handle;
+use crate::on::base::{forever, this_thread};
+
+/// The samples that the ring has room for, of 8 KiB each: with one in 512 KiB, those of 256 MiB between two
+/// reads.
+const SAMPLES: u32 = 512;
+
+/// After so many samples the reader is woken.
+const WAKES_AFTER: u64 = SAMPLES as u64 / 4;
+
+/// The bytes of a stack that a sample copies.
+const STACK: u32 = 8 << 10;
+
+static BLOCKS: Blocks = Blocks::new();
+/// The ring; null before the first profile of the process. It is never freed: a thread may be in it.
+static STACKS: AtomicPtr<Stacks> = AtomicPtr::new(std::ptr::null_mut());
+/// How far the ring has been read.
+static POSITION: AtomicU64 = AtomicU64::new(0);
+/// Whether there is a [`Reader`].
+static IS_READ: AtomicBool = AtomicBool::new(false);
+/// The thread that reads.
+static READER: AtomicPtr<Handle> = AtomicPtr::new(std::ptr::null_mut());
+/// The mean of the bytes between two samples.
+static MEAN: AtomicU64 = AtomicU64::new(1);
+/// Samples that found no room, in the ring or in the table of blocks, and the bytes that they stood for.
+static LOST: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
+
+thread_local! {
+    static COUNTDOWN: Countdown = const { Countdown::new() };
+}
+
+/// A sampled block that is being freed or moved.
+pub(crate) type Taken = Slot;
+
+/// Subtracts an allocation from the thread's countdown, and samples it if that ends.
+#[inline(always)]
+pub(crate) fn allocated(block: *mut u8, size: usize, profile: u32) {
+    if COUNTDOWN.with(|countdown| countdown.subtract(size, profile)) {
+        countdown_ended(block, size, profile);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn countdown_ended(block: *mut u8, size: usize, profile: u32) {
+    let mean = MEAN.load(Ordering::Relaxed);
+    let seed = || clock::boottime() ^ (&raw const size).addr() as u64 | 1;
+    if !COUNTDOWN.with(|countdown| countdown.is_sampled(size, profile, mean, seed))
+        || this_thread::is_barred()
+    {
+        return;
+    }
+    let _busy = this_thread::busy();
+    // Acquire pairs with the Release of `Reader::begin`.
+    let Some(stacks) = forever::get(STACKS.load(Ordering::Acquire)) else { return };
+    let weight = weight(size, mean);
+    let Some(slot) = BLOCKS.insert(block.addr() as u64) else { return lose(weight) };
+    let Some(here) = stacks.claim() else {
+        BLOCKS.cancel(slot);
+        return lose(weight);
+    };
+    let wakes = here.number() % WAKES_AFTER == WAKES_AFTER - 1;
+    here.sample([u64::from(profile) << 32 | u64::from(slot.number), weight.bytes, weight.count]);
+    // Acquire pairs with the Release of `Reader::is_here`.
+    if wakes && let Some(reader) = forever::get(READER.load(Ordering::Acquire)) {
+        reader.unpark();
+    }
+}
+
+fn lose(weight: Weight) {
+    LOST.iter().zip([1, weight.bytes]).for_each(|(lost, more)| _ = lost.fetch_add(more, Ordering::Relaxed));
+}
+
+/// Returns the sample of a block that is about to be freed or moved, if it has one.
+#[inline(always)]
+pub(crate) fn take(block: *mut u8) -> Option<Taken> {
+    BLOCKS.take(block.addr() as u64)
+}
+
+/// Counts the free of a sampled block.
+pub(crate) fn freed(taken: Taken) {
+    BLOCKS.push(taken);
+}
+
+/// Notes that the block was not moved.
+pub(crate) fn put_back(taken: Taken, block: *mut u8) {
+    BLOCKS.put_back(taken, block.addr() as u64);
+}
+
+/// In a forked child: no thread is in the ring any more, and what it has is the parent's.
+pub(crate) fn leave_in_child() {
+    STACKS.store(std::ptr::null_mut(), Ordering::Relaxed);
+    READER.store(std::ptr::null_mut(), Ordering::Relaxed);
+    POSITION.store(0, Ordering::Relaxed);
+    IS_READ.store(false, Ordering::Relaxed);
+}
+
+/// The reader of the samples. While it exists, threads sample.
+#[derive(Debug)]
+pub(crate) struct Reader {
+    stacks: &'static Stacks,
+    profile: u32,
+    /// Numbers of blocks that were freed, but whose samples were not read yet.
+    waiting: Vec<u32>,
+    lost_before: [u64; 2],
+}
+
+impl Reader {
+    /// Begins a profile with one sample in `mean` bytes.
+    ///
+    /// # Errors
+    /// Those of the ring's memory; [`ResourceBusy`](io::ErrorKind::ResourceBusy) if another reader exists.
+    pub(crate) fn begin(mean: u64) -> io::Result<Self> {
+        static LAST: AtomicU32 = AtomicU32::new(0);
+        if IS_READ.swap(true, Ordering::Acquire) {
+            return Err(io::ErrorKind::ResourceBusy.into()); // pairs with the Release of the drop
+        }
+        let stacks = match forever::get(STACKS.load(Ordering::Acquire)) {
+            Some(stacks) => stacks,
+            None => match Stacks::new(SAMPLES, STACK) {
+                Ok(stacks) => leak(stacks),
+                Err(e) => {
+                    IS_READ.store(false, Ordering::Release);
+                    return Err(e);
+                }
+            },
+        };
+        STACKS.store(std::ptr::from_ref(stacks).cast_mut(), Ordering::Release);
+        BLOCKS.forget();
+        MEAN.store(mean.max(1), Ordering::Relaxed);
+        let profile = LAST.fetch_add(1, Ordering::Relaxed) % 0xff_ffff + 1;
+        let lost_before = LOST.each_ref().map(|lost| lost.load(Ordering::Relaxed));
+        set_profile(profile);
+        Ok(Self { stacks, profile, waiting: Vec::new(), lost_before })
+    }
+
+    /// Makes the calling thread the one that reads. Its own allocations are not sampled.
+    pub(crate) fn is_here(&self) {
+        COUNTDOWN.with(|countdown| countdown.never(self.profile));
+        let handle = leak(Handle::default());
+        handle.set_to_current();
+        READER.store(handle, Ordering::Release);
+    }
+
+    /// Shows the samples and frees since the last call. `allocated` gets the slot, the bytes and the count of
+    /// a sample, its registers and its stack. `freed` returns whether it knows the sample of a slot.
+    pub(crate) fn read<T>(
+        &mut self,
+        to: &mut T,
+        allocated: impl Fn(&mut T, [u64; 3], &[u64], &[u8]),
+        freed: impl Fn(&mut T, u32) -> bool,
+    ) {
+        // First: the samples of these blocks are in the ring, unless a slower thread's comes before them.
+        BLOCKS.freed(|number| self.waiting.push(number));
+        let position = self.stacks.read(POSITION.load(Ordering::Relaxed), |note, registers, stack| {
+            let [of, bytes, count] = note;
+            // A thread may be late with a sample of the profile before.
+            if of >> 32 == u64::from(self.profile) {
+                allocated(to, [u64::from(of as u32), bytes, count], registers, stack);
+            }
+        });
+        POSITION.store(position, Ordering::Relaxed);
+        self.waiting.retain(|number| {
+            let is_known = freed(to, *number);
+            if is_known {
+                BLOCKS.release(*number);
+            }
+            !is_known
+        });
+    }
+
+    /// Returns the number of samples that found no room, and the bytes that they stood for.
+    pub(crate) fn lost(&self) -> [u64; 2] {
+        std::array::from_fn(|n| LOST[n].load(Ordering::Relaxed) - self.lost_before[n])
+    }
+
+    /// Ends the sampling. What the ring has can still be read.
+    pub(crate) fn stop(&self) {
+        set_profile(0);
+    }
+}
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        self.stop();
+        READER.store(std::ptr::null_mut(), Ordering::Relaxed);
+        IS_READ.store(false, Ordering::Release); // pairs with the Acquire of `begin`
+    }
+}

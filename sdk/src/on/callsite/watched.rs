@@ -1,0 +1,47 @@
+//! What a session looks at besides recording events: which slices are slow, and which events have stacks.
+
+use crate::filter::Filter;
+use crate::on::callsite::Watch;
+use crate::on::callsite::listed::Listed;
+use crate::site::CallsiteKind;
+use crate::slow::SlowRules;
+
+/// What a session looks at besides recording events.
+#[derive(Debug, Default)]
+pub(crate) struct Watched {
+    /// Which slices are slow; `None` if the session does nothing at them.
+    pub(crate) slow: Option<SlowRules>,
+    /// Whether slow slices have stacks.
+    pub(crate) slow_stacks: bool,
+    /// The categories whose events have stacks.
+    pub(crate) stacks: Option<Filter>,
+}
+
+impl Watched {
+    /// Returns what it looks at, at a callsite.
+    pub(super) fn watch(&self, callsite: &Listed) -> Watch {
+        let is_event = matches!(callsite.kind, CallsiteKind::Scope | CallsiteKind::Instant);
+        let stacks = self.stacks.as_ref().filter(|_| is_event && callsite.is_filtered);
+        let stacks = callsite.stack || stacks.is_some_and(|filter| includes(filter, callsite));
+        let are_there = cfg!(feature = "sampling"); // without it, nothing is to be looked at
+        Watch::new(self.slow_after(callsite), are_there && self.slow_stacks, are_there && stacks)
+    }
+
+    /// Returns the duration from which a slice of the callsite is slow, in ns; 0 if none is.
+    fn slow_after(&self, callsite: &Listed) -> u64 {
+        let Some(rules) = self.slow.as_ref().filter(|_| callsite.kind == CallsiteKind::Scope) else {
+            return 0;
+        };
+        let rule = rules.limit(callsite.categories(), callsite.name);
+        rule.map_or(callsite.slow_after, |limit| limit.as_nanos().try_into().unwrap_or(u64::MAX))
+    }
+}
+
+/// Whether a filter includes one of the callsite's categories.
+pub(super) fn includes(filter: &Filter, callsite: &Listed) -> bool {
+    let mut categories = callsite.categories().peekable();
+    match categories.peek() {
+        None => filter.matches(""),
+        Some(_) => categories.any(|category| filter.matches(category)),
+    }
+}

@@ -1,0 +1,47 @@
+//! A program without the feature `sampling`.
+
+use std::convert::Infallible;
+use std::io;
+use std::time::Duration;
+
+use crate::heap_profile::HeapProfile;
+use crate::options::Format;
+
+/// A profile, which there is none of.
+#[derive(Debug)]
+pub(crate) struct Profiling(Infallible);
+
+/// The place of no profile.
+#[derive(Debug, Default)]
+pub(crate) struct Slot {}
+
+impl Slot {
+    #[allow(clippy::unused_self)] // as in the twin
+    pub(crate) fn open(&self, _: HeapProfile, _: Format, _: impl FnOnce() -> u32) -> Result<(), String> {
+        Err("the heap profile is not recorded: the program was built without hairline's feature `sampling`"
+            .to_owned())
+    }
+
+    #[allow(clippy::unused_self)] // as in the twin
+    pub(crate) fn close(&self) -> Option<Box<Profiling>> {
+        None
+    }
+}
+
+impl Profiling {
+    pub(crate) fn longest_sleep(&self) -> Duration {
+        match self.0 {}
+    }
+
+    pub(crate) fn write(&mut self, _: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
+        match self.0 {}
+    }
+
+    #[allow(clippy::boxed_local)] // as in the twin
+    pub(crate) fn finish(
+        self: Box<Self>,
+        _: impl FnMut(&[u8]) -> io::Result<()>,
+    ) -> io::Result<Option<String>> {
+        match self.0 {}
+    }
+}
