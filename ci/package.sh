@@ -2,7 +2,6 @@
 # What is published, built and tested from the packages alone.
 #
 #   ci/package.sh [crates]  packages each crate, builds it from its package, and tests all of them in a folder of their own
-#   ci/package.sh query     the same for hairline-query (the engine's build takes half an hour of CPU time)
 #   ci/package.sh tool      the command with its completions and manual pages: target/hairline-VERSION-TARGET.tar.gz
 #
 # A package is compiled as its user compiles it: with the dependencies of this day, not those of Cargo.lock.
@@ -13,7 +12,7 @@ target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
 version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml)
 
 # In the order of publication: each after those that it depends on.
-CRATES=(hairline-formats hairline-shm hairline-perf hairline-macros hairline-stacks hairline hairline-convert
+CRATES=(hairline-formats hairline-shm hairline-perf hairline-sampler hairline-macros hairline-stacks hairline hairline-convert
   hairline-tables hairline-cli hairline-tokio)
 
 crates() {
@@ -22,17 +21,6 @@ crates() {
   cargo publish --dry-run --no-verify --allow-dirty $(printf -- '-p %s ' "${CRATES[@]}")
   alone "${CRATES[@]}"
 }
-
-query() {
-  cargo package --allow-dirty --no-verify $(printf -- '-p %s ' "${CRATES[@]}")
-  # It is in a workspace of its own: there, nothing stands in for the crates that are not published yet.
-  cargo package --allow-dirty --no-verify --exclude-lockfile --manifest-path query/Cargo.toml --target-dir "$target"
-  ONLY=(-p hairline-query)
-  alone "${CRATES[@]}" hairline-query
-}
-
-# What `alone` tests, if that is not everything.
-ONLY=()
 
 # alone CRATE..: unpacks the packages into a folder of their own, and tests them there.
 alone() {
@@ -55,7 +43,7 @@ alone() {
     # The form for Cargo alone; the other one has no paths.
     rm "$folder/$crate-$version/Cargo.toml.orig"
   done
-  (cd "$folder" && CARGO_TARGET_DIR=$target/packages cargo test --all-features "${ONLY[@]}")
+  (cd "$folder" && CARGO_TARGET_DIR=$target/packages cargo test --all-features)
 }
 
 tool() {
@@ -79,8 +67,8 @@ tool() {
 }
 
 case "${1:-crates}" in
-  crates | query | tool) "${1:-crates}" ;;
+  crates | tool) "${1:-crates}" ;;
   *)
-    echo "ci/package.sh: crates, query or tool, not $1" >&2
+    echo "ci/package.sh: crates or tool, not $1" >&2
     exit 1 ;;
 esac

@@ -5,7 +5,7 @@
 
 STATEMENTS is a file with what `hairline query --views ENGINE DIR` prints. Each file of the folder QUESTIONS
 is one question; OUT/NAME.csv gets its rows, OUT/seconds.json the times. The engine `hairline` is the program
-HAIRLINE_QUERY; its statements are the inputs, one in each line.
+HAIRLINE_TOOL; its statements are the inputs, one in each line.
 """
 
 import argparse
@@ -85,7 +85,7 @@ def hairline(memory):
         inputs.extend(lines.splitlines())
 
     def ask(sql):
-        command = [os.environ["HAIRLINE_QUERY"], "--csv", "--memory", str(memory << 10), sql, *inputs]
+        command = [os.environ["HAIRLINE_TOOL"], "query", "--csv", "--memory", str(memory << 10), sql, *inputs]
         output = subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout.decode()
         names, *rows = csv.reader(io.StringIO(output))
         return names, rows
