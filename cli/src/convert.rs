@@ -4,13 +4,16 @@ use std::path::PathBuf;
 
 use crate::format::FormatArgument;
 use crate::opening::Opening;
-use crate::otlp::{self, Form, OtlpArguments, nanoseconds};
+use crate::otlp::{self, Form, OtlpArguments};
 use crate::outcome::Outcome;
 use crate::part::Times;
-use crate::text::{complain, failed};
+use crate::profiles;
+use crate::text::{complain, failed, nanoseconds};
+use crate::trace::TraceArguments;
 use crate::transfer::{self, Transfer};
 
-/// Converts a trace to another format: Perfetto, FXT, Trace Event JSON, or spans of OpenTelemetry.
+/// Converts a trace to another format: Perfetto, FXT, Trace Event JSON, spans of OpenTelemetry, or a profile
+/// for pprof or the Firefox Profiler.
 ///
 /// The first bytes decide the input's format, compressed with gzip, zstd, xz or zip or not. The name decides
 /// the output's format. JSON holds times of less than 26 days exactly: if the first event is later (times
@@ -24,6 +27,13 @@ use crate::transfer::{self, Transfer};
 /// parents in other processes or as links. A trace id is that of the `traceparent` that a flow came with.
 /// Everything else, such as counters, is left out and counted. Without a rule all spans are kept, otherwise
 /// the traces that any rule asks for.
+///
+/// OUT.pb.gz and OUT.pprof are profiles for pprof: the stack samples of running threads, with functions,
+/// inlined functions, lines, programs and build ids, and the labels `thread` and `process`. The values are
+/// the number of samples, and their CPU time in nanoseconds if the trace has the period of its samples.
+///
+/// OUT.firefox.json and OUT.firefox.json.gz are for the Firefox Profiler (profiler.firefox.com), in version
+/// 60 of its processed format: threads with their samples, and slices and instants as markers.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   hairline convert run.fxt run.pftrace
@@ -31,13 +41,15 @@ use crate::transfer::{self, Transfer};
   hairline convert run.pftrace - --to json | jq .
   hairline convert run.pftrace part.pftrace --after 10s --before 12s
   hairline convert run.pftrace run.otlp --category 'net,db' --slower-than 50ms --errors
+  hairline convert run.pftrace run.pb.gz && go tool pprof -top run.pb.gz
+  hairline convert run.pftrace run.firefox.json.gz       to be dropped on https://profiler.firefox.com
   hairline convert --strict run.pftrace run.fxt     fails if FXT has no word for something")]
 pub(crate) struct Arguments {
     /// The trace; - for stdin.
     #[arg(value_name = "IN")]
     input: PathBuf,
-    /// The output: .pftrace, .fxt or .json, with .gz appended for compression; .otlp or .otlp.json; - for
-    /// stdout.
+    /// The output: .pftrace, .fxt or .json, with .gz appended for compression; .otlp or .otlp.json; .pb.gz or
+    /// .pprof; .firefox.json or .firefox.json.gz; - for stdout.
     #[arg(value_name = "OUT")]
     output: PathBuf,
     #[command(flatten)]
@@ -75,6 +87,14 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     if otlp.is_used() {
         complain("only an output .otlp or .otlp.json has spans to choose from");
         return Outcome::Usage;
+    }
+    if let (Some(form), None) = (profiles::Form::by_name(output), to) {
+        if times.is_some() {
+            complain("--after and --before are for traces: convert the part to a trace first");
+            return Outcome::Usage;
+        }
+        let trace = TraceArguments::new(input.clone(), *opening);
+        return profiles::run(&trace, output, form, *strict).unwrap_or_else(failed);
     }
     let inputs = std::slice::from_ref(input);
     transfer::run(&Transfer {

@@ -7,6 +7,9 @@ use hairline_convert::sampled::Samples;
 
 use crate::text::{complain, grouped, grouped_count};
 
+/// Said of a trace that has no samples of running threads.
+pub(crate) const NO_SAMPLES: &str = "it has no stack samples: `hairline record --sample` adds them";
+
 /// Says that a program has no symbols, if more than a tenth of the samples are of functions without a name.
 pub(crate) fn without_symbols(samples: &Samples) -> Option<String> {
     let mut all = 0_usize;
@@ -21,15 +24,24 @@ pub(crate) fn without_symbols(samples: &Samples) -> Option<String> {
 /// The limit for the sum of all weights: the drawing crate adds them up in a `usize`.
 const MOST_WEIGHT: u128 = isize::MAX as u128;
 
+/// The weights of a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Weighed {
+    Once,
+    /// The old weight and the new one.
+    Twice,
+}
+
 /// Draws a flame graph of folded stacks. The words are its title, the unit of the weights, and what a name
 /// is. Weights with a sum beyond the limit are divided by a power of two, and a line says so.
 pub(crate) fn draw(
-    folded: &str,
+    (folded, weighed): (&str, Weighed),
     (title, unit, what): (String, &str, &str),
     output: &mut impl Write,
 ) -> io::Result<()> {
-    let lines: Vec<_> = folded.lines().filter_map(parse).collect();
-    let sum = lines.iter().fold(0_u128, |sum, (_, weight)| sum.saturating_add(*weight));
+    let lines: Vec<_> = folded.lines().filter_map(|line| parse(line, weighed)).collect();
+    let sum = |of: usize| lines.iter().fold(0_u128, |sum, (_, all)| sum.saturating_add(all[of]));
+    let sum = sum(0).max(sum(1));
     let shift = (0..u128::BITS).find(|shift| sum >> shift <= MOST_WEIGHT).unwrap_or_default();
     let mut options = inferno::flamegraph::Options::default();
     options.title = title;
@@ -43,21 +55,29 @@ pub(crate) fn draw(
         ));
     }
     what.clone_into(&mut options.name_type);
-    let lines: Vec<_> = lines.iter().map(|(stack, weight)| format!("{stack} {}", weight >> shift)).collect();
+    let line = |(stack, [old, new]): &(String, [u128; 2])| match weighed {
+        Weighed::Once => format!("{stack} {}", new >> shift),
+        Weighed::Twice => format!("{stack} {} {}", old >> shift, new >> shift),
+    };
+    let lines: Vec<_> = lines.iter().map(line).collect();
     inferno::flamegraph::from_lines(&mut options, lines.iter().map(String::as_str), output)
 }
 
-/// A line of folded stacks: the stack and its weight. A number at the end of the last name gets another kind
-/// of space before it: two numbers would mean a comparison of two weights.
-fn parse(line: &str) -> Option<(String, u128)> {
-    let (stack, weight) = line.rsplit_once(' ')?;
+/// A line of folded stacks: the stack, its old weight (0 if there is only one) and its new one. A number at
+/// the end of the last name gets another kind of space before it: one more number would be a weight.
+fn parse(line: &str, weighed: Weighed) -> Option<(String, [u128; 2])> {
+    let (stack, new) = line.rsplit_once(' ')?;
+    let (stack, old) = match weighed {
+        Weighed::Once => (stack, "0"),
+        Weighed::Twice => stack.rsplit_once(' ')?,
+    };
     let stack = match stack.rsplit_once(' ') {
         Some((before, last)) if last.starts_with(|c: char| c.is_ascii_digit()) => {
             format!("{before}\u{a0}{last}")
         }
         _ => stack.to_owned(),
     };
-    Some((stack, weight.parse().ok()?))
+    Some((stack, [old.parse().ok()?, new.parse().ok()?]))
 }
 
 /// Replaces the characters that separate names in folded stacks.
@@ -76,7 +96,7 @@ mod tests {
 
     fn drawn(folded: &str) -> String {
         let mut out = Vec::new();
-        draw(folded, ("title".to_owned(), "ns", "Slice:"), &mut out).expect("drawn");
+        draw((folded, Weighed::Once), ("title".to_owned(), "ns", "Slice:"), &mut out).expect("drawn");
         String::from_utf8(out).expect("text")
     }
 
@@ -93,5 +113,15 @@ mod tests {
         let svg = drawn("round 12 100\nround 7 300\n");
         assert!(svg.contains("<title>round\u{a0}12 (100 ns, 25.00%)</title>"), "{svg}");
         assert!(svg.contains("<title>round\u{a0}7 (300 ns, 75.00%)</title>"), "{svg}");
+    }
+
+    #[test]
+    fn a_comparison_shows_how_much_of_all_each_stack_changed() {
+        let mut svg = Vec::new();
+        let titles = ("title".to_owned(), "ns", "Slice:");
+        draw(("round 12 100 300\nround 7 300 100\n", Weighed::Twice), titles, &mut svg).expect("drawn");
+        let svg = String::from_utf8(svg).expect("text");
+        assert!(svg.contains("<title>round\u{a0}12 (300 ns, 75.00%; +50.00%)</title>"), "{svg}");
+        assert!(svg.contains("<title>round\u{a0}7 (100 ns, 25.00%; -50.00%)</title>"), "{svg}");
     }
 }

@@ -15,6 +15,7 @@ mod folded;
 mod format;
 mod incomplete;
 mod input;
+mod json_version;
 mod links;
 mod list;
 mod listener;
@@ -23,18 +24,23 @@ mod opening;
 mod otlp;
 mod outcome;
 mod output;
+mod paired;
 mod part;
+mod pattern;
 mod platform;
+mod profiles;
 mod query;
 mod record;
 mod recover;
 mod region;
+mod selection;
 mod session_file;
 mod snapshot;
 mod start;
 mod stats;
 mod table;
 mod text;
+mod texts;
 mod thread_times;
 mod top;
 mod trace;
@@ -91,12 +97,16 @@ const EXIT_CODES: &str = "Exit codes:
   4  the process is alive, or its state is unknown
   5  --strict, and the format cannot express all data
   6  --fail-if, and a figure of `diff` changed so
-`hairline record` has those of its command, `hairline query` those of `hairline-query`: 0, 1 and 2.";
+`hairline record` has those of its command.";
 
 /// Runs the command in the process's arguments.
 #[must_use]
 pub fn main() -> ExitCode {
-    match Arguments::parse().command {
+    let is_query = std::env::args_os().nth(1).is_some_and(|command| command == "query");
+    let arguments = std::env::args_os();
+    let arguments =
+        arguments.map(|argument| if is_query { query::not_an_option(argument) } else { argument });
+    match Arguments::parse_from(arguments).command {
         Command::Record(arguments) => record::run(&arguments),
         Command::Filter(arguments) => filter::run(&arguments).into(),
         Command::Start(arguments) => start::run(&arguments).into(),
@@ -110,7 +120,7 @@ pub fn main() -> ExitCode {
         Command::Diff(arguments) => diff::run(&arguments).into(),
         Command::Explain(arguments) => explain::run(&arguments).into(),
         Command::Export(arguments) => export::run(&arguments).into(),
-        Command::Query(arguments) => query::run(&arguments),
+        Command::Query(arguments) => query::run(&arguments).into(),
         Command::Flame(arguments) => flame::run(&arguments).into(),
         Command::Top(arguments) => top::run(&arguments).into(),
         Command::Validate(arguments) => validate::run(&arguments).into(),

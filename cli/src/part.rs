@@ -1,17 +1,16 @@
 //! A part of a trace by time. Slices that last into it are whole, with their times of the trace.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use hairline_convert::{
-    BriefKind, BriefUse, Context, Event, EventKind, Item, MOST_BRIEF, Report, Scheduling, StateChange,
-    TraceWriter, TrackId,
-};
+use hairline_convert::{Event, EventKind, Item, Report, Scheduling, StateChange, TraceWriter, TrackId};
 
-use crate::input::{Input, is_standard, stream_identity};
+use crate::input::{is_standard, stream_identity};
 use crate::opening::Opening;
+use crate::texts::Texts;
+use crate::trace::survey;
 
 const ARGUMENTS: &str = "arguments of slices that begin before the part, left out";
 
@@ -26,8 +25,6 @@ pub(crate) struct Times {
 
 /// Slices that are open at once. Further ones are left out.
 const MOST_OPEN: usize = 1 << 19;
-/// The bytes of the names of open slices: each name counts once.
-const MOST_BYTES: usize = 64 << 20;
 
 const TOO_MANY: &str = "slices beyond the first 524,288 open ones left out";
 
@@ -67,69 +64,24 @@ enum Place {
     After,
 }
 
-/// Each text once.
-#[derive(Clone, Default)]
-struct Texts {
-    all: HashSet<Arc<str>>,
-    bytes: usize,
-}
-
-impl Texts {
-    fn get(&mut self, text: &str) -> Option<Arc<str>> {
-        if let Some(known) = self.all.get(text) {
-            return Some(Arc::clone(known));
-        }
-        self.bytes += text.len();
-        if self.bytes > MOST_BYTES {
-            self.all.retain(|text| Arc::strong_count(text) > 1);
-            self.bytes = self.all.iter().map(|text| text.len()).sum::<usize>() + text.len();
-        }
-        let text = (self.bytes <= MOST_BYTES).then(|| Arc::<str>::from(text))?;
-        self.all.insert(Arc::clone(&text));
-        Some(text)
-    }
-}
-
 impl Part {
     /// The part of the trace at `path`, which is read once for its first time.
     ///
     /// # Errors
     /// Fails if the trace can be read only once, or not at all.
     pub(crate) fn of(path: &PathBuf, opening: Opening, times: Times) -> Result<Self, String> {
-        let fail = |what: &dyn std::fmt::Display| format!("{}: {what}", path.display());
         if is_standard(path) || stream_identity(path).is_some() {
-            return Err(fail(&"a part by time needs a file, which is read twice"));
+            return Err(format!("{}: a part by time needs a file, which is read twice", path.display()));
         }
-        let mut reader = Input::open(path, opening).map_err(|e| fail(&e))?.trace().map_err(|e| fail(&e))?;
-        let (mut context, mut briefs) = (Context::new(), Vec::with_capacity(MOST_BRIEF));
-        let (mut first, mut latest, mut unsorted) = (None::<i64>, HashMap::new(), BTreeSet::new());
-        let mut see = |time: i64, track: TrackId, is_of_slice: bool| {
-            first = Some(first.map_or(time, |first| first.min(time)));
-            if is_of_slice && latest.insert(track, time).is_some_and(|before| time < before) {
-                unsorted.insert(track);
-            }
-        };
-        loop {
-            reader.briefs(BriefUse::Counting, &mut context, &mut briefs);
-            for brief in &briefs {
-                see(brief.time, brief.track, matches!(brief.kind, BriefKind::Begin | BriefKind::End));
-            }
-            match reader.next(&mut context) {
-                Ok(Some(Item::Event(event))) => {
-                    see(event.time, event.track, matches!(event.kind, EventKind::Begin | EventKind::End));
-                }
-                Ok(Some(_)) => {}
-                Ok(None) | Err(_) => break, // the second reading tells of errors
-            }
-        }
-        let at = |after: i64| first.unwrap_or_default().saturating_add(after);
+        let (survey, _) = survey(path, opening)?; // the second reading tells of errors
+        let at = |after: i64| survey.first().unwrap_or_default().saturating_add(after);
         Ok(Self {
             first: at(times.after),
             last: at(times.before),
             tracks: BTreeMap::new(),
             texts: Texts::default(),
             open: 0,
-            unsorted,
+            unsorted: survey.unsorted,
         })
     }
 

@@ -43,7 +43,7 @@ pub(crate) fn complain(what: impl Display) {
 }
 
 /// Replaces what a terminal would obey: names of files and texts from traces are in all messages.
-fn harmless(text: &str) -> String {
+pub(crate) fn harmless(text: &str) -> String {
     text.chars()
         .map(|c| if is_harmful(c) && c != '\n' && c != '\t' { char::REPLACEMENT_CHARACTER } else { c })
         .collect()
@@ -97,6 +97,17 @@ pub(crate) fn duration(ns: i64) -> String {
     let value = ns / size;
     let digits = if value.abs() < 9.995 { 2 } else { usize::from(value.abs() < 99.95) };
     format!("{value:.digits$} {unit}")
+}
+
+/// Reads a time with its unit.
+pub(crate) fn nanoseconds(text: &str) -> Result<i64, String> {
+    let units = [("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9)];
+    let parse = |(unit, size): (&str, f64)| Some(text.strip_suffix(unit)?.trim().parse::<f64>().ok()? * size);
+    match units.into_iter().find_map(parse) {
+        #[allow(clippy::cast_possible_truncation)] // within the range
+        Some(ns) if (0.0..9e18).contains(&ns) => Ok(ns as i64),
+        _ => Err("give a number with ns, us, ms or s, like 5ms".to_owned()),
+    }
 }
 
 /// `1 record`, `2 records`.

@@ -1,12 +1,18 @@
 //! Reads a whole trace for a command.
 
+use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
-use hairline_convert::{BriefEvent, BriefUse, Context, Error, Item, MOST_BRIEF, Report, Scheduling, Strings};
+use hairline_convert::{
+    BriefEvent, BriefUse, Context, Error, Item, MOST_BRIEF, Report, Scheduling, Strings, TraceReader,
+};
+use hairline_tables::Source;
 
 use crate::input::{Input, is_standard, stream_identity};
 use crate::opening::Opening;
 use crate::outcome::Outcome;
+use crate::selection::{Chosen, Selecting, Selection, Survey};
 use crate::text::{complain, described, grouped, ids, one_line};
 
 /// The arguments of a command that reads a trace.
@@ -17,6 +23,11 @@ pub(crate) struct TraceArguments {
     trace: PathBuf,
     #[command(flatten)]
     opening: Opening,
+    #[arg(skip)]
+    selection: Selection,
+    /// What `selection` means in this trace.
+    #[arg(skip)]
+    chosen: OnceCell<Rc<Chosen>>,
 }
 
 /// As [`TraceArguments`], of a command that reads the trace several times.
@@ -32,7 +43,30 @@ pub(crate) struct FileArguments {
 
 impl From<&FileArguments> for TraceArguments {
     fn from(file: &FileArguments) -> Self {
-        Self { trace: file.trace.clone(), opening: file.opening }
+        Self::new(file.trace.clone(), file.opening)
+    }
+}
+
+/// A trace whose tables are read, twice if possible.
+pub(crate) struct RowSource<'p> {
+    path: &'p PathBuf,
+    pub(crate) opening: Opening,
+}
+
+impl<'p> RowSource<'p> {
+    pub(crate) fn new(path: &'p PathBuf, opening: Opening) -> Self {
+        Self { path, opening }
+    }
+}
+
+impl Source for RowSource<'_> {
+    fn open(&mut self) -> Result<Box<dyn TraceReader + '_>, Error> {
+        let reader = Input::open(self.path, self.opening).map_err(Error::Input)?.trace()?;
+        Ok(reader)
+    }
+
+    fn is_repeatable(&self) -> bool {
+        !is_standard(self.path) && stream_identity(self.path).is_none()
     }
 }
 
@@ -63,6 +97,11 @@ pub(crate) trait ItemVisitor {
     /// Receives events in brief.
     fn briefs(&mut self, briefs: &[BriefEvent], strings: &Strings) {
         let _ = (briefs, strings);
+    }
+
+    /// Receives the times between which a part of a trace is read, after its last item.
+    fn spans(&mut self, first: i64, last: i64) {
+        let _ = (first, last);
     }
 
     /// Receives the offset of the record of the previous item.
@@ -100,6 +139,38 @@ impl TraceArguments {
         &self.trace
     }
 
+    /// The arguments for a trace that a command names in another way.
+    pub(crate) fn new(trace: PathBuf, opening: Opening) -> Self {
+        Self { trace, opening, selection: Selection::default(), chosen: OnceCell::new() }
+    }
+
+    /// The same arguments for another trace.
+    pub(crate) fn with_path(&self, trace: &Path) -> Self {
+        Self::new(trace.to_owned(), self.opening).part(&self.selection)
+    }
+
+    /// The same arguments for a part of the trace.
+    pub(crate) fn part(&self, selection: &Selection) -> Self {
+        Self { selection: selection.clone(), ..Self::new(self.trace.clone(), self.opening) }
+    }
+
+    /// The part of the trace that is read; `None` for all. The first call reads the whole trace.
+    fn chosen(&self) -> Result<Option<Rc<Chosen>>, String> {
+        if self.selection.is_all() {
+            return Ok(None);
+        }
+        if let Some(chosen) = self.chosen.get() {
+            return Ok(Some(Rc::clone(chosen)));
+        }
+        if self.is_stream() {
+            let what = "--time-range and --thread need a file, which is read twice";
+            return Err(format!("{}: {what}", self.trace.display()));
+        }
+        let (survey, name) = survey(&self.trace, self.opening)?;
+        let chosen = self.selection.choose(survey).map_err(|e| format!("{name}: {e}"))?;
+        Ok(Some(Rc::clone(self.chosen.get_or_init(|| Rc::new(chosen)))))
+    }
+
     /// The length of the trace if it is a regular file. A FIFO has none before it was read.
     pub(crate) fn file_len(&self) -> Option<u64> {
         let about = std::fs::metadata(&self.trace).ok().filter(|_| !is_standard(&self.trace))?;
@@ -113,7 +184,7 @@ impl TraceArguments {
         to_error: bool,
         visitor: &mut L,
     ) -> Result<ReadSummary, String> {
-        show(&self.trace, self.opening, to_error, visitor)
+        read(&self.trace, self.opening, to_error, visitor, self.chosen()?.as_deref())
     }
 }
 
@@ -136,6 +207,18 @@ impl TraceArguments {
     }
 }
 
+impl ItemVisitor for Survey {
+    const TAKES_BRIEFS: bool = true;
+
+    fn briefs(&mut self, briefs: &[BriefEvent], _: &Strings) {
+        Self::briefs(self, briefs);
+    }
+
+    fn item(&mut self, item: &Item<'_>) {
+        Self::item(self, item);
+    }
+}
+
 /// The message if events cannot be sorted.
 pub(crate) fn unsorted(e: std::io::Error) -> String {
     format!("a temporary file for events that are not in order of time: {e}")
@@ -148,13 +231,33 @@ pub(crate) fn show<L: ItemVisitor>(
     to_error: bool,
     visitor: &mut L,
 ) -> Result<ReadSummary, String> {
+    read(path, opening, to_error, visitor, None)
+}
+
+/// Reads a trace for what a part of it needs, up to its first error. Returns also its name.
+pub(crate) fn survey(path: &PathBuf, opening: Opening) -> Result<(Survey, String), String> {
+    let mut survey = Survey::default();
+    let name = read(path, opening, true, &mut survey, None)?.name;
+    Ok((survey, name))
+}
+
+/// Reads a trace, or a part of it. All commands that can read a part do so here.
+fn read<L: ItemVisitor>(
+    path: &PathBuf,
+    opening: Opening,
+    to_error: bool,
+    visitor: &mut L,
+    chosen: Option<&Chosen>,
+) -> Result<ReadSummary, String> {
+    let mut selecting = chosen.map(Selecting::new);
+    let takes_briefs = L::TAKES_BRIEFS && selecting.is_none();
     let input = Input::open(path, opening).map_err(|e| format!("{}: {e}", path.display()))?;
     let (name, bytes) = (input.name().to_owned(), input.bytes());
     let mut reader = input.trace().map_err(|e| format!("{name}: {e}"))?;
     let (mut context, mut unread) = (Context::new(), Report::default());
     let mut briefs = Vec::with_capacity(if L::TAKES_BRIEFS { MOST_BRIEF } else { 0 });
     let stopped = loop {
-        if L::TAKES_BRIEFS {
+        if takes_briefs {
             reader.briefs(BriefUse::Counting, &mut context, &mut briefs);
             visitor.briefs(&briefs, &context.strings);
             if briefs.len() == MOST_BRIEF {
@@ -169,7 +272,10 @@ pub(crate) fn show<L: ItemVisitor>(
                     Item::Scheduling(scheduling) => unread.add_many(Scheduling::OTHERS, scheduling.others),
                     _ => {}
                 }
-                visitor.item(item);
+                match &mut selecting {
+                    None => visitor.item(item),
+                    Some(selecting) => selecting.item(item, &mut |item| visitor.item(item)),
+                }
             }
             Ok(None) => break None,
             Err(e) if to_error || e.is_truncated() => break Some(e),
@@ -179,5 +285,11 @@ pub(crate) fn show<L: ItemVisitor>(
             visitor.was_at(reader.position());
         }
     };
+    if let (Some(chosen), Some(mut selecting)) = (chosen, selecting) {
+        selecting.finish(&mut |item| visitor.item(item));
+        let (first, last) = chosen.span();
+        visitor.spans(first, last);
+        unread.add_many("slices beyond the first 524,288 open ones", selecting.left_out);
+    }
     Ok(ReadSummary { name, report: reader.report().clone(), unread, stopped, bytes: bytes() })
 }

@@ -107,6 +107,22 @@ impl TrackNames {
         }
     }
 
+    /// The name of a track, as in other runs of the program: without an id.
+    pub(crate) fn name_without_id(&self, track: TrackId) -> String {
+        let Some(named) = self.tracks.get(track) else { return "track".to_owned() };
+        match (named.kind, &*named.name) {
+            (Owner::Process(_), "") => "process".to_owned(),
+            (Owner::Thread { .. }, "") => "thread".to_owned(),
+            (Owner::Other { .. }, "") => "track".to_owned(),
+            (_, name) => name.to_owned(),
+        }
+    }
+
+    /// The track that a track is below.
+    pub(crate) fn parent(&self, track: TrackId) -> Option<TrackId> {
+        self.tracks.get(track)?.parent
+    }
+
     /// The track of the slices that those of a track are below, unless that is of a process or a thread.
     pub(crate) fn track_above(&self, track: TrackId) -> Option<TrackId> {
         let id = self.tracks.get(track)?.parent?;
@@ -149,9 +165,25 @@ impl TrackNames {
         self.by_tid.find(&Some(tid), |track| self.tid(TrackId(track))).map(TrackId)
     }
 
+    /// The tracks of the process and of the thread of a sample. The process id is 0 if it is unknown.
+    pub(crate) fn sampled(&self, (pid, tid): (u64, u64)) -> (Option<TrackId>, Option<TrackId>) {
+        let is_its = |track: &TrackId| pid == 0 || [0, pid].contains(&self.pid(*track));
+        let thread = self.thread(tid).filter(is_its);
+        let process = thread.and_then(|thread| self.process_of(thread)).or_else(|| self.process(pid));
+        (process, thread)
+    }
+
     /// Whether several processes have a thread with this id. See [`own_tid`](Self::own_tid).
     pub(crate) fn is_shared(&self, tid: u64) -> bool {
         self.shared.contains(&tid)
+    }
+
+    /// The process id of a track: that of its process. `None` if it has none.
+    pub(crate) fn process_id(&self, track: TrackId) -> Option<u64> {
+        match self.tracks.get(self.process_of(track)?)?.kind {
+            Owner::Process(pid) => Some(pid),
+            _ => None,
+        }
     }
 
     /// The track of a process.

@@ -369,8 +369,8 @@ impl Owners {
     }
 }
 
-/// Prints the report.
-fn say(report: &Report) {
+/// Prints what a conversion changes or leaves out.
+pub(crate) fn say(report: &Report) {
     if !report.is_empty() {
         complain("the output differs from the input:");
     }

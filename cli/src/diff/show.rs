@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 
 use crate::diff::compare::{Comparison, Figure, Line};
+use crate::json_version::JSON_VERSION;
 use crate::stats::{SEVERAL, SEVERAL_SAID};
 use crate::table::{Table, in_colour, plain};
 use crate::text::{count, duration, grouped};
@@ -120,6 +121,7 @@ pub(super) fn json(comparison: &Comparison) -> String {
         Value::Object(columns(line).into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
     };
     let all = json!({
+        "version": JSON_VERSION,
         "old_traces": comparison.traces[0],
         "new_traces": comparison.traces[1],
         "parts": comparison.parts,

@@ -67,7 +67,9 @@ fn events_of_the_kernel() -> Finding {
     match opened {
         Ok(_) => Finding::good(WHAT, format!("--sched and --sample have them{paranoid}")),
         Err(e) => {
-            let found = format!("{e}: no --sched and no --sample{paranoid}");
+            let found = format!(
+                "{e}: no --sched, and --sample only of programs with the feature `sampling`{paranoid}"
+            );
             Finding::remark(WHAT, found, hairline_perf::advice(&e))
         }
     }

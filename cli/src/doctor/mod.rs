@@ -22,9 +22,9 @@ use std::ffi::OsString;
 use serde_json::json;
 
 use crate::doctor::finding::{Finding, State};
-use crate::otlp::nanoseconds;
+use crate::json_version::JSON_VERSION;
 use crate::outcome::Outcome;
-use crate::text::{complain, for_programs, put, say_all, written};
+use crate::text::{complain, for_programs, nanoseconds, put, say_all, written};
 
 /// Finds out whether a program records, and if not, why.
 ///
@@ -108,6 +108,6 @@ fn show(findings: &[Finding], as_json: bool, is_wrong: bool) -> Outcome {
         return say_all(findings);
     }
     let all: Vec<_> = findings.iter().map(Finding::json).collect();
-    let text = json!({"healthy": !is_wrong, "findings": all});
+    let text = json!({"version": JSON_VERSION, "healthy": !is_wrong, "findings": all});
     written(put(for_programs(format!("{text:#}\n"))), "stdout")
 }

@@ -13,6 +13,7 @@ use crate::explain::survey::Survey;
 use crate::explain::target::{Band, Part, Target};
 use crate::explain::threads::{Process, Thread, Threads};
 use crate::explain::verdict::{inner, meanwhile, verdict};
+use crate::json_version::JSON_VERSION;
 use crate::thread_times::ThreadTimes;
 
 /// The limit for the rows of each list.
@@ -25,6 +26,7 @@ pub(super) fn json(explained: &Explained) -> String {
     let survey = &explained.survey;
     let Threads { chosen, processes } = &explained.threads;
     let all = json!({
+        "version": JSON_VERSION,
         "trace": explained.summary.name,
         "has_scheduling": !survey.timeline.is_empty(),
         "samples": survey.samples.len(),
@@ -116,8 +118,20 @@ fn target(explained: &Explained, target: &Target) -> Value {
         "slowest": band(survey, &target.slow),
         "meanwhile": meanwhile.collect::<Vec<_>>(),
         "examples": target.slow_examples.all().iter().take(EXAMPLES).map(example).collect::<Vec<_>>(),
+        "query": slowest(survey, target),
         "argument": verdict.argument.as_ref().map(argument),
     })
+}
+
+/// The question to `hairline query` that shows the slowest slices.
+fn slowest(survey: &Survey, target: &Target) -> String {
+    let text = |key| survey.keys().text(key).replace('\'', "''");
+    let (name, category) = (text(target.chosen.name.name), text(target.chosen.name.category));
+    let track = if target.chosen.name.is_on_thread { "is not null" } else { "is null" };
+    format!(
+        "select id, start, duration, thread_name from slice where name = '{name}' and ifnull(category, '') = '{category}' \
+         and thread {track} and duration is not null order by duration desc limit {EXAMPLES}"
+    )
 }
 
 /// The waits for one lock in the slices that the cause is about.
@@ -200,6 +214,7 @@ fn band(survey: &Survey, band: &Band) -> Value {
     let thread = |tid: &u64| survey.thread_name(*tid);
     let on_cpu = largest(&band.on_cpu, |stack| survey.samples.leaf(*stack), ROWS);
     let off_cpu = largest(&band.off_cpu, |stack| survey.samples.names(*stack).join(";"), ROWS);
+    let events = largest(&band.events, |stack| survey.samples.names(*stack).join(";"), ROWS);
     json!({
         "count": band.count,
         "total_ns": band.duration,
@@ -207,6 +222,7 @@ fn band(survey: &Survey, band: &Band) -> Value {
         "inner": inner.collect::<Vec<_>>(),
         "functions_on_cpu": shares(on_cpu, "samples"),
         "stacks_asleep": shares(off_cpu, "ns"),
+        "stacks_of_events": shares(events, "stacks"),
         "threads_on_core": shares(largest(&band.holders, thread, ROWS), "ns"),
         "wakers": shares(largest(&band.wakers, thread, ROWS), "ns"),
     })

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::explain::explained::Explained;
 use crate::explain::target::total;
-use crate::folded::{draw, step};
+use crate::folded::{Weighed, draw, step};
 use crate::input::input_identity;
 use crate::outcome::Outcome;
 use crate::output::Output;
@@ -35,7 +35,7 @@ pub(super) fn write(explained: &Explained, path: &Path, trace: &Path) -> Outcome
     } else {
         Output::create(path, &[input_identity(trace)]).and_then(|output| {
             let mut output = output.or_nothing()?;
-            draw(&lines.join("\n"), (title, unit, "Function:"), &mut output)?;
+            draw((&lines.join("\n"), Weighed::Once), (title, unit, "Function:"), &mut output)?;
             output.keep()
         })
     };

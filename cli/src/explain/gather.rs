@@ -264,6 +264,10 @@ fn look_inside(survey: &Survey, band: &mut Band, slice: &Slice) {
     for (_, stack) in survey.samples.of(SampleKind::OnCpu, thread, start, end) {
         add(&mut band.on_cpu, *stack, 1);
     }
+    // A slow slice has one at the moment of its end.
+    for (_, stack) in survey.samples.of(SampleKind::Event, thread, start, end.saturating_add(1)) {
+        add(&mut band.events, *stack, 1);
+    }
     if survey.track_names.own_tid(slice.track).is_some() {
         look_at_waits(survey, band, thread, (start, end));
     }

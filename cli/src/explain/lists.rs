@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use hairline_convert::sampled::StackId;
+
 use crate::explain::shares::{Share, largest, percent};
 use crate::explain::survey::Survey;
 use crate::explain::target::{Band, total};
@@ -22,14 +24,36 @@ pub(super) fn functions(out: &mut String, survey: &Survey, (of, who): (&Band, &s
 
 /// The stacks at which sleeps began.
 pub(super) fn sleeps(out: &mut String, survey: &Survey, (of, who): (&Band, &str)) {
-    let reversed = |stack: &_| {
-        let mut names = survey.samples.names(*stack);
-        names.reverse();
-        names.truncate(4);
-        names.join(" < ")
-    };
-    let stacks = largest(&of.off_cpu, reversed, ROWS);
+    let stacks = largest(&of.off_cpu, |stack| innermost(survey, *stack), ROWS);
     list(out, &format!("stacks in which {who} slept"), &stacks, of.split.asleep, duration);
+}
+
+/// The stacks of events, and of slow slices at their limits and at their ends.
+pub(super) fn events(out: &mut String, survey: &Survey, (of, who): (&Band, &str)) {
+    let stacks = largest(&of.events, |stack| innermost(survey, *stack), ROWS);
+    let all = total(of.events.values().copied());
+    list(out, &format!("stacks of events and limits in {who}"), &stacks, all, |share| {
+        grouped_count(share.unsigned_abs(), "stack")
+    });
+}
+
+/// Returns the innermost function of a stack and its callers in the program: without those of the standard
+/// library between, and without those of the recording, which the stack of an event begins with.
+fn innermost(survey: &Survey, stack: StackId) -> String {
+    let is_of = |name: &str, crates: &[&str]| {
+        let name = name.trim_start_matches("core::ptr::").trim_start_matches("drop_in_place");
+        let name = name.trim_start_matches([':', '<']);
+        crates.iter().any(|of| name.strip_prefix(of).is_some_and(|rest| rest.starts_with("::")))
+    };
+    let names = survey.samples.names(stack);
+    let names: Vec<&str> = names.iter().rev().map(|name| &**name).collect();
+    // Inlined functions have no path, and so the last one with a path counts.
+    let own = names.iter().rposition(|name| is_of(name, &["hairline", "hairline_sampler"]));
+    let names = own.and_then(|last| names.get(last + 1..)).filter(|rest| !rest.is_empty()).unwrap_or(&names);
+    let mut shown: Vec<&str> = names.iter().take(1).copied().collect();
+    let callers = names.iter().skip(1).filter(|name| !is_of(name, &["std", "core", "alloc"]));
+    shown.extend(callers.take(3));
+    shown.join(" < ")
 }
 
 /// The threads that ran meanwhile on the core that was waited for.

@@ -9,9 +9,9 @@ use hairline_convert::{Item, TrackId};
 
 use crate::explain::cpu_times::CpuTimes;
 use crate::explain::locks::Locks;
-use crate::explain::pattern::Pattern;
 use crate::explain::tasks::Tasks;
 use crate::folded::without_symbols;
+use crate::pattern::Pattern;
 use crate::stats::{Row, Rows};
 use crate::text::grouped_count;
 use crate::thread_times;

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use hairline_convert::SampleKind;
 
 use crate::explain::gather::look_at_waits;
-use crate::explain::pattern::matches;
 use crate::explain::survey::Survey;
 use crate::explain::target::{Band, add};
+use crate::pattern::matches;
 use crate::thread_times::{self, SampleCounts, ThreadTimes};
 
 /// The chosen threads, and the processes of all threads.

@@ -8,15 +8,16 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use hairline::Filter;
-use hairline_convert::{Error, Report, TraceReader, Worker, with_worker};
+use hairline_convert::{Report, Worker, with_worker};
 use hairline_tables::{Batch, Error as Failure, Place, Sink, Source, Summary, TableId, Wanted, read};
 
 use crate::export::file::Files;
 use crate::export::places::Places;
-use crate::input::{Input, is_standard, stream_identity};
+use crate::input::{Input, is_standard};
 use crate::opening::Opening;
 use crate::outcome::Outcome;
 use crate::text::{complain, described, failed, grouped_count, say, shown, size};
+use crate::trace::RowSource;
 use crate::transfer::check_streams;
 
 /// Writes the tables of traces as Parquet files, for DuckDB, Spark, ClickHouse, pandas and other engines.
@@ -69,23 +70,6 @@ fn table(name: &str) -> Result<TableId, String> {
     })
 }
 
-/// A trace that may be read twice.
-struct Trace<'p> {
-    path: &'p PathBuf,
-    opening: Opening,
-}
-
-impl Source for Trace<'_> {
-    fn open(&mut self) -> Result<Box<dyn TraceReader + '_>, Error> {
-        let reader = Input::open(self.path, self.opening).map_err(Error::Input)?.trace()?;
-        Ok(reader)
-    }
-
-    fn is_repeatable(&self) -> bool {
-        !is_standard(self.path) && stream_identity(self.path).is_none()
-    }
-}
-
 impl Sink for Files {
     fn batch(&mut self, batch: &mut Batch) -> std::io::Result<()> {
         self.write(batch)
@@ -107,7 +91,7 @@ impl Sink for Passed<'_, '_> {
 }
 
 /// Reads a trace into files. A thread of its own writes them, if there are several.
-fn read_into(files: &mut Files, trace: &mut Trace<'_>, wanted: &Wanted) -> Result<Summary, Failure> {
+fn read_into(files: &mut Files, trace: &mut RowSource<'_>, wanted: &Wanted) -> Result<Summary, Failure> {
     if !trace.opening.threads.are_several() {
         return read(trace, wanted, tempfile::tempfile, files);
     }
@@ -157,7 +141,7 @@ fn export(
     let name = if is_standard(path) { "stdin".to_owned() } else { shown(path) };
     let tables = arguments.tables();
     let of_output = |e: std::io::Error| format!("{}: {e}", shown(&arguments.output));
-    let mut trace = Trace { path, opening: arguments.opening };
+    let mut trace = RowSource::new(path, arguments.opening);
     drop(
         trace
             .is_repeatable()

@@ -23,7 +23,6 @@ use std::io::Write;
 use std::path::Path;
 
 use hairline::Filter;
-use hairline_convert::Report;
 
 use crate::input::input_identity;
 use crate::opening::Opening;
@@ -32,8 +31,9 @@ use crate::otlp::contexts::Sampling;
 use crate::otlp::messages::{Encoding, Messages, numbered};
 use crate::outcome::Outcome;
 use crate::output::Output;
-use crate::text::{complain, count, described, size};
+use crate::text::{complain, count, nanoseconds, size};
 use crate::trace::show;
+use crate::transfer::say;
 
 /// Which slices become spans.
 #[derive(Debug, Default, clap::Args)]
@@ -59,16 +59,6 @@ pub(crate) struct OtlpArguments {
 
 /// The default limit of gRPC, and so of most receivers.
 const MOST_BYTES: u64 = 4 << 20;
-
-pub(crate) fn nanoseconds(text: &str) -> Result<i64, String> {
-    let units = [("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9)];
-    let parse = |(unit, size): (&str, f64)| Some(text.strip_suffix(unit)?.trim().parse::<f64>().ok()? * size);
-    match units.into_iter().find_map(parse) {
-        #[allow(clippy::cast_possible_truncation)] // within the range
-        Some(ns) if (0.0..9e18).contains(&ns) => Ok(ns as i64),
-        _ => Err("give a number with ns, us, ms or s, like 5ms".to_owned()),
-    }
-}
 
 impl OtlpArguments {
     /// Whether any of them is given.
@@ -169,13 +159,6 @@ pub(crate) fn run(
     let Some(e) = &summary.stopped else { return Ok(Outcome::Done) };
     complain(format_args!("{}: {e}; everything before that is in the output", summary.name));
     Ok(Outcome::Failed)
-}
-
-fn say(report: &Report) {
-    if !report.is_empty() {
-        complain("the output differs from the input:");
-    }
-    report.iter().for_each(|(what, n)| complain(format_args!("{n:>9} {}", described(n, what))));
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use std::io;
 use std::os::windows::fs::OpenOptionsExt;
 use std::os::windows::io::{AsHandle, AsRawHandle};
 use std::path::Path;
-use std::process::{self, Child, ExitCode, ExitStatus};
+use std::process::{self, Child, ExitStatus};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -198,15 +198,6 @@ pub(crate) fn open_in_place(path: &Path) -> io::Result<File> {
 /// As [`open_in_place`].
 pub(crate) fn open_through(link: &Path) -> io::Result<File> {
     open_in_place(link)
-}
-
-/// Runs another program, and returns its exit code.
-///
-/// # Errors
-/// Fails if the program cannot be started.
-pub(crate) fn become_command(command: &mut process::Command) -> io::Result<ExitCode> {
-    let status = command.status()?;
-    Ok(status.code().and_then(|code| u8::try_from(code).ok()).map_or(ExitCode::FAILURE, ExitCode::from))
 }
 
 /// The command that opens a link in the user's browser. Other users cannot read its arguments.

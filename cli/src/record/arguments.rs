@@ -7,8 +7,8 @@ use hairline::Format;
 use hairline::wire::Packet;
 
 use crate::input::is_standard;
-use crate::otlp::nanoseconds;
 use crate::record::parts;
+use crate::text::nanoseconds;
 
 /// Runs a command and records one trace of all its processes, or records running processes.
 ///
@@ -96,6 +96,10 @@ pub(crate) struct Options {
     #[arg(long, value_name = "HZ", num_args = 0..=1, default_missing_value = "997",
         value_parser = frequency)]
     pub(super) sample: Option<u32>,
+    /// Also record the call stack of each slice and instant of these categories: "db.*". The programs need
+    /// hairline's feature `sampling`.
+    #[arg(long, value_name = "FILTER")]
+    pub(super) stacks: Option<String>,
     /// Also record what each process uses, ten times in a second: "rss,cpu", "all", "faults,io@100".
     #[arg(long, value_name = "LIST")]
     pub(super) counters: Option<String>,
@@ -115,13 +119,14 @@ fn frequency(text: &str) -> Result<u32, String> {
 
 impl Options {
     /// The variables of the options that each process takes as they are.
-    pub(super) fn variables(&self) -> [(&'static str, Option<String>); 5] {
+    pub(super) fn variables(&self) -> [(&'static str, Option<String>); 6] {
         [
             ("HAIRLINE_CATEGORIES", &self.categories),
             ("HAIRLINE_LEVEL", &self.level),
             ("HAIRLINE_BUFFER", &self.buffer),
             ("HAIRLINE_OVERFLOW", &self.overflow),
             ("HAIRLINE_COUNTERS", &self.counters),
+            ("HAIRLINE_STACKS", &self.stacks),
         ]
         .map(|(name, value)| (name, value.clone()))
     }
@@ -169,14 +174,19 @@ pub(crate) fn check(options: &Options) -> Result<(), String> {
     };
     option("categories", categories, &|filter| hairline::Filter::parse(filter).map(drop))?;
     option("overflow", overflow, &|policy| policy.parse::<hairline::Overflow>().map(drop))?;
-    // Without the option the processes take the variable, which they inherit.
-    let policy = overflow.clone().or_else(|| std::env::var("HAIRLINE_OVERFLOW").ok());
-    let policy = policy.and_then(|policy| policy.parse().ok()).unwrap_or_default();
+    let policy = policy(options);
     option("buffer", buffer, &|size| {
         let size = hairline::parse_size(size)?;
         hairline::Session::builder().buffer_size(size).overflow(policy).check_buffer()
     })?;
     option("counters", counters, &hairline::check_counters)
+}
+
+/// What the processes do where their ring is full.
+pub(super) fn policy(options: &Options) -> hairline::Overflow {
+    // Without the option the processes take the variable, which they inherit.
+    let policy = options.overflow.clone().or_else(|| std::env::var("HAIRLINE_OVERFLOW").ok());
+    policy.and_then(|policy| policy.parse().ok()).unwrap_or_default()
 }
 
 /// The path and the format of the trace.

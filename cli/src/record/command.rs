@@ -68,11 +68,13 @@ pub(super) fn record(arguments: &Arguments, mut command: process::Command) -> Re
 
 /// The environment variables for the processes.
 fn variables(arguments: &Arguments, parts: &Parts) -> Vec<(&'static str, OsString)> {
+    let permitted = |frequency: u32| if samples::are_permitted(frequency) { 0 } else { frequency };
+    let own_sample = arguments.options.sample.map(permitted);
     let own = [
         ("HAIRLINE", Some(parts.template())),
-        // This process does both for them: they need not do it again.
+        // This process does both for them: they need not do it again. Where it may not, they sample themselves.
         ("HAIRLINE_SCHED", arguments.options.sched.then(|| "off".into())),
-        ("HAIRLINE_SAMPLE", arguments.options.sample.map(|_| "0".into())),
+        ("HAIRLINE_SAMPLE", own_sample.map(|frequency| frequency.to_string().into())),
     ];
     let options = arguments.options.variables().map(|(name, value)| (name, value.map(OsString::from)));
     let options = own.into_iter().chain(options);

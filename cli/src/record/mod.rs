@@ -12,6 +12,7 @@ mod trial;
 
 use std::process::{self, ExitCode};
 
+use crate::record::arguments::policy;
 pub(crate) use crate::record::arguments::{Arguments, LEVELS, Options, check};
 use crate::record::report::{Failed, Made, report};
 pub(crate) use crate::record::trial::{Trial, of_command, of_process};
@@ -20,7 +21,8 @@ use crate::text::complain;
 pub(crate) fn run(arguments: &Arguments) -> ExitCode {
     match record(arguments) {
         Ok(Made { whole, parts, code }) => {
-            report(&whole, &parts);
+            let waits = matches!(policy(&arguments.options), hairline::Overflow::Block(_));
+            report(&whole, &parts, waits);
             parts.end();
             ExitCode::from(code)
         }

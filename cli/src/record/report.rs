@@ -20,8 +20,8 @@ pub(super) struct Made {
     pub(super) code: u8,
 }
 
-/// Prints the result.
-pub(super) fn report(whole: &RecordResult, parts: &Parts) {
+/// Prints the result. `waits`: the processes waited for room, so that only a larger ring helps.
+pub(super) fn report(whole: &RecordResult, parts: &Parts, waits: bool) {
     let RecordResult { path: output, totals, recovered, alive, quiet, notes, samples, .. } = whole;
     notes.iter().for_each(complain);
     for (pid, name, path) in alive {
@@ -55,9 +55,8 @@ pub(super) fn report(whole: &RecordResult, parts: &Parts) {
     let lost = totals.lost.saturating_sub(whole.switches_lost);
     if lost > 0 {
         let lost = count(lost, "event");
-        complain(format_args!(
-            "{lost} lost because the buffer was full: use a larger --buffer, or --overflow block"
-        ));
+        let or = if waits { "" } else { ", or --overflow block" };
+        complain(format_args!("{lost} lost because the buffer was full: use a larger --buffer{or}"));
     }
     complain(about(whole));
     if let Some(samples) = samples {

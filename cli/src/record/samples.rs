@@ -65,6 +65,7 @@ pub(super) struct Opened {
     rings: Vec<Ring>,
     /// For stacks at switches.
     switches: Vec<Ring>,
+    frequency: u32,
     every: Duration,
 }
 
@@ -92,10 +93,17 @@ pub(super) fn open(pid: u32, frequency: u32, has_switches: bool) -> io::Result<O
         if fitting >= stack {
             let a_second = u64::from(frequency) * u64::from(stack);
             let every = Duration::from_micros(smallest * 1_000_000 / FILLED / a_second.max(1));
-            return Ok(Opened { rings, switches: Vec::new(), every: every.min(LONGEST) });
+            return Ok(Opened { rings, switches: Vec::new(), frequency, every: every.min(LONGEST) });
         }
         stack = fitting; // the user has locked memory for something else
     }
+}
+
+/// Returns whether this user may sample a thread: else the processes are told to do it themselves, before
+/// there is a process to open the events of.
+pub(super) fn are_permitted(frequency: u32) -> bool {
+    let attributes = Attributes::cpu_clock(frequency).user_stack(REGISTERS, LEAST_STACK);
+    Event::open(&attributes, 0, None).is_ok()
 }
 
 impl Opened {
@@ -150,7 +158,8 @@ impl Sampling {
 
 /// Why samples cannot be recorded, and what helps.
 pub(super) fn explain(error: &io::Error) -> String {
-    format!("no samples: {error}; {}", hairline_perf::advice(error))
+    let advice = hairline_perf::advice(error);
+    format!("no samples: {error}; {advice}. Programs with Hairline's feature `sampling` take their own")
 }
 
 fn read(
@@ -174,9 +183,10 @@ fn read_samples(
     let mut profile = match format {
         Format::Fxt => Profile::fxt(),
         _ => Profile::packets(SequenceId(1)),
-    };
+    }
+    .frequency(opened.frequency);
     let (mut malformed, mut switches_malformed) = (0, 0);
-    let Opened { rings, switches, every } = opened;
+    let Opened { rings, switches, every, .. } = opened;
     // Samples and context switches. Also while stacks are unwound: threads may begin to wait more often than
     // that takes, and no such stack may cost a sample or a switch.
     let mut read_rings = |profile: &mut Profile| -> io::Result<()> {

@@ -2,9 +2,10 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::json_version::JSON_VERSION;
 use crate::stats::show::has_states;
-use crate::stats::states;
 use crate::stats::tables::{By, Line, Stats, TableArguments};
+use crate::stats::{counter_lines, states};
 
 /// The numeric columns of a row.
 fn numbers(stats: &Stats<'_>, by: By, line: &Line<'_>) -> Vec<(&'static str, Value)> {
@@ -37,7 +38,7 @@ fn numbers(stats: &Stats<'_>, by: By, line: &Line<'_>) -> Vec<(&'static str, Val
 fn words(by: By, line: &Line<'_>) -> Vec<(&'static str, Value)> {
     let mut words = vec![(by.title(), json!(line.what))];
     match by {
-        By::Category | By::State => {}
+        By::Category | By::State | By::Counter => {}
         By::Name | By::Interval => words.push(("category", json!(line.of))),
         By::Thread | By::Track => words.push(("process", json!(line.of))),
     }
@@ -53,7 +54,9 @@ fn rows<'a, 's>(
     let most = choice.top.filter(|top| *top > 0).unwrap_or(usize::MAX);
     let row = move |line: Line<'s>| words(by, &line).into_iter().chain(numbers(stats, by, &line)).collect();
     let threads = if by == By::State { states::lines(stats, choice.sort) } else { Vec::new() };
-    lines.into_iter().map(row).chain(threads.into_iter().map(states::row)).take(most)
+    let counters = if by == By::Counter { counter_lines::lines(stats, choice.sort) } else { Vec::new() };
+    let others = threads.into_iter().map(states::row).chain(counters.into_iter().map(counter_lines::row));
+    lines.into_iter().map(row).chain(others).take(most)
 }
 
 pub(super) fn json(stats: &Stats<'_>, choice: &TableArguments) -> String {
@@ -61,6 +64,7 @@ pub(super) fn json(stats: &Stats<'_>, choice: &TableArguments) -> String {
     let mut left_out = stats.report.clone(); // both may count the same
     left_out.add_all(stats.unread);
     let mut all = json!({
+        "version": JSON_VERSION,
         "trace": stats.name,
         "bytes": stats.bytes,
         "events": t.events,
@@ -70,6 +74,7 @@ pub(super) fn json(stats: &Stats<'_>, choice: &TableArguments) -> String {
         "slices_that_carry_flows": t.carriers,
         "instants": t.instants,
         "counter_values": t.counter_values,
+        "counter_values_in_no_row": stats.gathered.counters.left_out(),
         "flow_points": t.flow_points,
         "processes": track_names.processes,
         "threads": track_names.threads,
@@ -91,6 +96,7 @@ pub(super) fn json(stats: &Stats<'_>, choice: &TableArguments) -> String {
         (By::Thread, "by_thread"),
         (By::Track, "by_track"),
         (By::State, "by_state"),
+        (By::Counter, "counters"),
     ];
     for (by, name) in tables.into_iter().filter(|(by, _)| choice.by.is_none_or(|only| only == *by)) {
         let object = |row: Vec<(&str, Value)>| {

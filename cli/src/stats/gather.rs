@@ -10,6 +10,7 @@ use hairline_convert::{
     BriefEvent, BriefKind, ByTrack, Detailed, Event, EventKind, Item, MOST_BRIEF, Strings, TrackId,
 };
 
+use crate::stats::counters::Counters;
 use crate::stats::far_apart::FarApart;
 use crate::stats::groups::Groups;
 use crate::stats::named::Named;
@@ -62,6 +63,7 @@ pub(crate) struct Gathered {
     /// Other tracks, those of one name and process together.
     pub(crate) tracks: Rows,
     pub(crate) groups: Groups,
+    pub(crate) counters: Counters,
     /// The states and samples of all threads, with and without slices.
     pub(crate) states: Vec<ThreadTimes>,
     /// Whether the rows have the time in which threads ran and waited.
@@ -87,6 +89,7 @@ pub(crate) struct Gather {
     slices: Slices,
     track_names: TrackNames,
     counting: Counting,
+    counters: Counters,
 }
 
 #[derive(Default)]
@@ -184,6 +187,7 @@ impl Gather {
         self.counting.split_live();
         self.counting.name();
         self.counting.gathered.groups = self.counting.groups;
+        self.counting.gathered.counters = self.counters;
         self.counting.gathered.is_untrue = self.counting.is_late;
         self.counting.gathered.has_scheduling = !is_empty;
         Ok((self.counting.gathered, self.slices.into_keys(), self.track_names))
@@ -213,7 +217,22 @@ impl ItemVisitor for Gather {
             self.slices.briefs(briefs, strings, &mut self.counting);
             self.sift();
         }
-        self.counting.gathered.totals.briefs(briefs, strings);
+        let totals = &mut self.counting.gathered.totals;
+        let before = totals.counter_values;
+        totals.briefs(briefs, strings);
+        if totals.counter_values > before {
+            for brief in briefs {
+                if let Some(value) = brief.value() {
+                    self.counters.add(brief.track, brief.time, value);
+                }
+            }
+        }
+    }
+
+    fn spans(&mut self, first: i64, last: i64) {
+        let totals = &mut self.counting.gathered.totals;
+        (totals.first, totals.last) = (Some(first), Some(last));
+        self.slices.lasts_to(last);
     }
 
     fn item(&mut self, item: &Item<'_>) {
@@ -223,12 +242,14 @@ impl ItemVisitor for Gather {
         match item {
             Item::Event(event) => {
                 gathered.totals.event(event);
+                self.counters.event(event);
                 if matches!(event.kind, EventKind::Flow { .. }) {
                     self.counting.add_flow((event.track, event.time));
                 }
             }
             Item::Track(track) => {
                 self.track_names.set(track);
+                self.counters.set(track);
                 self.counting.settle(); // by the earlier description
                 self.counting.groups.set(track, &self.track_names);
                 self.counting.set_thread(track.id, &self.track_names);

@@ -1,5 +1,7 @@
 //! `hairline stats`
 
+mod counter_lines;
+mod counters;
 mod export;
 mod far_apart;
 mod gather;
@@ -21,6 +23,7 @@ use hairline_convert::timeline::Timeline;
 use hairline_convert::{BriefEvent, Item, Strings};
 
 use crate::outcome::Outcome;
+use crate::selection::Selection;
 use crate::stats::tables::TableArguments;
 use crate::text::{failed, for_programs, put, written};
 use crate::thread_times::{self, SampleCounts};
@@ -36,10 +39,11 @@ use crate::track_names::TrackNames;
 /// intervals with tables of their own: their time overlaps that of threads. If the trace has scheduling and
 /// is a file, running and waiting are the times in which the threads of slices were on a core and waited for
 /// one. A table of its own (by state) has the times in which each thread ran, waited for a core and slept, in
-/// slices and outside, and its stack samples. Tracks of one name are one row. A row is the slices of one
-/// name; its category is `*` if they have several. Slices without an end are counted, and make their thread
-/// busy, but are no part of the other columns. FXT has slices of 0 ns that only carry a flow: they are in no
-/// table.
+/// slices and outside, and its stack samples. A table of counters has the number of their values, and the
+/// minimum, mean, maximum and last of them; each value has the same weight in the mean. Tracks of one name
+/// are one row. A row is the slices of one name; its category is `*` if they have several. Slices without an
+/// end are counted, and make their thread busy, but are no part of the other columns. FXT has slices of 0 ns
+/// that only carry a flow: they are in no table.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   hairline stats trace.pftrace
@@ -47,10 +51,14 @@ use crate::track_names::TrackNames;
   hairline stats trace.fxt --category 'net,db.*,-db.verbose'
   hairline stats trace.json.gz --json | jq '.names[] | select(.self_ns > 1e9)'
   hairline stats trace.fxt --by thread --csv > threads.csv
+  hairline stats trace.pftrace --by counter
+  hairline stats trace.pftrace --time-range 1.5s..2s --thread 'worker-*'
   hairline stats trace.pftrace --by state --sort waiting      threads that found no free core")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     trace: TraceArguments,
+    #[command(flatten)]
+    selection: Selection,
     #[command(flatten)]
     choice: TableArguments,
     /// Print everything as JSON, times in nanoseconds.
@@ -67,11 +75,12 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
-    let (summary, (gathered, keys, track_names)) = match gather(arguments) {
+    let trace = arguments.trace.part(&arguments.selection);
+    let (summary, (gathered, keys, track_names)) = match gather(arguments, &trace) {
         Ok(all) => all,
         Err(e) => return failed(e),
     };
-    let bytes = arguments.trace.file_len().unwrap_or(summary.bytes);
+    let bytes = trace.file_len().unwrap_or(summary.bytes);
     let stats = Stats {
         name: &summary.name,
         bytes,
@@ -94,17 +103,20 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
 
 /// Counts all, in order of time. A trace with scheduling is read a second time, when it is known what each
 /// thread did.
-fn gather(arguments: &Arguments) -> Result<(ReadSummary, (Gathered, Keys, TrackNames)), String> {
+fn gather(
+    arguments: &Arguments,
+    trace: &TraceArguments,
+) -> Result<(ReadSummary, (Gathered, Keys, TrackNames)), String> {
     let filter = || arguments.category.clone();
     let gather = Gather::new(filter());
     let mut first = First { gather, timeline: Timeline::default(), samples: SampleCounts::default() };
-    let summary = arguments.trace.show(false, &mut first)?;
+    let summary = trace.show(false, &mut first)?;
     let First { gather, mut timeline, samples } = first;
     let mut all = gather.finish().map_err(unsorted)?;
     timeline.finish();
     let states = thread_times::of_all(&all.2, &timeline, &samples);
     let span = timeline.span();
-    let has_scheduling = !timeline.is_empty() && !arguments.trace.is_stream();
+    let has_scheduling = !timeline.is_empty() && !trace.is_stream();
     if !all.0.is_untrue && !has_scheduling {
         all.0.add_states(states, span);
         return Ok((summary, all));
@@ -113,7 +125,7 @@ fn gather(arguments: &Arguments) -> Result<(ReadSummary, (Gathered, Keys, TrackN
     if has_scheduling {
         gather = gather.with_timeline(timeline, &all.2);
     }
-    let summary = arguments.trace.show_again(&mut gather)?;
+    let summary = trace.show_again(&mut gather)?;
     let mut all = gather.finish().map_err(unsorted)?;
     all.0.add_states(states, span);
     Ok((summary, all))
@@ -131,6 +143,10 @@ impl ItemVisitor for First {
 
     fn briefs(&mut self, briefs: &[BriefEvent], strings: &Strings) {
         self.gather.briefs(briefs, strings);
+    }
+
+    fn spans(&mut self, first: i64, last: i64) {
+        self.gather.spans(first, last);
     }
 
     fn item(&mut self, item: &Item<'_>) {

@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use crate::stats::states;
 use crate::stats::tables::{By, Line, SEVERAL, SEVERAL_SAID, Stats, TableArguments};
+use crate::stats::{counter_lines, states};
 use crate::table::{Table, in_colour};
 use crate::text::{described, duration, grouped, grouped_count, ids, one_line, size};
 
@@ -15,7 +15,8 @@ pub(super) fn text(stats: &Stats<'_>, choice: &TableArguments) -> String {
     for by in By::ALL.into_iter().filter(|by| choice.by.is_none_or(|only| only == *by)) {
         let lines = stats.lines(by, choice.sort);
         let threads = if by == By::State { states::lines(stats, choice.sort) } else { Vec::new() };
-        let all = lines.len() + threads.len(); // one of both is empty
+        let counters = if by == By::Counter { counter_lines::lines(stats, choice.sort) } else { Vec::new() };
+        let all = lines.len() + threads.len() + counters.len(); // all but one are empty
         let rows = match choice.top.unwrap_or(ROWS) {
             0 => all,
             rows => rows.min(all),
@@ -23,8 +24,11 @@ pub(super) fn text(stats: &Stats<'_>, choice: &TableArguments) -> String {
         if rows == 0 {
             continue;
         }
-        let table =
-            if by == By::State { states::table(&threads[..rows]) } else { table(stats, by, &lines[..rows]) };
+        let table = match by {
+            By::State => states::table(&threads[..rows]),
+            By::Counter => counter_lines::table(&counters[..rows]),
+            _ => table(stats, by, &lines[..rows]),
+        };
         let _ = write!(out, "\n{}", table.lines(in_colour()));
         if rows < all {
             let _ = writeln!(out, "and {} more (--top 0 shows all)", all - rows);
@@ -70,6 +74,10 @@ fn totals(stats: &Stats<'_>) -> String {
         let carriers = grouped_count(t.carriers, "slice");
         let _ = writeln!(out, "{carriers} of 0 ns that only carry a flow, in no table");
     }
+    let no_row = stats.gathered.counters.left_out();
+    if no_row > 0 {
+        let _ = writeln!(out, "{} of further counters, in no row", grouped_count(no_row, "counter value"));
+    }
     if t.losses > 0 {
         let lost =
             if t.lost_events > 0 { grouped_count(t.lost_events, "event") } else { "events".to_owned() };
@@ -91,7 +99,7 @@ fn table(stats: &Stats<'_>, by: By, lines: &[Line<'_>]) -> Table {
         By::Name | By::Interval => (2, vec![by.title(), "category"]),
         By::Thread => (2, vec![by.title(), "process", "busy", "busy %"]),
         By::Track => (2, vec![by.title(), "process", "tracks"]),
-        By::State => (2, vec![by.title(), "process"]),
+        By::State | By::Counter => (2, vec![by.title(), "process"]),
     };
     let has_states = has_states(stats, by);
     titles.extend(numbers);

@@ -44,11 +44,13 @@ pub(crate) enum By {
     Track,
     /// A row for each thread with states or stack samples, in slices and outside
     State,
+    /// A row for each counter
+    Counter,
 }
 
 impl By {
-    pub(super) const ALL: [Self; 6] =
-        [Self::Category, Self::Name, Self::Interval, Self::Thread, Self::Track, Self::State];
+    pub(super) const ALL: [Self; 7] =
+        [Self::Category, Self::Name, Self::Interval, Self::Thread, Self::Track, Self::State, Self::Counter];
 
     /// The title of the first column.
     pub(super) fn title(self) -> &'static str {
@@ -58,6 +60,7 @@ impl By {
             Self::Interval => "interval",
             Self::Thread | Self::State => "thread",
             Self::Track => "track",
+            Self::Counter => "counter",
         }
     }
 }
@@ -67,7 +70,7 @@ impl By {
 pub(crate) enum Sort {
     /// The name, category or thread
     Name,
-    /// The number of slices
+    /// The number of slices, or of values of a counter
     Count,
     /// Their time, inner slices included
     Total,
@@ -146,7 +149,8 @@ impl Stats<'_> {
             By::Interval => intervals,
             By::Thread => threads,
             By::Track => tracks,
-            By::State => return Vec::new(), // its rows are no slices: see `states`
+            // Their rows are no slices: see `states` and `counter_lines`.
+            By::State | By::Counter => return Vec::new(),
         };
         let line = |row| {
             let (what, of) = self.words(by, row);
@@ -165,7 +169,7 @@ impl Stats<'_> {
             By::Name | By::Interval => {
                 (text(Key(what)), row.category.map_or_else(|| SEVERAL.to_owned(), text))
             }
-            By::Thread | By::State => self.track_words(TrackId(what)),
+            By::Thread | By::State | By::Counter => self.track_words(TrackId(what)),
             By::Track => match self.gathered.groups.about(what) {
                 Some((first, _)) => self.track_words(first),
                 None => ("(unknown track)".to_owned(), String::new()),

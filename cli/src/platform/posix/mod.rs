@@ -9,9 +9,7 @@ use std::fs::{File, Metadata, OpenOptions, Permissions};
 use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
-use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{self, ExitCode};
 
 use rustix::fs::{FlockOperation, Mode, OFlags, fcntl_getfl, fcntl_setfl, flock, statvfs};
 use rustix::io::Errno;
@@ -20,14 +18,6 @@ use rustix::process::umask;
 use crate::platform::facts::Identity;
 pub(crate) use crate::platform::posix::command::Command;
 pub(crate) use crate::platform::posix::signals::{before_end, ending};
-
-/// Runs another program in place of this one. Its exit code and its signals are its own.
-///
-/// # Errors
-/// Returns only if the program cannot be started.
-pub(crate) fn become_command(command: &mut process::Command) -> io::Result<ExitCode> {
-    Err(command.exec())
-}
 
 /// Locks a file. Waits until no other process has it locked. The lock ends when the file is closed.
 pub(crate) fn lock(file: &File) -> io::Result<()> {

@@ -1,4 +1,4 @@
-//! The names to explain.
+//! The names of slices to look at.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 /// A name, or a category and a name, in which `*` matches any characters.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Pattern(String);
+pub(crate) struct Pattern(String);
 
 impl FromStr for Pattern {
     type Err = Infallible;
@@ -24,7 +24,7 @@ impl fmt::Display for Pattern {
 
 impl Pattern {
     /// Whether slices of this name are meant. A name may have a slash of its own.
-    pub(super) fn matches(&self, category: &str, name: &str) -> bool {
+    pub(crate) fn matches(&self, category: &str, name: &str) -> bool {
         matches(&self.0, name)
             || self.0.contains('/')
                 && category.split(',').any(|category| matches(&self.0, &format!("{category}/{name}")))
@@ -32,7 +32,7 @@ impl Pattern {
 }
 
 /// Whether a pattern matches a text. Takes time in proportion to the product of their lengths at most.
-pub(super) fn matches(pattern: &str, text: &str) -> bool {
+pub(crate) fn matches(pattern: &str, text: &str) -> bool {
     let mut parts = pattern.split('*');
     let first = parts.next().unwrap_or_default();
     let Some(mut rest) = text.strip_prefix(first) else { return false };
