@@ -11,10 +11,11 @@ use hairline::{
 };
 
 use crate::floors::{nothing, one_read, row, two_reads};
-use crate::machine::{pin_to_last_core, thread_cpu_ns};
-use crate::rich;
+use crate::machine::{self, pin_to_last_core, thread_cpu_ns};
 use crate::row::{Budget, Row, label};
-use crate::timing::{Effort, started};
+use crate::service::{self, Service};
+use crate::timing::{Effort, beside_with, started};
+use crate::{Outcome, rich};
 
 /// Measures scopes that are not recorded.
 ///
@@ -98,6 +99,51 @@ pub fn flight_recorder(effort: Effort, format: Format) -> Result<Row, hairline::
     };
     session.stop()?;
     Ok(row)
+}
+
+/// Measures scopes while Perfetto's tracing service records them. The floor is a session of the program with
+/// the same pauses. No row where there is no service.
+///
+/// # Errors
+/// If the service or a session cannot be started or stopped.
+pub fn traced(effort: Effort) -> Outcome<Vec<Row>> {
+    if !service::is_there() {
+        return Ok(Vec::new());
+    }
+    let scopes = || {
+        machine::aside(|| {
+            pin_to_last_core(); // not the session's thread, which is there already
+            let text = black_box("sixteen bytes ..");
+            let (plain, arguments) = beside_with(effort, service::pause, scope, |i| {
+                trace_scope!("bench", "scope with arguments", number = i64::from(i), text);
+            });
+            [plain, arguments]
+        })
+    };
+    let builder = || Session::builder().format(Format::TrackEvent).buffer_size(64 << 20);
+    let session = started(builder().output_writer(io::sink()))?;
+    let own = scopes();
+    session.stop()?;
+    let service = Service::start()?;
+    let registered = builder().output_traced()?;
+    service::wait_until(|| {
+        let mut is_recorded = false;
+        trace_instant!("bench", "ready", recorded = std::mem::replace(&mut is_recorded, true));
+        is_recorded
+    })?;
+    let session = Session::builder().start()?; // a handle of the service's
+    let of_service = scopes();
+    let summary = session.stop()?;
+    if summary.lost.total() > 0 {
+        eprintln!("tracing service: {} events lost while measuring", summary.lost.total());
+    }
+    drop((registered, service));
+    let names = ["scope", "scope + i64 + &str of 16"];
+    let rows = names.into_iter().zip(own.iter().zip(&of_service)).map(|(what, (own, of_service))| {
+        let name = format!("TrackEvent, tracing service: {what}");
+        Row::sampled(&name, "ns", of_service, Budget::Ratio, 1.1).beside(own)
+    });
+    Ok(rows.collect())
 }
 
 /// A session that records more of each event. The calling thread is pinned, and its drain thread is not.

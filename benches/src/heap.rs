@@ -5,14 +5,38 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::hint::black_box;
 use std::io;
+use std::sync::atomic::AtomicU64;
 
-use hairline::{Heap, Session};
+use hairline::{Heap, HeapProfile, Session};
 
 use crate::row::{Budget, Row};
 use crate::timing::{Effort, beside, started};
 
 static SYSTEM: System = System;
 static HEAP: Heap<System> = Heap::new(System);
+
+/// An allocator that costs nothing and always has the same block, for counts of instructions.
+#[derive(Debug)]
+struct Nothing;
+
+static BLOCK: AtomicU64 = AtomicU64::new(0);
+
+// SAFETY: only `pair` calls it, which does not use the block.
+unsafe impl GlobalAlloc for Nothing {
+    #[inline(always)]
+    unsafe fn alloc(&self, _: Layout) -> *mut u8 {
+        BLOCK.as_ptr().cast()
+    }
+
+    #[inline(always)]
+    unsafe fn dealloc(&self, _: *mut u8, _: Layout) {}
+}
+
+/// Allocates a small block and frees it in a `Heap` around nothing.
+pub fn pair_of_nothing() {
+    static HEAP: Heap<Nothing> = Heap::new(Nothing);
+    pair(&HEAP);
+}
 
 /// Allocates a small block and frees it.
 #[inline(always)]
@@ -45,5 +69,8 @@ pub fn heap(effort: Effort) -> Result<Vec<Row>, hairline::Error> {
     session.set_categories("-heap")?;
     let filtered = row("allocation and free, category off", effort, 1.0);
     session.stop()?;
-    Ok(vec![off, filtered, on])
+    let session = started(Session::builder().output_writer(io::sink()).heap_profile(HeapProfile::new()))?;
+    let profiled = row("allocation and free, in a heap profile", effort, 8.0);
+    session.stop()?;
+    Ok(vec![off, filtered, on, profiled])
 }

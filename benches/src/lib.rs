@@ -5,6 +5,7 @@
 
 pub mod around_work;
 pub mod cold;
+#[cfg(feature = "report")]
 pub mod convert;
 pub mod cost;
 pub mod drain_thread;
@@ -12,11 +13,14 @@ pub mod flat_out;
 mod floors;
 pub mod growth;
 pub mod heap;
+pub mod instructions;
 pub mod lost;
 pub mod machine;
 pub mod made;
 mod rich;
 pub mod row;
+pub mod saved;
+pub mod service;
 pub mod size;
 pub mod spans;
 pub mod stuck;

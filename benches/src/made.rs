@@ -14,6 +14,7 @@ pub fn callsites(prefix: &str, count: usize) -> &'static [Callsite] {
         module: module_path!(),
         counter: CounterOptions::NONE,
         slow_after: 0,
+        stack: false,
     };
     let callsite =
         |n| Callsite::new(CallsiteKind::Scope, "bench", format!("{prefix} {n}").leak(), &[], &SITE);

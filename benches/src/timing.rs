@@ -78,13 +78,20 @@ pub fn batch(operations: u32, mut operation: impl FnMut(u32)) -> f64 {
 }
 
 /// Times `floor` and `subject` in turn.
-pub fn beside(
+pub fn beside(effort: Effort, floor: impl FnMut(u32), subject: impl FnMut(u32)) -> (Samples, Samples) {
+    beside_with(effort, || {}, floor, subject)
+}
+
+/// The same, and calls `between` before each pair of batches, without measuring it.
+pub fn beside_with(
     effort: Effort,
+    mut between: impl FnMut(),
     mut floor: impl FnMut(u32),
     mut subject: impl FnMut(u32),
 ) -> (Samples, Samples) {
     let (mut floors, mut subjects) = (Samples::default(), Samples::default());
     for round in 0..effort.batches + effort.batches / 10 {
+        between();
         let (f, s) = (batch(effort.operations, &mut floor), batch(effort.operations, &mut subject));
         if round >= effort.batches / 10 {
             floors.push(f); // the first tenth only warms up

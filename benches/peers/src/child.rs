@@ -4,6 +4,7 @@ use std::io;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
+use hairline_benches::service;
 use serde_json::Value;
 
 use crate::peer::Failure;
@@ -11,7 +12,7 @@ use crate::peer::Failure;
 /// A command for this binary, without arguments.
 pub fn command() -> io::Result<Command> {
     let mut command = Command::new(std::env::current_exe()?);
-    command.stdin(Stdio::null());
+    command.stdin(Stdio::null()).envs(service::variables());
     Ok(command)
 }
 

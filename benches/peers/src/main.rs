@@ -10,6 +10,7 @@
 
 mod anywhere;
 mod bench;
+mod both;
 mod child;
 mod ends;
 mod flood;
@@ -33,11 +34,14 @@ use bench::Bench;
 use peer::{Failure, Peer};
 
 const HELP: &str = "usage: hairline-peers [--json] [--quick] [--rows] [--only NAME] [--scopes N]
+       hairline-peers --both TRACE
   --json       for machines
   --quick      a tenth of the batches and of the flood
   --rows       the tables of one thread alone
   --only NAME  the peers whose names contain this
   --scopes N   scopes of a flood (10,000,000)
+  --both TRACE measures nothing: Perfetto's tracing service records the same events of Hairline and of
+               perfetto-sdk into this trace; prints the pids of both
 exit: 0 measured; 1 no peer could be measured; 2 usage";
 
 /// The first argument of a process that measures a peer. The name of the peer follows.
@@ -89,6 +93,8 @@ fn as_child(arguments: &[String]) -> Option<Result<Value, Failure>> {
             (peer.cost)(&mut bench)?;
             Ok(bench.finish())
         }),
+        [what, name] if what == both::CHILD => both::events(name).map(|()| Value::Null),
+        [what, path] if what == "--both" => both::record(path.as_ref()).map(|pids| json!(pids)),
         [what, name, path] if what == short::CHILD => {
             peer(name).map_err(Failure::from).and_then(|peer| short::record(peer, path.as_ref()))
         }

@@ -10,9 +10,10 @@ use std::net::Ipv4Addr;
 use std::sync::PoisonError;
 
 use hairline::{
-    Error, Flow, Format, Overflow, Session, SessionBuilder, Track, Unit, sync, trace_async, trace_begin,
-    trace_counter, trace_end, trace_instant, trace_scope,
+    Error, Flow, Format, HeapProfile, Overflow, Session, SessionBuilder, Track, Unit, sync, trace_async,
+    trace_begin, trace_counter, trace_end, trace_instant, trace_scope,
 };
+use hairline_benches::heap::pair_of_nothing;
 use hairline_benches::row::label;
 use hairline_benches::stuck::Gate;
 use hairline_benches::timing::started;
@@ -232,6 +233,19 @@ fn at_many_callsites(format: Format) -> Result<(), Error> {
     none_lost(session)
 }
 
+/// A pair of calls of an allocator in a `Heap`, without the allocator.
+fn heap() -> Result<(), Error> {
+    let mut pair = |_| pair_of_nothing();
+    pair(0); // announces it
+    count("Heap: allocation and free, no session", &mut pair);
+    let recording = started(session(Format::TrackEvent))?;
+    count("Heap: allocation and free, counted", &mut pair);
+    recording.stop()?;
+    let recording = started(session(Format::TrackEvent).heap_profile(HeapProfile::new()))?;
+    count("Heap: allocation and free, in a heap profile", &mut pair);
+    recording.stop().map(drop)
+}
+
 fn none_lost(session: Session) -> Result<(), Error> {
     let summary = session.stop()?;
     assert_eq!(summary.lost.total(), 0, "events that are lost count for nothing");
@@ -256,5 +270,6 @@ fn main() -> Result<(), Error> {
         lost(format)?;
     }
     at_many_callsites(Format::Fxt)?;
-    at_many_callsites(Format::TrackEvent)
+    at_many_callsites(Format::TrackEvent)?;
+    heap()
 }

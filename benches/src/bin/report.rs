@@ -1,13 +1,15 @@
 //! `report`: the costs of Hairline on this machine. Each figure has its floor and its budget beside it.
 //!
 //! ```text
-//! cargo run --release -p hairline-benches --bin report [-- --json] [--quick] [PART...]
+//! cargo run --release -p hairline-benches --bin report [-- --json] [--quick] [--save FILE] [--compare FILE]
+//! [PART...]
 //! ```
 //!
 //! Each part has a process of its own, which runs this same binary. Callsites are numbered in the order of
 //! their first hits, and those of one part must not make another part slower.
 
 use std::io::{self, ErrorKind, Write};
+use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 
 use hairline::Format;
@@ -15,14 +17,19 @@ use hairline_benches::Outcome;
 use hairline_benches::row::Row;
 use hairline_benches::timing::Effort;
 use hairline_benches::{
-    around_work, cold, convert, cost, drain_thread, flat_out, growth, heap, machine, size, spans, tail, why,
+    around_work, cold, convert, cost, drain_thread, flat_out, growth, heap, instructions, machine, saved,
+    service, size, spans, tail, why,
 };
 
-const HELP: &str = "usage: report [--json] [--quick] [PART...]
+const HELP: &str = "usage: report [--json] [--quick] [--save FILE] [--compare FILE] [PART...]
   --json   an array of {name, unit, ns_min, ns_median, floor_ns, ratio, budget, budget_is, judged, within}
   --quick  a tenth of the batches
-parts; all of them unless some are named:
+  --compare FILE  shows the figures beside those of all runs in FILE that were saved on this model of processor
+  --save FILE     appends the figures to FILE: a line of JSON with the commit, the date and the machine
+parts; all of them but the last unless some are named:
   --events   events that are recorded, and those that are not
+  --traced   a scope while Perfetto's tracing service records, beside one in the program's own session; left out where
+             tests/oracle/traced.sh has unpacked no service
   --work     events around work that keeps the processor busy
   --heap     calls of an allocator in a `Heap`
   --tracing  spans of `tracing`
@@ -34,11 +41,12 @@ parts; all of them unless some are named:
   --growth   many threads, many callsites
   --convert  traces that are read and converted
   --why      a context switch with scheduling, a sample of a stack
+  --instructions  the counts of ci/instructions.sh, which builds its own program
 exit: 0 measured, whether within budget or not; 1 a session failed; 2 usage";
 
-const OPTIONS: [&str; 2] = ["--json", "--quick"];
-const PARTS: [&str; 12] = [
+const PARTS: [&str; 14] = [
     "--events",
+    "--traced",
     "--work",
     "--heap",
     "--tracing",
@@ -50,7 +58,40 @@ const PARTS: [&str; 12] = [
     "--growth",
     "--convert",
     "--why",
+    INSTRUCTIONS,
 ];
+/// The part that only runs if it is named.
+const INSTRUCTIONS: &str = "--instructions";
+
+/// What the user asks for.
+struct Asked<'a> {
+    json: bool,
+    quick: bool,
+    save: Option<&'a Path>,
+    compare: Option<&'a Path>,
+    parts: Vec<&'a str>,
+}
+
+impl<'a> Asked<'a> {
+    /// Returns `None` for wrong arguments, and if the user asks for help.
+    fn parse(arguments: &[&'a str]) -> Option<Self> {
+        let mut asked = Self { json: false, quick: false, save: None, compare: None, parts: Vec::new() };
+        let mut arguments = arguments.iter();
+        while let Some(&argument) = arguments.next() {
+            match argument {
+                "--json" => asked.json = true,
+                "--quick" => asked.quick = true,
+                "--save" => asked.save = Some(Path::new(*arguments.next()?)),
+                "--compare" => asked.compare = Some(Path::new(*arguments.next()?)),
+                part => asked.parts.push(PARTS.into_iter().find(|known| *known == part)?),
+            }
+        }
+        if asked.parts.is_empty() {
+            asked.parts = PARTS.into_iter().filter(|part| *part != INSTRUCTIONS).collect();
+        }
+        Some(asked)
+    }
+}
 
 fn events(effort: Effort) -> Outcome<Vec<Row>> {
     let mut rows = machine::aside(|| cost::disabled(effort))?;
@@ -85,6 +126,7 @@ fn rows(part: &str, quick: bool) -> Outcome<Vec<Row>> {
     let rounds = if quick { 3 } else { 15 };
     match part {
         "--events" => events(effort),
+        "--traced" => cost::traced(effort),
         "--work" => around_work(effort),
         "--heap" => Ok(machine::aside(|| heap::heap(effort))?),
         "--tracing" => spans::rows(effort),
@@ -95,6 +137,7 @@ fn rows(part: &str, quick: bool) -> Outcome<Vec<Row>> {
         "--writer" => drain_thread::rows(rounds),
         "--growth" => growth::rows(rounds),
         "--convert" => convert::rows(rounds),
+        INSTRUCTIONS => instructions::rows(),
         _ => why::rows(rounds),
     }
 }
@@ -112,25 +155,36 @@ fn serve(part: &str, quick: bool, json: bool) -> Outcome<()> {
 }
 
 /// Runs each part in its own process, and prints all rows.
-fn print(parts: &[&str], quick: bool, json: bool) -> Outcome<()> {
+fn print(asked: &Asked<'_>) -> Outcome<()> {
+    let Asked { json, quick, save, compare, .. } = *asked;
+    let earlier = compare.map(saved::runs).transpose()?; // before minutes of measuring
+    let keeps = json || save.is_some() || compare.is_some();
     let mut out = io::stdout().lock();
-    if !json {
+    if !keeps {
         writeln!(out, "{}\n\n{}", machine::processor(), Row::heading())?;
     }
     let mut all = Vec::new();
-    for part in parts {
+    for part in &asked.parts {
         let mut command = Command::new(std::env::current_exe()?);
-        command.args([CHILD, part]).args(quick.then_some("--quick")).args(json.then_some("--json"));
+        command.envs(service::variables());
+        command.args([CHILD, part]).args(quick.then_some("--quick")).args(keeps.then_some("--json"));
         let output = command.stderr(Stdio::inherit()).output()?;
         if !output.status.success() {
             return Err(format!("{part}: {}", output.status).into());
         }
-        if json {
+        if keeps {
             all.extend(serde_json::from_slice::<Vec<serde_json::Value>>(&output.stdout)?);
         } else {
             out.write_all(&output.stdout)?;
             out.flush()?;
         }
+    }
+    if let Some(runs) = earlier {
+        let table = saved::compare(&runs, &all);
+        if json { eprint!("{table}") } else { write!(out, "{table}")? }
+    }
+    if let Some(path) = save {
+        saved::save(path, &all)?;
     }
     if json {
         writeln!(out, "{:#}", serde_json::Value::Array(all))?;
@@ -141,34 +195,31 @@ fn print(parts: &[&str], quick: bool, json: bool) -> Outcome<()> {
 /// The argument that makes a process measure one part. The name of the part follows it.
 const CHILD: &str = "--part";
 
-fn run(arguments: &[&str]) -> Outcome<()> {
-    let has = |flag: &str| arguments.contains(&flag);
-    let (quick, json) = (has("--quick"), has("--json"));
+fn run(arguments: &[&str]) -> Outcome<bool> {
     match arguments {
-        [flag] if *flag == cold::SHORT => {
-            cold::short();
-            Ok(())
+        [flag] if *flag == cold::SHORT => cold::short(),
+        [flag, listener] if *flag == spans::CHILD => spans::serve(listener)?,
+        [flag, part, options @ ..] if *flag == CHILD => {
+            serve(part, options.contains(&"--quick"), options.contains(&"--json"))?;
         }
-        [flag, listener] if *flag == spans::CHILD => spans::serve(listener),
-        [flag, part, ..] if *flag == CHILD => serve(part, quick, json),
-        _ => {
-            let named: Vec<&str> = PARTS.into_iter().filter(|part| has(part)).collect();
-            print(if named.is_empty() { &PARTS } else { &named }, quick, json)
-        }
+        _ => match Asked::parse(arguments) {
+            Some(asked) => print(&asked)?,
+            None => return Ok(false),
+        },
     }
+    Ok(true)
 }
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let is_child = arguments.first().is_some_and(|first| [CHILD, cold::SHORT, spans::CHILD].contains(first));
-    let unknown = arguments.iter().find(|a| !OPTIONS.contains(a) && !PARTS.contains(a));
-    if let Some(unknown) = unknown.filter(|_| !is_child) {
-        eprintln!("{HELP}");
-        return if ["--help", "-h"].contains(unknown) { ExitCode::SUCCESS } else { ExitCode::from(2) };
-    }
     match run(&arguments) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => {
+            eprintln!("{HELP}");
+            let asks = arguments.iter().any(|argument| ["--help", "-h"].contains(argument));
+            if asks { ExitCode::SUCCESS } else { ExitCode::from(2) }
+        }
         Err(e) => {
             let is_over = e.downcast_ref::<io::Error>().is_some_and(|e| e.kind() == ErrorKind::BrokenPipe);
             if !is_over {

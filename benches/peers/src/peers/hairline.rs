@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use hairline::recovery::{self, RecoverOptions};
 use hairline::{
-    Format, MemoryOutput, Overflow, Session, SessionBuilder, Summary, scope, trace_counter, trace_instant,
-    trace_scope,
+    Flow, Format, MemoryOutput, Overflow, Session, SessionBuilder, Summary, Track, scope, trace_begin,
+    trace_counter, trace_end, trace_instant, trace_scope,
 };
 use hairline_benches::machine::pin_to_last_core;
+use hairline_benches::service::{self, Service};
 use tracing_subscriber::layer::SubscriberExt;
 
 use crate::anywhere::callsites;
@@ -62,6 +63,10 @@ pub const TRACK_EVENT: Peer = Peer {
     }),
     ..peer("Hairline, TrackEvent", |bench| cost(bench, Format::TrackEvent))
 };
+pub const TRACED: Peer = Peer {
+    setup: "Perfetto's tracing service records it into its own ring of 128 MiB; after each batch it has 2 ms",
+    ..peer("Hairline, tracing service", traced)
+};
 pub const SUBSCRIBER_FXT: Peer = peer("hairline::Subscriber, FXT", |bench| subscriber(bench, Format::Fxt));
 pub const SUBSCRIBER_TRACK_EVENT: Peer =
     peer("hairline::Subscriber, TrackEvent", |bench| subscriber(bench, Format::TrackEvent));
@@ -78,41 +83,89 @@ fn start(format: Format) -> Result<Session, hairline::Error> {
 
 fn cost(bench: &mut Bench, format: Format) -> Result<(), Failure> {
     let session = start(format)?;
-    let text = std::hint::black_box(TEXT);
-    bench.row(Row::Disabled, |_| {
-        trace_scope!("off", "scope");
-    });
-    let scope = |_| {
-        trace_scope!("bench", "scope");
-    };
-    bench.row(Row::Scope, scope);
-    bench.row(Row::Arguments, |i| {
-        trace_scope!("bench", "arguments", number = i64::from(i), text);
-    });
-    bench.anywhere(
-        || {},
-        callsites!({
-            trace_scope!("bench", "scope");
-        }),
-    );
-    let name = std::hint::black_box(NAME);
-    bench.row(Row::Named, |_| {
-        trace_scope!("bench", "named", name: name);
-    });
-    bench.row(Row::Late, |i| {
-        scope!("bench", "late").arg("number", i64::from(i));
-    });
-    bench.row(Row::Nested, |i| {
-        trace_scope!("bench", "nested", list = [i.cast_signed(), 2]);
-    });
-    bench.row(Row::Instant, |_| trace_instant!("bench", "instant"));
-    bench.row(Row::Counter, |i| trace_counter!("bench", "counter", i64::from(i)));
+    rows(bench, || {});
     bench.footprint(|walk| {
         trace_scope!("bench", "scope");
         walk.piece();
     });
     bench.two_threads(Row::Scope, || (|| {}, scope));
     end(session)
+}
+
+fn traced(bench: &mut Bench) -> Result<(), Failure> {
+    let service = Service::start()?;
+    let registered = register()?;
+    let session = Session::builder().start()?; // a handle of the service's
+    pin_to_last_core();
+    rows(bench, service::pause);
+    end(session)?;
+    drop((registered, service));
+    Ok(())
+}
+
+/// Registers with the tracing service, and waits until it records.
+pub fn register() -> Result<hairline::Registered, Failure> {
+    let registered = Session::builder().buffer_size(64 << 20).output_traced()?;
+    service::wait_until(|| {
+        let mut is_recorded = false;
+        trace_instant!("bench", "ready", recorded = std::mem::replace(&mut is_recorded, true));
+        is_recorded
+    })?;
+    Ok(registered)
+}
+
+fn scope(_: u32) {
+    trace_scope!("bench", "scope");
+}
+
+fn rows(bench: &mut Bench, between: fn()) {
+    let text = std::hint::black_box(TEXT);
+    bench.row_between(Row::Disabled, between, |_| {
+        trace_scope!("off", "scope");
+    });
+    bench.row_between(Row::Scope, between, scope);
+    bench.row_between(Row::Arguments, between, |i| {
+        trace_scope!("bench", "arguments", number = i64::from(i), text);
+    });
+    bench.anywhere(
+        between,
+        callsites!({
+            trace_scope!("bench", "scope");
+        }),
+    );
+    let name = std::hint::black_box(NAME);
+    bench.row_between(Row::Named, between, |_| {
+        trace_scope!("bench", "named", name: name);
+    });
+    bench.row_between(Row::Late, between, |i| {
+        scope!("bench", "late").arg("number", i64::from(i));
+    });
+    bench.row_between(Row::Nested, between, |i| {
+        trace_scope!("bench", "nested", list = [i.cast_signed(), 2]);
+    });
+    bench.row_between(Row::Instant, between, |_| trace_instant!("bench", "instant"));
+    bench.row_between(Row::Counter, between, |i| trace_counter!("bench", "counter", i64::from(i)));
+}
+
+/// The events of [`both`](crate::both).
+pub fn events() -> Result<(), Failure> {
+    let _registered = register()?;
+    let (flow, disk) = (Flow::new(), Track::process().child("disk"));
+    {
+        trace_scope!("bench", "request", number = -3_i64, large = u64::MAX, ratio = 0.5, text = TEXT, yes = true, flow: &flow);
+        trace_scope!("bench", "query");
+        trace_instant!("bench", "retry", attempt = 2_u64);
+    }
+    {
+        trace_scope!("bench", "answer", flow: &flow);
+    }
+    for value in [3_i64, -4, 5] {
+        trace_counter!("bench", "depth", value);
+    }
+    trace_begin!("bench", "write", track: &disk);
+    trace_instant!("bench", "sync", track: &disk);
+    trace_end!(&disk);
+    Ok(())
 }
 
 /// Floods a session until it is stopped.

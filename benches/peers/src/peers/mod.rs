@@ -1,12 +1,12 @@
 //! The peers. Each has a file with its setup and its rows.
 
 mod fastrace;
-mod hairline;
+pub mod hairline;
 mod micromegas;
 mod minitrace;
 mod nothing;
 mod perfetto_recorder;
-mod perfetto_sdk;
+pub mod perfetto_sdk;
 mod puffin;
 mod spans;
 mod tracing_chrome;
@@ -20,6 +20,7 @@ use crate::peer::Peer;
 pub const ALL: &[Peer] = &[
     hairline::FXT,
     hairline::TRACK_EVENT,
+    hairline::TRACED,
     perfetto_recorder::TAKEN,
     perfetto_recorder::RESERVED,
     micromegas::PEER,
@@ -29,6 +30,7 @@ pub const ALL: &[Peer] = &[
     minitrace::PEER,
     fastrace::PEER,
     perfetto_sdk::PEER,
+    perfetto_sdk::TRACED,
     nothing::SUBSCRIBER,
     hairline::SUBSCRIBER_FXT,
     hairline::SUBSCRIBER_TRACK_EVENT,

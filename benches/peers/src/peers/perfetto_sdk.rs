@@ -3,13 +3,15 @@
 use std::path::Path;
 
 use hairline_benches::machine::pin_to_last_core;
+use hairline_benches::service::{self, Service};
 use perfetto_sdk::producer::{Backends, Producer, ProducerInitArgsBuilder};
 use perfetto_sdk::tracing_session::TracingSession;
 use perfetto_sdk::track_event::{
-    EventContext, TrackEvent, TrackEventCounter, TrackEventDebugArg, TrackEventTrack,
+    EventContext, TrackEvent, TrackEventCounter, TrackEventDebugArg, TrackEventFlow, TrackEventTrack,
 };
 use perfetto_sdk::{
-    scoped_track_event, track_event_begin, track_event_counter, track_event_end, track_event_instant,
+    scoped_track_event, track_event_begin, track_event_category_enabled, track_event_counter,
+    track_event_end, track_event_instant,
 };
 
 use crate::anywhere::callsites;
@@ -36,6 +38,15 @@ pub const PEER: Peer = Peer {
         },
     }],
     killed: None,
+};
+
+pub const TRACED: Peer = Peer {
+    name: "perfetto-sdk, tracing service",
+    setup: "Perfetto's tracing service records it into its own ring of 128 MiB, by 32 MiB of shared memory; after \
+            each batch it has 2 ms",
+    cost: traced,
+    floods: &[],
+    ..PEER
 };
 
 perfetto_sdk::track_event_categories! {
@@ -98,7 +109,11 @@ fn varint(to: &mut Vec<u8>, mut value: u32) {
 /// Starts the producer in this process, with the most shared memory that it allows. With the usual 256 KiB
 /// most events of a flood are dropped, because the thread of the service does not keep up.
 pub fn start_producer() {
-    let producer = ProducerInitArgsBuilder::new().backends(Backends::IN_PROCESS);
+    start_producer_of(Backends::IN_PROCESS);
+}
+
+fn start_producer_of(backends: Backends) {
+    let producer = ProducerInitArgsBuilder::new().backends(backends);
     Producer::init(producer.shmem_size_hint_kb(32 << 10).build());
 }
 
@@ -110,43 +125,106 @@ fn init() -> Result<(), Failure> {
 
 fn cost(bench: &mut Bench) -> Result<(), Failure> {
     init()?;
-    bench.row(Row::Disabled, |_| {
-        scoped_track_event!("bench", "scope");
-    });
+    bench.row(Row::Disabled, scope);
     let mut session = session("bench", RING)?;
     pin_to_last_core();
-    let text = std::hint::black_box(TEXT);
-    let scope = |_| {
-        scoped_track_event!("bench", "scope");
-    };
-    bench.row(Row::Scope, scope);
+    rows(bench, || {})?;
     bench.two_threads(Row::Scope, || (|| {}, scope));
-    bench.row(Row::Arguments, |i| {
+    session.stop_blocking();
+    Ok(())
+}
+
+fn traced(bench: &mut Bench) -> Result<(), Failure> {
+    let service = Service::start()?;
+    register()?;
+    pin_to_last_core();
+    rows(bench, service::pause)?;
+    drop(service);
+    Ok(())
+}
+
+/// Registers with the tracing service, and waits until it records.
+fn register() -> Result<(), Failure> {
+    start_producer_of(Backends::SYSTEM);
+    TrackEvent::init();
+    perfetto_te_ns::register()?;
+    Ok(service::wait_until(|| track_event_category_enabled!("bench"))?)
+}
+
+/// The events of [`both`](crate::both).
+pub fn events() -> Result<(), Failure> {
+    register()?;
+    let flow = TrackEventFlow::process_scoped_flow(7);
+    let process = TrackEventTrack::process_track_uuid();
+    {
+        scoped_track_event!("bench", "request", |event: &mut EventContext| {
+            event.add_debug_arg("number", TrackEventDebugArg::Int64(-3));
+            event.add_debug_arg("large", TrackEventDebugArg::Uint64(u64::MAX));
+            event.add_debug_arg("ratio", TrackEventDebugArg::Double(0.5));
+            event.add_debug_arg("text", TrackEventDebugArg::String(TEXT));
+            event.add_debug_arg("yes", TrackEventDebugArg::Bool(true));
+            event.set_flow(&flow);
+        });
+        scoped_track_event!("bench", "query");
+        track_event_instant!("bench", "retry", |event: &mut EventContext| {
+            event.add_debug_arg("attempt", TrackEventDebugArg::Uint64(2));
+        });
+    }
+    {
+        scoped_track_event!("bench", "answer", |event: &mut EventContext| {
+            event.set_flow(&flow);
+        });
+    }
+    let depth = TrackEventTrack::register_counter_track("depth", process)?;
+    for value in [3, -4, 5] {
+        track_event_counter!("bench", |event: &mut EventContext| {
+            event.set_track(&depth);
+            event.set_counter(TrackEventCounter::Int64(value));
+        });
+    }
+    let on_disk = |event: &mut EventContext| {
+        event.set_named_track("disk", 1, process);
+    };
+    track_event_begin!("bench", "write", on_disk);
+    track_event_instant!("bench", "sync", on_disk);
+    track_event_end!("bench", |event: &mut EventContext| {
+        event.set_named_track("disk", 1, process).set_flush();
+    });
+    Ok(())
+}
+
+fn scope(_: u32) {
+    scoped_track_event!("bench", "scope");
+}
+
+fn rows(bench: &mut Bench, between: fn()) -> Result<(), Failure> {
+    let text = std::hint::black_box(TEXT);
+    bench.row_between(Row::Scope, between, scope);
+    bench.row_between(Row::Arguments, between, |i| {
         scoped_track_event!("bench", "arguments", |event: &mut EventContext| {
             event.add_debug_arg("number", TrackEventDebugArg::Int64(i64::from(i)));
             event.add_debug_arg("text", TrackEventDebugArg::String(text));
         });
     });
     bench.anywhere(
-        || {},
+        between,
         callsites!({
             scoped_track_event!("bench", "scope");
         }),
     );
-    bench.row(Row::Late, |i| {
+    bench.row_between(Row::Late, between, |i| {
         track_event_begin!("bench", "late");
         track_event_end!("bench", |event: &mut EventContext| {
             event.add_debug_arg("number", TrackEventDebugArg::Int64(i64::from(i)));
         });
     });
-    bench.row(Row::Instant, |_| track_event_instant!("bench", "instant"));
+    bench.row_between(Row::Instant, between, |_| track_event_instant!("bench", "instant"));
     let track = TrackEventTrack::register_counter_track("counter", TrackEventTrack::process_track_uuid())?;
-    bench.row(Row::Counter, |i| {
+    bench.row_between(Row::Counter, between, |i| {
         track_event_counter!("bench", |event: &mut EventContext| {
             event.set_track(&track);
             event.set_counter(TrackEventCounter::Int64(i64::from(i)));
         });
     });
-    session.stop_blocking();
     Ok(())
 }
