@@ -1,4 +1,5 @@
-//! `hairline export`: the Parquet files, read by DuckDB, have the rows of trace_processor's tables.
+//! `hairline export` and `hairline query`: the Parquet files, read by DuckDB, and the answers of SQLite have
+//! the rows of trace_processor's tables.
 
 use std::path::Path;
 use std::process::Command;
@@ -32,8 +33,8 @@ const SLICES: &str = "select start, coalesce(duration, -1), depth, coalesce(cate
 const ARGUMENTS: &str = "with owners as (select id, start as at, name, 'slice' as kind from slice union all \
      select id, time, name, 'instant' from instant) \
      select o.at, coalesce(o.name, ''), a.key, case a.value_type when 'float' then printf('%g', float_value) \
-       when 'bool' then bool_value::varchar when 'text' then text_value when 'null' then 'null' \
-       when 'pointer' then printf('0x%x', int_value) when 'bytes' then 'unknown' else int_value::varchar end \
+       when 'bool' then case when bool_value then 'true' else 'false' end when 'text' then text_value when 'null' then 'null' \
+       when 'pointer' then printf('0x%x', int_value) when 'bytes' then 'unknown' else cast(int_value as varchar) end \
      from arg a join owners o on a.owner = o.id and a.of = o.kind";
 
 const COUNTERS: &str = "select time, case when series is null or series = 'value' then name \
@@ -58,7 +59,27 @@ fn exported(trace: &Path) -> Shown {
         Command::new("python3").arg(script).arg(folder.path()).args(TABLES.map(|(_, sql)| sql)).output();
     let asked = asked.expect("python3");
     assert!(asked.status.success(), "tests/oracle/setup.sh? {}", String::from_utf8_lossy(&asked.stderr));
-    let results: Vec<Table> = serde_json::from_slice(&asked.stdout).expect("JSON");
+    shown(serde_json::from_slice(&asked.stdout).expect("JSON"))
+}
+
+/// What `hairline query` shows of a trace.
+fn queried(trace: &Path) -> Shown {
+    let results = TABLES.map(|(table, sql)| {
+        // Objects have their names in the order of letters.
+        let names = if table == "slices" { "a, b, c, d, e, f, g, h, i, j" } else { "a, b, c, d, e, f" };
+        let count = [("counters", 6), ("processes", 3)].iter().find(|(of, _)| *of == table);
+        let end = if table == "slices" { names.len() } else { count.map_or(4, |(_, count)| *count) * 3 - 2 };
+        let question = format!("with t({}) as ({sql}) select * from t", &names[..end]);
+        let mut command = Command::new(env!("CARGO_BIN_EXE_hairline_command"));
+        let asked = command.args(["query", "--json", &question]).arg(trace).output().expect("it ran");
+        assert!(asked.status.success(), "{}: {}", trace.display(), String::from_utf8_lossy(&asked.stderr));
+        let rows: Vec<serde_json::Map<String, Value>> = serde_json::from_slice(&asked.stdout).expect("JSON");
+        rows.into_iter().map(|row| row.into_iter().map(|(_, value)| value).collect()).collect()
+    });
+    shown(results.into())
+}
+
+fn shown(results: Vec<Table>) -> Shown {
     let lines = |rows: Table| {
         let text = Rows { columns: Vec::new(), rows }.text();
         text.lines().map(str::to_owned).collect()
@@ -68,13 +89,18 @@ fn exported(trace: &Path) -> Shown {
 
 /// What is not the same: rows that only one side has, beside those that an exception explains.
 fn differences(name: &str, trace: &Path) -> String {
-    let (judged, exported) = (Shown::of(trace), exported(trace));
+    let judged = Shown::of(trace);
+    let (exported, queried) = (exported(trace), queried(trace));
+    differ(name, "exported", &judged, &exported) + &differ(name, "queried", &judged, &queried)
+}
+
+fn differ(name: &str, by: &str, judged: &Shown, found: &Shown) -> String {
     let mut all = String::new();
     for (table, _) in TABLES {
         if EXCEPTIONS.iter().any(|(of, excepted, _)| name.starts_with(of) && *excepted == table) {
             continue;
         }
-        let (mut before, mut after) = (same(&judged, table), same(&exported, table));
+        let (mut before, mut after) = (same(judged, table), same(found, table));
         if table == "threads" {
             // The importer makes a thread without a name for each process that has none of its id.
             let is_made = |row: &String| row.split('\t').nth(1) == Some("NULL");
@@ -98,7 +124,7 @@ fn differences(name: &str, trace: &Path) -> String {
             rows.map(|row| format!("  {sign} {row}\n")).collect::<String>()
         };
         let (lost, new) = (only(&before, &after, '-'), only(&after, &before, '+'));
-        all += &format!("{name}: {table}: {} rows, {} exported\n{lost}{new}", before.len(), after.len());
+        all += &format!("{name}: {table}: {} rows, {} {by}\n{lost}{new}", before.len(), after.len());
     }
     all
 }

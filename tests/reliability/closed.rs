@@ -74,6 +74,22 @@ fn a_ring_without_a_file_says_what_was_refused() {
     }
 }
 
+/// The system may refuse random numbers, which the standard library's maps want. Hairline's have none.
+#[test]
+fn without_random_numbers_a_trace_is_whole_whatever_it_records() {
+    for format in FORMATS {
+        let trace = format!("t.{}", extension(format));
+        let stacks = [("HAIRLINE_STACKS", "*"), ("HAIRLINE_ROTATE", "64K")];
+        for settings in SETTINGS.into_iter().chain([&stacks[..1], &stacks]) {
+            let variables = [&[("HAIRLINE", &*trace)], settings].concat();
+            let run = run_refused(&[libc::SYS_getrandom], libc::EPERM, &["return"], &variables);
+            let said = run.said();
+            assert!(!said.iter().any(|line| line.contains("stuck")), "{settings:?}: {said:?}");
+            assert_eq!(count(&run, format), 20, "{settings:?}: {:?}", run.output);
+        }
+    }
+}
+
 #[test]
 fn no_message_has_what_a_terminal_would_obey() {
     let run = run(&["return"], &[("HAIRLINE", "\u{1b}[31mred.fxt"), ("HAIRLINE_LOG", "info")]);

@@ -167,10 +167,12 @@ impl Producer {
 
 /// Each thread's rounds: the first, the last, how many, and how many of them have all of their events.
 const ROUNDS: &str = "
-    with r as (select s.id, s.dur, s.track_id, t.name as thread, extract_arg(s.arg_set_id, 'debug.round') as round,
-        (select count(*) from slice q where q.parent_id = s.id and q.name = 'query' and q.dur >= 0) as queries,
-        (select count(*) from slice i join slice q on i.parent_id = q.id where q.parent_id = s.id) as instants
-      from slice s join thread_track tt on s.track_id = tt.id join thread t using (utid) where s.name = 'request')
+    with q as (select parent_id, count(*) as n from slice where name = 'query' and dur >= 0 group by parent_id),
+      i as (select q.parent_id, count(*) as n from slice i join slice q on i.parent_id = q.id group by q.parent_id),
+      r as (select s.dur, t.name as thread, extract_arg(s.arg_set_id, 'debug.round') as round,
+        ifnull(q.n, 0) as queries, ifnull(i.n, 0) as instants
+      from slice s join thread_track tt on s.track_id = tt.id join thread t using (utid)
+        left join q on q.parent_id = s.id left join i on i.parent_id = s.id where s.name = 'request')
     select thread, min(round), max(round), count(distinct round), count(*), sum(dur >= 0 and queries and instants)
     from r group by thread order by thread";
 
@@ -271,6 +273,34 @@ fn sessions_at_full_load_end_and_say_what_they_lost() {
     }
 }
 
+/// What the service's buffer has no room for is in the service's statistics, and all that is left can be
+/// read. A ring overwrites what later events rely on too, unless the config asks for that again and again.
+#[test]
+fn a_buffer_of_the_service_that_is_full_is_counted_by_the_service() {
+    let Some(service) = Service::start() else { return };
+    for (policy, statistic, load, more) in [
+        ("DISCARD", "traced_buf_chunks_discarded", "full", ""),
+        (
+            "RING_BUFFER",
+            "traced_buf_chunks_overwritten",
+            "calm",
+            "incremental_state_config { clear_period_ms: 50 }",
+        ),
+    ] {
+        let producer = service.producer(&["2", load]);
+        let trace = service.path(&format!("{policy}.pftrace"));
+        let small = config(1500, "", more).replace("65536", &format!("64 fill_policy: {policy}"));
+        assert!(ended(&mut service.consumer(&small, &trace, &[])).success());
+        let counted = format!("select ifnull(sum(value), 0) from stats where name = '{statistic}'");
+        let wrong = "select count(*) from stats where severity = 'error' and value > 0";
+        let slices = "select count(*) from slice where name = 'request' and dur >= 0";
+        let verdict = judge::load(&trace, &[&counted, wrong, slices]);
+        let [counted, wrong, slices] = [0, 1, 2].map(|n: usize| verdict.results[n].single_i64());
+        assert!(counted > 0 && wrong == 0 && slices > 50, "{policy}: {counted} {wrong} {slices}");
+        assert_eq!(producer.end().matches(" events lost").count(), 1);
+    }
+}
+
 #[test]
 fn two_sessions_at_a_time_have_each_its_own_categories() {
     let Some(service) = Service::start() else { return };
@@ -311,6 +341,23 @@ fn two_sessions_at_a_time_have_each_its_own_categories() {
     assert_eq!(verdict.results[0].text(), "request\nretry");
     assert!(verdict.results[1].single_i64() <= 4, "{}", verdict.results[1].text());
     assert_eq!((verdict.results[2].single_i64(), verdict.results[3].text()), (0, String::new()));
+    producer.end();
+}
+
+#[test]
+fn a_session_that_wants_less_gets_nothing_that_only_later_ones_want() {
+    let Some(service) = Service::start() else { return };
+    let producer = service.producer(&["2", "calm"]);
+    let less = service.path("less.pftrace");
+    let only = |category| format!("enabled_categories: \"{category}\" disabled_categories: \"*\"");
+    let mut consumer = service.consumer(&config(2500, &only("rare"), ""), &less, &[]);
+    std::thread::sleep(Duration::from_millis(300));
+    for n in 0..10 {
+        service.record(&format!("{n}.pftrace"), 30, &only("db"));
+    }
+    assert!(ended(&mut consumer).success());
+    let names = judge::load(&less, &["select distinct name from slice where category != 'hairline'"]);
+    assert_eq!(names.results[0].text(), "");
     producer.end();
 }
 
@@ -385,6 +432,24 @@ fn a_clone_a_trigger_and_a_flush_have_the_events_so_far() {
     producer.end();
 }
 
+/// Whoever is first has the session: it is the other's too, and nobody gets an error.
+#[test]
+fn a_program_whose_sessions_meet_those_of_the_service_gets_no_error() {
+    let Some(service) = Service::start() else { return };
+    let mut producer = service.producer(&["1", "calm"]);
+    let outcomes = std::thread::scope(|scope| {
+        let own = scope.spawn(|| producer.ask("sessions"));
+        let mut n = 0;
+        while !own.is_finished() {
+            service.record(&format!("{n}.pftrace"), 20, "");
+            n += 1;
+        }
+        own.join().expect("its answer")
+    });
+    assert_eq!(outcomes, "true");
+    producer.end();
+}
+
 #[test]
 fn a_forked_child_registers_itself() {
     let Some(service) = Service::start() else { return };
@@ -417,96 +482,81 @@ fn a_service_that_is_not_there_is_told_once() {
     assert!(said.contains("start `traced`, or name its socket in PERFETTO_PRODUCER_SOCK_NAME"), "{said}");
 }
 
-/// A service that is wrong in a way of its own at each connection.
-const HOSTILE: &str = r#"
-import array, mmap, os, random, socket, struct, sys, time
-random.seed(7)
-def vi(n):
-    out = b""
-    while n > 0x7f: out += bytes([n & 0x7f | 0x80]); n >>= 7
-    return out + bytes([n])
-def u(f, n): return vi(f << 3) + vi(n)
-def s(f, b): return vi(f << 3 | 2) + vi(len(b)) + b
-def frame(request, body): body = u(2, request) + body; return struct.pack("<I", len(body)) + body
-names = [b"InitializeConnection", b"RegisterDataSource", b"UpdateDataSource", b"CommitData", b"GetAsyncCommand",
-         b"RegisterTraceWriter", b"UnregisterTraceWriter", b"NotifyDataSourceStarted", b"NotifyDataSourceStopped"]
-bound = s(4, u(1, 1) + u(2, 9) + b"".join(s(3, u(1, n + 1) + s(2, name)) for n, name in enumerate(names)))
-def command(c, more=1): return frame(3, s(6, u(1, 1) + u(2, more) + s(3, c)))
-def start(id, buffer=1, config=b""): return command(s(1, u(1, id) + s(2, s(1, b"track_event") + u(2, buffer) + s(113, config))))
-door = socket.socket(socket.AF_UNIX); door.bind(sys.argv[1]); door.listen(16)
-open(sys.argv[1] + ".ready", "w")
-kinds = int(sys.argv[2])
-for n in range(kinds):
-    peer, _ = door.accept(); peer.settimeout(10); fds = []
-    def hear():
-        data, anc, _, _ = peer.recvmsg(65536, 4096)
-        for _, _, numbers in anc:
-            a = array.array("i"); a.frombytes(numbers[: len(numbers) // 4 * 4]); fds.extend(a)
-        return data
-    def quiet(seconds):
-        until = time.time() + seconds
-        peer.settimeout(0.1)
-        while time.time() < until:
-            try:
-                if not hear(): return
-            except TimeoutError: pass
-    try:
-        kind = n % 14
-        if kind == 0: peer.close(); continue
-        hear()
-        if kind == 1: peer.sendall(os.urandom(500)); quiet(0.3); continue
-        if kind == 2: peer.sendall(struct.pack("<I", 0xffffffff)); quiet(0.3); continue
-        if kind == 3: peer.sendall(frame(1, s(4, u(1, 0)))); quiet(0.3); continue
-        whole = frame(1, bound)
-        if kind == 4: peer.sendall(whole[: len(whole) // 2]); continue
-        for byte in range(0, len(whole), 7): peer.sendall(whole[byte : byte + 7])
-        hear()
-        if kind == 5: peer.sendall(frame(2, s(6, u(1, 0)))); quiet(0.3); continue
-        peer.sendall(frame(2, s(6, u(1, 1) + s(3, u(1, 1)))))
-        hear()
-        memory = mmap.mmap(fds[0], os.fstat(fds[0]).st_size)
-        for size in (0, 4096, 1 << 30):
-            try: os.ftruncate(fds[0], size); sys.exit("the memory changed its size")
-            except OSError: pass
-        if kind == 6: peer.sendall(b"".join(start(id) for id in range(200))); quiet(1)
-        elif kind == 7: peer.sendall(start(1)); quiet(0.3); peer.sendall(b"".join(command(s(5, u(2, f))) for f in range(500))); quiet(1)
-        elif kind == 8:  # it changes the memory as the process writes it
-            peer.sendall(start(1)); until = time.time() + 1
-            while time.time() < until:
-                at = random.randrange(len(memory) - 64); memory[at : at + 64] = os.urandom(64)
-        elif kind == 9: peer.sendall(start(1)); quiet(0.2); memory[:] = b"\xff" * len(memory); quiet(4)  # no page is free
-        elif kind == 10: peer.sendall(start(1)); time.sleep(4)  # it takes no call
-        elif kind == 11: peer.sendall(start(1, 1, os.urandom(300)) + command(os.urandom(200)) + command(s(2, u(1, 77)))); quiet(0.5)
-        elif kind == 12: peer.sendall(start(1) + start(2, 2, s(1, b"*") + s(2, b"net")) + command(s(2, u(1, 1))) + command(s(7, u(1, 2)))); quiet(0.5)
-        elif kind == 13: peer.sendall(start(1)); quiet(0.2); peer.sendall(start(1)[: n % 50])
-        memory.close()
-    except (BrokenPipeError, ConnectionResetError, TimeoutError): pass
-    finally:
-        for fd in fds: os.close(fd)
-        peer.close()
-"#;
+/// A service that is wrong in a way of its own at each connection. It serves many at a time.
+const HOSTILE: &str = include_str!("traced/hostile.py");
+
+/// Connections of the hostile service, which a variable raises: of several programs then.
+fn connections() -> usize {
+    std::env::var("HAIRLINE_CONNECTIONS").ok().and_then(|n| n.parse().ok()).unwrap_or(20)
+}
 
 #[test]
 fn a_hostile_service_harms_nothing() {
     let folder = tempfile::tempdir().expect("a folder");
     let door = folder.path().join("p.sock");
     let mut hostile = Command::new("python3");
-    hostile.args(["-c", HOSTILE]).arg(&door).arg("14").stderr(Stdio::piped());
+    hostile.args(["-c", HOSTILE]).arg(&door).arg(connections().to_string()).stderr(Stdio::piped());
     let hostile = hostile.spawn().expect("python runs");
     wait_until(|| door.with_extension("sock.ready").exists());
-    let mut command = in_folder(Command::new(PRODUCER), folder.path());
-    let mut producer = Producer::start(command.args(["2", "calm"]));
-    let open_files =
-        || std::fs::read_dir(format!("/proc/{}/fd", producer.child.id())).map_or(0, Iterator::count);
-    let before = open_files();
+    let start = |_| Producer::start(in_folder(Command::new(PRODUCER), folder.path()).args(["2", "calm"]));
+    let producers: Vec<_> = (0..connections().div_ceil(250)).map(start).collect();
+    let open = |producer: &Producer| {
+        let proc = PathBuf::from(format!("/proc/{}", producer.child.id()));
+        let maps = std::fs::read_to_string(proc.join("maps")).map_or(0, |maps| maps.lines().count());
+        (std::fs::read_dir(proc.join("fd")).map_or(0, Iterator::count), maps)
+    };
+    let before: Vec<_> = producers.iter().map(open).collect();
     let output = hostile.wait_with_output().expect("its end");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    assert_eq!(open_files(), before);
-    let rounds = producer.ask("rounds");
-    std::thread::sleep(Duration::from_millis(200));
-    assert_ne!(producer.ask("rounds"), rounds, "it goes on");
+    for (mut producer, (files, maps)) in producers.into_iter().zip(before) {
+        let after = open(&producer);
+        // A session has mappings of its own, which a later one uses again.
+        assert!(after.0 == files && after.1 < maps + 30, "{files} {maps} {after:?}");
+        let rounds = producer.ask("rounds");
+        std::thread::sleep(Duration::from_millis(200));
+        assert_ne!(producer.ask("rounds"), rounds, "it goes on");
+        let said = producer.end();
+        assert!(!said.contains("panicked"), "{said}");
+    }
+}
+
+/// Between a process and the service: damages what either sends, on each of so many connections once they
+/// have lasted some time. It passes the rest on.
+const DAMAGES: &str = include_str!("traced/between.py");
+
+/// A service that does not wait long for what was damaged on its way.
+const IMPATIENT: &str = "flush_period_ms: 20 flush_timeout_ms: 500 data_source_stop_timeout_ms: 500";
+
+#[test]
+fn frames_that_are_damaged_on_either_way_harm_nothing() {
+    let Some(mut service) = Service::start() else { return };
+    let door = service.path("between.sock");
+    let mut between = Command::new("python3");
+    between
+        .args(["-c", DAMAGES])
+        .arg(&door)
+        .arg(service.path("p.sock"))
+        .arg((connections() / 3).min(200).to_string());
+    let mut between = between.stdin(Stdio::piped()).spawn().expect("python runs");
+    wait_until(|| door.with_extension("sock.ready").exists());
+    let mut command = service.command(PRODUCER);
+    let producer = Producer::start(command.args(["2", "calm"]).env("PERFETTO_PRODUCER_SOCK_NAME", &door));
+    let until = Instant::now() + PATIENCE + Duration::from_secs(connections().min(600) as u64);
+    while !door.with_extension("sock.over").exists() {
+        assert!(Instant::now() < until, "the process connects again");
+        let mut consumer =
+            service.consumer(&config(200, "", IMPATIENT), &service.path("damaged.pftrace"), &[]);
+        wait_until(|| consumer.try_wait().expect("a child").is_some() || Instant::now() > until);
+        if service.traced.try_wait().expect("a child").is_some() {
+            service.start_again(); // it did not survive the damage
+        }
+    }
+    std::thread::sleep(Duration::from_millis(300));
+    assert!(assert_no_gap(&service.record("whole.pftrace", 500, ""), 2) > 100);
     let said = producer.end();
     assert!(!said.contains("panicked"), "{said}");
+    drop(between.stdin.take());
+    between.wait().expect("it ended");
 }
 
 /// Where no variable names a socket and the system has no folder for it, anybody can make the one in `/tmp`.

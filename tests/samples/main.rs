@@ -3,10 +3,16 @@
 
 #[allow(dead_code, unsafe_code, unreachable_pub, missing_docs, clippy::all)] // a program of its own
 mod burn;
+mod events;
+mod profiles;
 mod programs;
 mod record;
+mod recorder;
+mod refused;
+mod rotated;
 mod session;
 mod together;
+mod truth;
 
 /// A process has one session at a time.
 static ONE: std::sync::Mutex<()> = std::sync::Mutex::new(());

@@ -1,6 +1,6 @@
 //! Filters of system calls, as sandboxes have them.
 
-#![allow(unsafe_code)] // prctl, in a child before its exec
+#![allow(unsafe_code)] // prctl
 
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -11,6 +11,20 @@ use std::process::Command;
 /// # Panics
 /// When there are more than a filter of this kind has.
 pub fn refuse(command: &mut Command, calls: &[libc::c_long], errno: libc::c_int) {
+    let filter = filter(calls, errno);
+    // SAFETY: the closure calls `prctl` alone.
+    unsafe { command.pre_exec(move || install(&filter)) };
+}
+
+/// Makes these system calls fail with `errno` from now on, in this thread and those that it starts.
+///
+/// # Panics
+/// When there are more than a filter of this kind has, or the system has no such filters.
+pub fn refuse_here(calls: &[libc::c_long], errno: libc::c_int) {
+    install(&filter(calls, errno)).expect("a filter");
+}
+
+fn filter(calls: &[libc::c_long], errno: libc::c_int) -> Vec<libc::sock_filter> {
     const LOAD: u16 = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
     const EQUAL: u16 = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
     const RETURN: u16 = (libc::BPF_RET | libc::BPF_K) as u16;
@@ -22,15 +36,15 @@ pub fn refuse(command: &mut Command, calls: &[libc::c_long], errno: libc::c_int)
     }
     filter.push(code(RETURN, 0, libc::SECCOMP_RET_ALLOW));
     filter.push(code(RETURN, 0, libc::SECCOMP_RET_ERRNO | errno.cast_unsigned()));
-    let install = move || {
-        let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_ptr().cast_mut() };
-        // SAFETY: takes numbers, and a program that lives for the call. Both calls are safe after a fork.
-        unsafe {
-            let all = libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
-                && libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const program) == 0;
-            if all { Ok(()) } else { Err(io::Error::last_os_error()) }
-        }
-    };
-    // SAFETY: the closure calls `prctl` alone.
-    unsafe { command.pre_exec(install) };
+    filter
+}
+
+fn install(filter: &[libc::sock_filter]) -> io::Result<()> {
+    let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_ptr().cast_mut() };
+    // SAFETY: takes numbers, and a program that lives for the call. Both calls are safe after a fork.
+    unsafe {
+        let all = libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
+            && libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const program) == 0;
+        if all { Ok(()) } else { Err(io::Error::last_os_error()) }
+    }
 }

@@ -40,6 +40,7 @@ fn require(cause: &str, words: &[&str]) {
         }
         let output = run(hairline(folder.path()).args(["explain", file, "web/request"]));
         assert!(output.status.success(), "{}", stderr(&output));
+        crate::json::parse("explain", &run(hairline(folder.path()).args(["explain", "--json", file])).stdout);
         let text = String::from_utf8(output.stdout).expect("text");
         let first = text.lines().take(5).collect::<Vec<_>>().join("\n");
         for word in words {

@@ -7,7 +7,7 @@ use std::process::Output;
 
 use serde_json::Value;
 
-use crate::{hairline, run, stderr};
+use crate::{hairline, json, run, stderr};
 
 /// A program with three functions in a loop, as the pipeline has them.
 const FUNCTIONS: [(&str, f64); 3] = [("read", 20_000.0), ("parse", 50_000.0), ("count", 30_000.0)];
@@ -80,7 +80,7 @@ fn a_function_that_became_slower_is_the_first_row() {
     let first = text.lines().nth(3).unwrap_or_default();
     assert!(first.starts_with("parse") && first.contains('+'), "{text}");
 
-    let all: Value = serde_json::from_str(&stdout(&diff(folder.path(), 10, &["--json"]))).expect("JSON");
+    let all = json::parse("diff", &diff(folder.path(), 10, &["--json"]).stdout);
     let figures = all["figures"].as_array().expect("figures");
     assert_eq!(figures.len(), 16, "4 names with 4 figures: {all}");
     assert_eq!((&all["parts"], &all["figures"][0]["name"]), (&Value::Null, &Value::from("parse")));
@@ -150,7 +150,7 @@ fn names_of_any_text_are_one_cell() {
     }
     let text = stdout(&diff(folder.path(), 5, &["--all"]));
     assert!(text.lines().count() == 7 && !text.contains(|c: char| c.is_control() && c != '\n'), "{text:?}");
-    let all: Value = serde_json::from_str(&stdout(&diff(folder.path(), 5, &["--json"]))).expect("JSON");
+    let all = json::parse("diff", &diff(folder.path(), 5, &["--json"]).stdout);
     assert_eq!(all["figures"][3]["name"], name);
     let csv = stdout(&diff(folder.path(), 5, &["--csv"]));
     assert!(csv.contains(&format!("\"{}\",\"c\r\"\"\",thread,count,", name.replace('"', "\"\""))), "{csv:?}");
@@ -162,7 +162,7 @@ fn equal_programs_raise_few_alarms() {
     let (folder, mut noise, mut alarms) = (tempfile::tempdir().expect("a folder"), Noise(3), 0);
     for _ in 0..60 {
         sides(folder.path(), 5, &mut noise, 0.0);
-        let all: Value = serde_json::from_str(&stdout(&diff(folder.path(), 5, &["--json"]))).expect("JSON");
+        let all = json::parse("diff", &diff(folder.path(), 5, &["--json"]).stdout);
         alarms += u32::from(all["changed"] != 0);
     }
     assert!(alarms <= 3, "{alarms} of 60");

@@ -81,7 +81,7 @@ fn its_json_is_for_programs_whatever_the_command_prints() {
     let folder = tempfile::tempdir().expect("a folder");
     for (command, is_healthy) in [([FAMILY, "child", "1"], true), (["echo", "not", "json"], false)] {
         let (code, said) = doctor(folder.path(), &[&["--json", "--"], &command[..]].concat(), &[]);
-        let all: serde_json::Value = serde_json::from_str(&said).expect("JSON");
+        let all = crate::json::parse("doctor", said.as_bytes());
         assert_eq!((code, &all["healthy"]), (Some(i32::from(!is_healthy)), &is_healthy.into()), "{said}");
         let findings = all["findings"].as_array().expect("an array");
         let has = |state: &str| findings.iter().any(|finding| finding["state"] == state);

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use hairline::{Track, trace_async, trace_begin, trace_end, trace_instant, trace_scope};
+use hairline::{Track, Unit, trace_async, trace_begin, trace_counter, trace_end, trace_instant, trace_scope};
 use hairline_tests::recording::{FORMATS, Trace, record};
 use serde_json::Value;
 
-use crate::{hairline, run, stderr};
+use crate::{hairline, json, run, stderr};
 
 /// Of the slices of threads, and of other tracks: names, how many, their time, that without their children's,
 /// and the longest.
@@ -27,7 +27,7 @@ const BUSY: &str = "select sum(s.dur) from slice s join thread_track t on s.trac
     and s.name not like 'instant%' group by t.utid order by 1";
 
 /// Nested scopes on three threads, slices of all of them on one track, intervals.
-fn program() {
+pub(crate) fn program() {
     let shared = Track::new("shared");
     std::thread::scope(|threads| {
         for thread in 0..3_u64 {
@@ -55,14 +55,14 @@ fn program() {
     trace_scope!("stats", "last");
 }
 
-fn stats(trace: &Path, arguments: &[&str]) -> Value {
+pub(crate) fn stats(trace: &Path, arguments: &[&str]) -> Value {
     let folder = trace.parent().expect("a folder");
     let output = run(hairline(folder).arg("stats").arg(trace).arg("--json").args(arguments));
     assert_eq!((output.status.code(), stderr(&output).as_str()), (Some(0), ""));
-    serde_json::from_slice(&output.stdout).expect("JSON")
+    json::parse("stats", &output.stdout)
 }
 
-fn number(row: &Value, column: &str) -> i64 {
+pub(crate) fn number(row: &Value, column: &str) -> i64 {
     row[column].as_i64().unwrap_or_else(|| panic!("no {column}: {row}"))
 }
 
@@ -149,5 +149,58 @@ fn nothing_is_wrong_with_what_the_sdk_records() {
         let output = run(hairline(folder).arg("validate").arg(trace.path()));
         let report = String::from_utf8_lossy(&output.stdout);
         assert_eq!(output.status.code(), Some(0), "{format:?}: {report}{}", stderr(&output));
+    }
+}
+
+/// Of each counter: its name and unit, the number of its values, the least and the largest, and the last one.
+const COUNTERS: &str = "select t.name, ifnull(t.unit, '') as unit, count(*) as n, min(c.value) as low, max(c.value) as high, \
+    (select l.value from counter l where l.track_id = c.track_id order by l.ts desc, l.id desc limit 1) as last \
+    from counter c join counter_track t on c.track_id = t.id group by c.track_id order by 1, 3, 4, 5";
+
+#[test]
+fn counters_have_the_values_that_trace_processor_has() {
+    for format in FORMATS {
+        let trace = record(format, |_| {
+            let (disk, own) = (Track::new("disk"), Track::thread());
+            for n in 0..700_i64 {
+                trace_counter!("stats", "depth", n % 30 - 7);
+                trace_counter!("stats", "memory", n, unit: Unit::Bytes, multiplier: 1024);
+                trace_counter!("stats", "speed", n as f64 / 4.0 + 0.125, unit: "frames/s", track: &disk);
+                trace_counter!("stats", "steps", 3, incremental: true, unit: Unit::Count);
+                trace_counter!("stats", "steps", 3 * n, unit: Unit::Count, track: &own);
+            }
+        });
+        let verdict = trace.ask(&[COUNTERS]);
+        verdict.require_clean();
+        let key = |name: &str, unit: &str, numbers: [f64; 4]| format!("{name} {unit:?} {numbers:?}");
+        let row = |row: hairline_tests::Row<'_>| {
+            let count = row.i64("n") as f64;
+            let numbers = [count, row.f64("low"), row.f64("high"), row.f64("last")];
+            // In FXT, a counter without a unit has its series and its number in its name there.
+            key(row.str("name").trim_end_matches(":value:0"), row.str("unit"), numbers)
+        };
+        let mut expected: Vec<String> = verdict.results[0].iter().map(row).collect();
+        let stats = stats(trace.path(), &["--by", "counter"]);
+        let rows = stats["counters"].as_array().expect("rows");
+        let row = |row: &Value| {
+            let text = |column: &str| row[column].as_str().expect("a text");
+            let numbers =
+                ["values", "min", "max", "last"].map(|column| row[column].as_f64().expect("a number"));
+            key(text("counter"), text("unit"), numbers)
+        };
+        let mut found: Vec<String> = rows.iter().map(row).collect();
+        expected.sort();
+        found.sort();
+        assert_eq!(found, expected, "{format:?}");
+        assert_eq!(found.len(), 5, "{format:?}");
+        let memory = rows.iter().find(|row| row["counter"] == "memory").expect("a row");
+        assert_eq!(memory["mean"].as_f64(), Some(1024.0 * 349.5), "{format:?}");
+        let folder = trace.path().parent().expect("a folder");
+        let shown = run(hairline(folder).args(["stats", "--by", "counter"]).arg(trace.path()));
+        let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
+        let line = shown.lines().find(|line| line.starts_with("memory")).unwrap_or_else(|| panic!("{shown}"));
+        let words: Vec<&str> = line.split_whitespace().collect();
+        assert!(words.ends_with(&["bytes", "700", "0", "357,888", "715,776", "715,776"]), "{shown}");
+        assert!(shown.contains("mean of values"), "{shown}");
     }
 }

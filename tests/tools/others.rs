@@ -7,7 +7,7 @@ use hairline_tests::judge;
 use hairline_tests::thread_0::without_thread_0;
 use serde_json::Value;
 
-use crate::{hairline, run, stderr};
+use crate::{hairline, json, run, stderr};
 
 /// Those of the corpus; and those in the folder that a variable names: `ci/others.sh` records them.
 fn traces() -> Vec<PathBuf> {
@@ -60,7 +60,7 @@ fn by_name(stats: &Value) -> BTreeMap<(String, bool), i64> {
 fn stats(folder: &Path, trace: &Path) -> Value {
     let output = run(hairline(folder).args(["stats", "--json"]).arg(trace));
     assert_eq!(output.status.code(), Some(0), "{}: {}", trace.display(), stderr(&output));
-    serde_json::from_slice(&output.stdout).expect("JSON")
+    json::parse("stats", &output.stdout)
 }
 
 /// Each total that is not that of trace_processor.

@@ -1,9 +1,12 @@
 //! `hairline record -p`, `hairline filter`: processes that listen.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use hairline_convert::{Context, EventKind, Item, TrackId};
+use hairline_formats::Value as ArgumentValue;
 use hairline_tests::judge;
 use hairline_tests::recording::{FORMATS, extension};
 
@@ -83,7 +86,49 @@ fn by_thread(trace: &Path, query: &str) -> String {
     verdict.results[0].text()
 }
 
-/// The number of recordings one after the other in short, which a variable raises: at full load then.
+/// The slices `step` of each thread in a trace that is too large for trace_processor. Asserts that no number
+/// is missing between the first and the last, and that each slice has its end, but for the last of a thread.
+fn steps_without_a_gap(trace: &Path) -> Vec<u64> {
+    #[derive(Default)]
+    struct Steps {
+        count: u64,
+        next: Option<i64>,
+        is_open: bool,
+    }
+    let file = std::fs::File::open(trace).expect("a trace");
+    let (mut reader, mut context) = (hairline_convert::open(file, None).expect("a trace"), Context::new());
+    let mut threads: BTreeMap<TrackId, Steps> = BTreeMap::new();
+    while let Some(item) = reader.next(&mut context).expect("readable") {
+        let Item::Event(event) = item else { continue };
+        match event.kind {
+            EventKind::Begin if event.name.text == "step" => {
+                let steps = threads.entry(event.track).or_default();
+                event.args.each(&mut |name, value| {
+                    let number = match value {
+                        ArgumentValue::I64(n) => n,
+                        ArgumentValue::U64(n) => n.cast_signed(),
+                        _ => return,
+                    };
+                    if name.text == "n" {
+                        assert_eq!(steps.next.unwrap_or(number), number, "{trace:?}");
+                        steps.next = Some(number + 1);
+                    }
+                });
+                assert!(!steps.is_open, "{trace:?}: a slice without an end");
+                (steps.count, steps.is_open) = (steps.count + 1, true);
+            }
+            EventKind::End => {
+                if let Some(steps) = threads.get_mut(&event.track) {
+                    assert!(std::mem::take(&mut steps.is_open), "{trace:?}: an end without a begin");
+                }
+            }
+            _ => {}
+        }
+    }
+    threads.into_values().map(|steps| steps.count).collect()
+}
+
+/// The number of recordings in short, which a variable raises: 2 s each at full load then.
 const SHORT: u32 = 4;
 
 fn recordings() -> u32 {
@@ -93,16 +138,32 @@ fn recordings() -> u32 {
 #[test]
 fn a_process_that_runs_is_recorded_again_and_again_and_each_trace_is_whole() {
     let folder = tempfile::tempdir().expect("a folder");
-    let mut program = Listening::start(if recordings() > SHORT { &["full"] } else { &[] });
+    let is_full = recordings() > SHORT;
+    let mut program = Listening::start(if is_full { &["full"] } else { &[] });
     for n in 0..recordings() {
         let format = FORMATS[n as usize % 2];
         let trace = format!("{n}.{}", extension(format));
-        let output = record(folder.path(), &program.pid(), &trace, &["--for", "200ms"]);
+        let time = if is_full { "2s" } else { "200ms" };
+        let output = record(folder.path(), &program.pid(), &trace, &["--for", time]);
         assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-        assert!(!stderr(&output).contains("lost"), "{}", stderr(&output));
-        assert_eq!(whole(&folder.path().join(&trace)), FOUR, "{trace}");
+        // At full load each thread may wait for room when the recording ends: that event is lost, and counted.
+        let said = stderr(&output);
+        let lost = said.lines().find(|line| line.contains(" lost "));
+        let are_few =
+            (1..=4).any(|n| lost.is_some_and(|line| line.starts_with(&format!("hairline: {n} event"))));
+        assert!(lost.is_none() || is_full && are_few && !said.contains("--overflow block"), "{said}");
+        let path = folder.path().join(&trace);
+        if is_full {
+            let steps = steps_without_a_gap(&path);
+            println!("{trace}: {steps:?} slices, {}", lost.unwrap_or("none lost"));
+            assert!(steps.len() == 4 && steps.iter().all(|count| *count > 10_000), "{steps:?}");
+            std::fs::remove_file(path).expect("removed"); // a gigabyte
+        } else {
+            assert_eq!(whole(&path), FOUR, "{trace}");
+        }
     }
-    assert_eq!(files(folder.path()).len(), recordings() as usize, "nothing else is left");
+    let left = if is_full { 0 } else { recordings() as usize };
+    assert_eq!(files(folder.path()).len(), left, "nothing else is left");
     assert!(program.ends());
     let listed = run(hairline(folder.path()).arg("ls"));
     assert!(!String::from_utf8_lossy(&listed.stdout).contains(&format!("{} ", program.pid())));

@@ -10,6 +10,7 @@
 //! rounds        answered with the number of rounds of each thread so far
 //! vocabulary    records events of each kind once, and answers
 //! session       starts a session of its own and ends it, and says how that went
+//! sessions      the same again and again for a second
 //! ```
 //!
 //! It registers itself, unless `HAIRLINE` does.
@@ -19,7 +20,7 @@
 use std::io::{BufRead, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use hairline::{
     Flow, Level, MemoryOutput, Session, Track, scope, trace_async, trace_begin, trace_counter, trace_end,
@@ -64,10 +65,17 @@ fn main() {
                 vocabulary();
                 say("done");
             }
-            "session" => {
-                let session = Session::builder().output_memory(&MemoryOutput::new()).start();
-                say(&session
-                    .map_or_else(|e| e.to_string(), |session| format!("{:?}", session.stop().is_ok())));
+            "session" => say(&own_session()),
+            "sessions" => {
+                let until = Instant::now() + Duration::from_secs(1);
+                let mut outcomes = Vec::new();
+                while Instant::now() < until {
+                    outcomes.push(own_session());
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+                outcomes.sort();
+                outcomes.dedup();
+                say(&outcomes.join(", "));
             }
             _ => {
                 let rounds: Vec<_> = rounds.iter().map(|of| of.load(Ordering::Relaxed).to_string()).collect();
@@ -77,6 +85,11 @@ fn main() {
     }
     IS_OVER.store(true, Ordering::Relaxed);
     workers.into_iter().for_each(|worker| worker.join().expect("it ends"));
+}
+
+fn own_session() -> String {
+    let session = Session::builder().output_memory(&MemoryOutput::new()).start();
+    session.map_or_else(|e| e.to_string(), |session| format!("{:?}", session.stop().is_ok()))
 }
 
 fn say(line: &str) {

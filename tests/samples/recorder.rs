@@ -1,0 +1,52 @@
+//! The samples of a flight recorder: each snapshot has those up to its moment, with their functions.
+
+use hairline::{Format, Overflow, Session};
+use hairline_tests::judge;
+use hairline_tests::recording::{FORMATS, extension};
+
+use crate::burn::burn;
+use crate::record::{STACKS, numbers};
+use crate::refused::without_perf;
+
+#[test]
+fn a_snapshot_has_the_samples_up_to_its_moment_with_functions() {
+    let _one = crate::ONE.lock();
+    snapshots(Format::TrackEvent);
+    without_perf(|| FORMATS.into_iter().for_each(snapshots));
+}
+
+fn snapshots(format: Format) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(format!("{name}.{}", extension(format)));
+    let builder = Session::builder().output(path("end")).overflow(Overflow::Overwrite).sampling(249);
+    let session = builder.start().expect("it starts");
+    let work = || {
+        hairline::trace_scope!("samples", "work");
+        burn(40);
+    };
+    work();
+    session.snapshot(path("first")).expect("a thread of the program writes it");
+    work();
+    let summary = session.stop().expect("it stops");
+    assert!(!summary.notes.iter().any(|note| note.contains("not recorded")), "{:?}", summary.notes);
+    let sql = [
+        STACKS,
+        "select coalesce(sum(stack glob '*seventy:*' or stack glob '*thirty:*'), 0), count(*) from stacks \
+            join perf_sample p on p.id = sample join thread_track t using (utid) join slice s on s.track_id = t.id \
+            where s.name = 'work' and p.ts between s.ts and s.ts + s.dur",
+        "select (max(s.ts + s.dur) - max(p.ts)) * 100 / max(s.dur) from perf_sample p, slice s where s.name = 'work'",
+    ];
+    let mut before = 0;
+    for (name, slices) in [("first", 1), ("end", 2)] {
+        let (path, sql) = (path(name), &sql);
+        let verdict = judge::load(&path, sql);
+        verdict.require_clean();
+        let [named, all] = numbers(&verdict, 1)[..] else { panic!() };
+        let missing = verdict.results[2].single_i64();
+        assert!(named * 10 >= all * 9 && all >= 30 * slices, "{format:?} {path:?}: {named} of {all}");
+        // Two samples are 4 ms apart, or many ticks of the kernel on a busy machine: another thread may run at each.
+        assert!(missing <= 50, "{format:?} {path:?}: no sample in the last {missing} % of the work");
+        assert!(all >= before, "the history has all so far");
+        before = all;
+    }
+}

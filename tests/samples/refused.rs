@@ -1,0 +1,76 @@
+//! Samples where `perf_event_open` is refused, as in most containers: the threads take their own, in signal
+//! handlers.
+
+use std::process::Command;
+
+use hairline::{Format, MemoryOutput, Session, Summary};
+use hairline_tests::recording::{FORMATS, extension};
+use hairline_tests::{judge, seccomp};
+
+use crate::burn::burn;
+use crate::record::numbers;
+use crate::truth::{Truth, require_truth};
+
+/// Runs `work` on a thread that may not open perf events, and neither may the threads that it starts.
+pub(crate) fn without_perf<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+    let refused = || {
+        seccomp::refuse_here(&[libc::SYS_perf_event_open], libc::EPERM);
+        work()
+    };
+    std::thread::scope(|scope| scope.spawn(refused).join().expect("it does not panic"))
+}
+
+fn sampled(format: Format, work: impl FnOnce()) -> (Vec<u8>, Summary) {
+    let memory = MemoryOutput::new();
+    let builder = Session::builder().output_memory(&memory).format(format).sampling(997);
+    let session = builder.start().expect("it starts");
+    work();
+    let summary = session.stop().expect("it stops");
+    (memory.to_vec(), summary)
+}
+
+#[test]
+fn threads_take_their_own_samples_with_the_same_shares_functions_and_lines() {
+    let _one = crate::ONE.lock();
+    for format in FORMATS {
+        let (trace, summary) = without_perf(|| {
+            sampled(format, || {
+                hairline::trace_scope!("samples", "work");
+                let late = || std::thread::Builder::new().name("late".to_owned()).spawn(|| burn(250));
+                let late = [late(), late()].map(|thread| thread.expect("a thread"));
+                burn(100);
+                late.into_iter().for_each(|thread| _ = thread.join().expect("it ends"));
+            })
+        });
+        let note = summary.notes.iter().find(|note| note.contains("samples are taken by signals"));
+        assert!(note.is_some_and(|note| note.contains("seccomp")), "{:?}", summary.notes);
+        assert_eq!(summary.lost.kernel_ring, 0);
+        // At the kernel's ticks: a hundred in a second at least, and a thousand at most, of 6 s and what is around.
+        // The kernel's time counts too: that of each look at the clock, between the loops.
+        let truth = Truth { samples: 500..8_000, of_threads: &["late"], points: 5.0, lines: 85 };
+        let inside = require_truth(&trace, format, &truth);
+        assert!(inside > 50, "{format:?}: {inside} samples in the slice");
+    }
+}
+
+#[test]
+fn the_command_lets_the_programs_sample_themselves() {
+    let _one = crate::ONE.lock();
+    let folder = tempfile::tempdir().expect("a folder");
+    for format in FORMATS {
+        let trace = folder.path().join(format!("out.{}", extension(format)));
+        let mut command = Command::new(env!("CARGO_BIN_EXE_hairline_command"));
+        command.args(["record", "--sample=997", "-o"]).arg(&trace).arg("--");
+        command.arg(env!("CARGO_BIN_EXE_together"));
+        seccomp::refuse(&mut command, &[libc::SYS_perf_event_open], libc::EPERM);
+        let output = command.output().expect("it runs");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(said.contains("take their own"), "{said}");
+        let sql = "select count(*), count(distinct utid) from perf_sample p join thread_track t using (utid) \
+            join slice s on s.track_id = t.id where s.name = 'turn' and p.ts between s.ts and s.ts + s.dur";
+        let verdict = judge::load(&trace, &[sql]);
+        verdict.require_clean();
+        let [samples, threads] = numbers(&verdict, 0)[..] else { panic!() };
+        assert!(samples > 20 && threads == 2, "{format:?}: {samples} of {threads}; {said}");
+    }
+}
