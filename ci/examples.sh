@@ -69,22 +69,19 @@ done
 # The web server counts the requests that were answered; its trace must have as many lives of requests, each with its
 # query and that one's round trip, on tracks of their own, and their polls on the threads.
 web=$(grep '/web$' <<<"$list")
+lives() { echo "select count(*) as n from slice where dur > 0 and name = '$1' and track_id not in (select id from thread_track)"; }
 for format in pftrace fxt; do
   trace=$work/requests.$format
   counted=$(HAIRLINE=$trace timeout "$time_limit" "$web" | sed -n 's/^requests: //p')
-  for name in request user query 'round trip'; do
-    found=$(node "$root/tests/oracle/query.mjs" --strict "$trace" \
-      "select count(*) as n from slice where dur > 0 and name = '$name' and track_id not in (select id from thread_track)" |
-      sed 's/.*:\([0-9]*\).*/\1/')
-    echo "web, $format: $counted requests, $found lives of '$name'"
-    [ "$counted" = "$found" ] || fail "web: requests and lives differ"
-  done
-  strays=$(node "$root/tests/oracle/query.mjs" --strict "$trace" \
+  found=$(node "$root/tests/oracle/query.mjs" --strict "$trace" \
+    "$(lives request)" "$(lives user)" "$(lives query)" "$(lives 'round trip')" \
     "select count(*) as n from slice s left join slice p on s.parent_id = p.id
      where s.track_id in (select id from thread_track) and ifnull(p.name, '-') != case s.name
        when 'request' then '-' when 'user' then 'request' when 'connect' then 'query' when 'round trip' then 'query'
-       else 'user' end" | sed 's/.*:\([0-9]*\).*/\1/')
-  [ "$strays" = 0 ] || fail "web: $strays slices are not below the one they belong to"
+       else 'user' end" | sed 's/.*:\([0-9]*\).*/\1/' | paste -sd' ')
+  echo "web, $format: $counted requests; lives of 'request', 'user', 'query', 'round trip', and strays: $found"
+  [ "$found" = "$counted $counted $counted $counted 0" ] ||
+    fail "web: requests and lives differ, or slices are not below the one they belong to"
 done
 
 # In the locks example the journal holds the lock of the cache for 3 ms or more, four times: who waits for so long says

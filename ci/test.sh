@@ -13,12 +13,15 @@ steps=(judge format lint test release off loom docs examples instructions cross 
 
 # Tests record millions of events: lightly optimised, with the debug assertions and overflow checks of a test build.
 export CARGO_PROFILE_TEST_OPT_LEVEL=${CARGO_PROFILE_TEST_OPT_LEVEL:-1}
+# A crate is compiled in several units. To optimise across them takes a quarter of the time of all compiling.
+export CARGO_PROFILE_TEST_LTO=${CARGO_PROFILE_TEST_LTO:-off}
 # A machine may have little disk: without the compiler's own caches and the types of variables, a third is needed.
 export CARGO_INCREMENTAL=0
 export CARGO_PROFILE_DEV_DEBUG=${CARGO_PROFILE_DEV_DEBUG:-line-tables-only}
 # Cargo chooses the features of a library by the packages that it is to build: three steps name the same, so that
-# each library is compiled once for them.
-export RELEASE_PACKAGES="-p hairline-tests -p hairline-examples -p hairline-benches --all-features"
+# each library is compiled once for them. The command and the readers of traces are not among them.
+export RELEASE_PACKAGES="-p hairline-tests -p hairline-examples -p hairline-benches --no-default-features
+  --features hairline-examples/locks,hairline-examples/tokio,hairline-examples/web"
 
 step_judge() {      # Perfetto's trace_processor, which the tests ask about every trace
   tests/oracle/setup.sh
@@ -61,21 +64,24 @@ step_lint() {       # the files form layers; clippy has nothing to say: all feat
   # The peers, the fleet's generator and the programs of other people are not built here, but they could be.
   cargo update --quiet --workspace --locked --manifest-path benches/peers/Cargo.toml
   cargo update --quiet --workspace --locked --manifest-path benches/peers/tasks/Cargo.toml
-  cargo update --quiet --workspace --locked --manifest-path query/fleet/Cargo.toml
+  cargo update --quiet --workspace --locked --manifest-path ci/fleet/generator/Cargo.toml
   cargo update --quiet --workspace --locked --manifest-path ci/programs/Cargo.toml
 }
 
 step_test() {       # all tests, debug assertions on
-  ci/side_by_side.py --workspace --all-features --locked
+  # Programs and examples are not built as tests once more: they have none.
+  ! git grep -l '#\[test\]' -- '*src/bin/*.rs' '*examples/*.rs' cli/src/main.rs ci/cross/src/main.rs || return 1
+  ci/side_by_side.py --workspace --all-features --locked --lib --test '*'
   # The models of shm include its files, and so their examples.
   cargo test --quiet --doc --workspace --exclude hairline-shm-models --all-features --locked
 }
 
-step_release() {    # what records is tested once more, with the code as it ships; readers and the command are not
+step_release() {    # what records is tested once more, with the code as it ships; what needs the command is not
   # shellcheck disable=SC2086 # words
   ci/side_by_side.py $RELEASE_PACKAGES --release --locked $(printf -- '--test %s ' \
-    asynchronous heap heap_always locks many_strings metrics metrics_limit recorder recording reliability samples \
-    scheduling stress tokio tracing_allocator vocabulary)
+    asynchronous heap heap_always heap_profile locks many_strings metrics metrics_limit recorder recording reliability \
+    stress tokio tracing_allocator vocabulary)
+  ci/side_by_side.py -p hairline-sampler --release --locked
 }
 
 step_off() {        # the feature `enable` off: everything still builds, and costs nothing
@@ -96,12 +102,7 @@ step_loom() {       # the models of the shared-memory protocol, and of the SDK's
   RUSTFLAGS="--cfg loom" \
   CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-target}/loom" \
   ALONE=1 \
-    ci/side_by_side.py -p hairline-shm-models --release --locked --test loom
-  # Without `enable`: the models include the files that they are about, and the rest has statics that loom does not allow.
-  LOOM_MAX_PREEMPTIONS=${LOOM_MAX_PREEMPTIONS:-3} \
-  RUSTFLAGS="--cfg loom" \
-  CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-target}/loom" \
-    cargo test -p hairline --no-default-features --release --locked --test loom
+    ci/side_by_side.py -p hairline-shm-models --release --locked --test loom --test sdk
 }
 
 step_docs() {       # the documentation builds without a warning, and names only what is there
@@ -123,10 +124,8 @@ step_cross() {      # other targets, where their compilers and emulators are
 
 step_deny() {       # licences, sources and duplicates of the dependencies
   if cargo deny --version >/dev/null 2>&1; then
-    for manifest in Cargo.toml query/Cargo.toml; do
-      cargo fetch --locked --manifest-path "$manifest" # packages of other platforms too, which nothing here builds
-      cargo deny --manifest-path "$manifest" --offline --all-features --config deny.toml check licenses bans sources
-    done
+    cargo fetch --locked # packages of other platforms too, which nothing here builds
+    cargo deny --offline --all-features check licenses bans sources
   else
     echo "cargo-deny is not installed: not checked here"
   fi

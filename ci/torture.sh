@@ -12,6 +12,9 @@
 #
 #   ci/torture.sh restarts                 two thousand kills of programs that are started again at the same path
 #   TORTURE_RESTARTS=100 ci/torture.sh restarts
+#
+#   ci/torture.sh signals                  ten minutes of samples by signals, beside all that a program does with signals,
+#   TORTURE_SECONDS=10 ci/torture.sh signals       threads and children
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 [ -d tests/oracle/perfetto-ui ] || [ -n "${PERFETTO_UI_DIR:-}" ] || tests/oracle/setup.sh
@@ -25,8 +28,12 @@ case "${1:-kills}" in
   restarts)
     export TORTURE_RESTARTS=${TORTURE_RESTARTS:-2000}
     tests=restarts:: ;;
+  signals)
+    export TORTURE_SECONDS=${TORTURE_SECONDS:-150}
+    cargo test -p hairline-sampler --release --locked --test torture
+    exit ;;
   *)
-    echo "ci/torture.sh: kills, forks or restarts, not $1" >&2
+    echo "ci/torture.sh: kills, forks, restarts or signals, not $1" >&2
     exit 1 ;;
 esac
 cargo test -p hairline-tests --release --locked --test reliability -- --nocapture "$tests"
