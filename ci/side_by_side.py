@@ -6,27 +6,26 @@
 
 `cargo test` runs one program after the other, and many tests wait: for a child, a file, a pause. What a program
 prints is shown when it fails. The examples in the documentation are no programs: `cargo test --doc` runs them.
+Programs that test when threads run come after all others, one at a time: they need the processors.
 
 AT_ONCE: how many programs run at a time. Default: two for each processor.
 TIMES: how many times each program runs, to find tests that fail now and then. Default: 1.
 ALONE=1: each test is a process of its own.
 """
 import concurrent.futures
-import contextlib
 import json
 import os
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 
 # Seconds after which a test program hangs. The slowest takes a tenth of it.
 TIME_LIMIT = 900
 
-# The kernel gives all processes of a user a limited amount of memory for the rings of perf_event_open.
-WITH_KERNEL_RINGS = {"samples", "scheduling", "live"}
-one_with_rings = threading.Lock()
+# Programs about the times at which threads run. They also share the limited amount of memory that the kernel
+# gives all processes of a user for the rings of perf_event_open.
+NEED_THE_PROCESSORS = {"samples", "scheduling", "live"}
 
 
 def built(arguments):
@@ -55,11 +54,6 @@ def alone(programs):
 
 def run(executable, name, folder, arguments, libraries):
     """Whether the tests of one program passed."""
-    with one_with_rings if name.split()[0] in WITH_KERNEL_RINGS else contextlib.nullcontext():
-        return run_now(executable, name, folder, arguments, libraries)
-
-
-def run_now(executable, name, folder, arguments, libraries):
     began = time.monotonic()
     # What cargo sets, as far as a test needs it: trybuild its package, a procedural macro the compiler's libraries.
     environment = os.environ | {"CARGO_MANIFEST_DIR": folder, "LD_LIBRARY_PATH": libraries}
@@ -100,9 +94,13 @@ def main():
     else:
         programs = [(*program, []) for program in programs]
     programs *= int(os.environ.get("TIMES", 1))
-    with concurrent.futures.ThreadPoolExecutor(at_once) as pool:
-        passed = list(pool.map(lambda program: run(*program, libraries), programs))
-    failed = [name for (_, name, *_), is_good in zip(programs, passed) if not is_good]
+    needs = [program[1].split()[0] in NEED_THE_PROCESSORS for program in programs]
+    failed = []
+    for group, workers in [(False, at_once), (True, 1)]:
+        now = [program for program, need in zip(programs, needs) if need == group]
+        with concurrent.futures.ThreadPoolExecutor(workers) as pool:
+            passed = pool.map(lambda program: run(*program, libraries), now)
+            failed += [name for (_, name, *_), is_good in zip(now, passed) if not is_good]
     if failed:
         sys.exit(f"{len(failed)} of {len(programs)} test programs failed: {', '.join(failed)}")
 

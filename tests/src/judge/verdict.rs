@@ -26,6 +26,19 @@ impl Verdict {
         assert!(listed.is_empty(), "trace_processor complains:\n  {}", listed.join("\n  "));
     }
 
+    /// The trace is as good as it can be on a busy machine, where a reader may come too late: up to a tenth of
+    /// the `samples` in it are lost, and counted.
+    ///
+    /// # Panics
+    /// If the importer complained about anything else, or about more.
+    #[track_caller]
+    pub fn require_few_lost_samples(&self, samples: i64) {
+        const LOST: &str = "perf_cpu_lost_records";
+        let others: Vec<_> = self.complaints.iter().filter(|stat| stat.name != LOST).collect();
+        let lost = self.stat(LOST);
+        assert!(others.is_empty() && lost * 10 <= samples.max(250), "{others:?}, {lost} lost of {samples}");
+    }
+
     /// The value of a stat, summed over its indices; 0 if it does not appear.
     pub fn stat(&self, name: &str) -> i64 {
         self.stats.iter().filter(|stat| stat.name == name).map(|stat| stat.value).sum()
