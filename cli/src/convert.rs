@@ -6,9 +6,9 @@ use crate::format::FormatArgument;
 use crate::opening::Opening;
 use crate::otlp::{self, Form, OtlpArguments};
 use crate::outcome::Outcome;
-use crate::part::Times;
 use crate::profiles;
-use crate::text::{complain, failed, nanoseconds};
+use crate::selection::Selection;
+use crate::text::{complain, failed};
 use crate::trace::TraceArguments;
 use crate::transfer::{self, Transfer};
 
@@ -39,7 +39,7 @@ use crate::transfer::{self, Transfer};
   hairline convert run.fxt run.pftrace
   hairline convert chrome.json.gz chrome.pftrace
   hairline convert run.pftrace - --to json | jq .
-  hairline convert run.pftrace part.pftrace --after 10s --before 12s
+  hairline convert run.pftrace part.pftrace --time-range 10s..12s --thread 'worker-*'
   hairline convert run.pftrace run.otlp --category 'net,db' --slower-than 50ms --errors
   hairline convert run.pftrace run.pb.gz && go tool pprof -top run.pb.gz
   hairline convert run.pftrace run.firefox.json.gz       to be dropped on https://profiler.firefox.com
@@ -60,25 +60,19 @@ pub(crate) struct Arguments {
     /// Fail and write nothing if the format cannot express all data.
     #[arg(long)]
     strict: bool,
-    /// Only what happens from this time after the trace's first event on: 500ms, 2s. Slices that last into
-    /// that time are whole.
-    #[arg(long, value_name = "TIME", value_parser = nanoseconds)]
-    after: Option<i64>,
-    /// Only what happens up to this time after the trace's first event.
-    #[arg(long, value_name = "TIME", value_parser = nanoseconds)]
-    before: Option<i64>,
+    #[command(flatten)]
+    selection: Selection,
     #[command(flatten)]
     otlp: OtlpArguments,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
-    let Arguments { input, output, opening, to, strict, after, before, otlp } = arguments;
-    let times = (after.is_some() || before.is_some())
-        .then(|| Times { after: after.unwrap_or(0), before: before.unwrap_or(i64::MAX) });
+    let Arguments { input, output, opening, to, strict, selection, otlp } = arguments;
     if let (Some(form), None) = (Form::by_name(output), to) {
-        if times.is_some() {
+        if !selection.is_all() {
             complain(
-                "--after and --before are for traces: choose the spans of an .otlp by the other options",
+                "--time-range and --thread are for traces and profiles: choose the spans of an .otlp by the \
+                 other options",
             );
             return Outcome::Usage;
         }
@@ -89,11 +83,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         return Outcome::Usage;
     }
     if let (Some(form), None) = (profiles::Form::by_name(output), to) {
-        if times.is_some() {
-            complain("--after and --before are for traces: convert the part to a trace first");
-            return Outcome::Usage;
-        }
-        let trace = TraceArguments::new(input.clone(), *opening);
+        let trace = TraceArguments::new(input.clone(), *opening).part(selection);
         return profiles::run(&trace, output, form, *strict).unwrap_or_else(failed);
     }
     let inputs = std::slice::from_ref(input);
@@ -104,6 +94,6 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         to: *to,
         strict: *strict,
         as_is: true,
-        times,
+        selection,
     })
 }

@@ -25,7 +25,6 @@ mod otlp;
 mod outcome;
 mod output;
 mod paired;
-mod part;
 mod pattern;
 mod platform;
 mod profiles;

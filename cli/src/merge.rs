@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use crate::format::FormatArgument;
 use crate::opening::Threads;
 use crate::outcome::Outcome;
+use crate::selection::Selection;
 use crate::transfer::{self, Transfer};
 
 /// Merges traces of any format into one.
@@ -49,6 +50,6 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         to: *to,
         strict: *strict,
         as_is: *as_is,
-        times: None,
+        selection: &Selection::default(),
     })
 }

@@ -1,6 +1,8 @@
-//! A part of a trace, by time and by thread: what a command reads of it. Slices are cut at the range.
+//! A part of a trace, by time and by thread: what a command reads of it. Its numbers are of slices that are
+//! cut at the range ([`Selecting`]); a trace or tables of it have whole slices ([`Part`]).
 
 mod chosen;
+mod part;
 mod selecting;
 mod states;
 mod survey;
@@ -8,6 +10,7 @@ mod survey;
 use std::str::FromStr;
 
 pub(crate) use self::chosen::Chosen;
+pub(crate) use self::part::Part;
 pub(crate) use self::selecting::Selecting;
 pub(crate) use self::survey::Survey;
 use crate::text::{duration, nanoseconds};
@@ -16,8 +19,8 @@ use crate::text::{duration, nanoseconds};
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct Selection {
     /// Only this time of the trace: "1.5s..2s", "200ms..", "..10ms" after its first event, or times without a
-    /// unit in nanoseconds of its clock, as `explain` prints them. FROM is in the range, TO is not. A slice
-    /// that is partly in the range counts with that part of its time.
+    /// unit in nanoseconds of its clock, as `explain` prints them. FROM is in the range, TO is not. Of a
+    /// slice that is partly in the range, that part of its time counts; a trace that is written has it whole.
     #[arg(long, value_name = "FROM..TO", allow_hyphen_values = true)]
     time_range: Option<TimeRange>,
     /// Only these threads, by name or by id, and the tracks below them; * matches any characters.

@@ -7,12 +7,12 @@ use std::rc::Rc;
 use hairline_convert::{
     BriefEvent, BriefUse, Context, Error, Item, MOST_BRIEF, Report, Scheduling, Strings, TraceReader,
 };
-use hairline_tables::Source;
+use hairline_tables::{Choice, Source};
 
 use crate::input::{Input, is_standard, stream_identity};
 use crate::opening::Opening;
 use crate::outcome::Outcome;
-use crate::selection::{Chosen, Selecting, Selection, Survey};
+use crate::selection::{Chosen, Part, Selecting, Selection, Survey};
 use crate::text::{complain, described, grouped, ids, one_line};
 
 /// The arguments of a command that reads a trace.
@@ -51,11 +51,18 @@ impl From<&FileArguments> for TraceArguments {
 pub(crate) struct RowSource<'p> {
     path: &'p PathBuf,
     pub(crate) opening: Opening,
+    chosen: Option<Rc<Chosen>>,
 }
 
 impl<'p> RowSource<'p> {
     pub(crate) fn new(path: &'p PathBuf, opening: Opening) -> Self {
-        Self { path, opening }
+        Self { path, opening, chosen: None }
+    }
+
+    /// The same source for a part of the trace.
+    pub(crate) fn part(self, selection: &Selection) -> Result<Self, String> {
+        let trace = TraceArguments::new(self.path.clone(), self.opening).part(selection);
+        Ok(Self { chosen: trace.chosen()?, ..self })
     }
 }
 
@@ -67,6 +74,10 @@ impl Source for RowSource<'_> {
 
     fn is_repeatable(&self) -> bool {
         !is_standard(self.path) && stream_identity(self.path).is_none()
+    }
+
+    fn choice(&self) -> Option<Box<dyn Choice>> {
+        self.chosen.clone().map(|chosen| Box::new(Part::new(chosen)) as Box<dyn Choice>)
     }
 }
 
@@ -155,7 +166,7 @@ impl TraceArguments {
     }
 
     /// The part of the trace that is read; `None` for all. The first call reads the whole trace.
-    fn chosen(&self) -> Result<Option<Rc<Chosen>>, String> {
+    pub(crate) fn chosen(&self) -> Result<Option<Rc<Chosen>>, String> {
         if self.selection.is_all() {
             return Ok(None);
         }
@@ -235,7 +246,7 @@ pub(crate) fn show<L: ItemVisitor>(
 }
 
 /// Reads a trace for what a part of it needs, up to its first error. Returns also its name.
-pub(crate) fn survey(path: &PathBuf, opening: Opening) -> Result<(Survey, String), String> {
+fn survey(path: &PathBuf, opening: Opening) -> Result<(Survey, String), String> {
     let mut survey = Survey::default();
     let name = read(path, opening, true, &mut survey, None)?.name;
     Ok((survey, name))

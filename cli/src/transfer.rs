@@ -4,12 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use hairline_convert::{
     BriefUse, Context, FileFormat, Item, MOST_BRIEF, Report, TraceFormat, TraceWriter, TrackKind, create,
 };
+use hairline_tables::Choice;
 
 use crate::aligned;
 use crate::format::FormatArgument;
@@ -17,8 +19,9 @@ use crate::input::{Input, is_standard, stream_identity};
 use crate::opening::Opening;
 use crate::outcome::Outcome;
 use crate::output::Output;
-use crate::part::{self, Part};
+use crate::selection::{Chosen, Part, Selection};
 use crate::text::{complain, described, ids};
+use crate::trace::TraceArguments;
 
 /// The arguments of a conversion.
 pub(crate) struct Transfer<'a> {
@@ -30,7 +33,7 @@ pub(crate) struct Transfer<'a> {
     /// Whether the times of all inputs are kept, whatever their clocks.
     pub(crate) as_is: bool,
     /// The part that is written, of one input.
-    pub(crate) times: Option<part::Times>,
+    pub(crate) selection: &'a Selection,
 }
 
 /// Why a conversion failed.
@@ -91,10 +94,8 @@ impl Transfer<'_> {
         } else {
             aligned::moves(self.inputs, self.opening).map_err(|what| Failure::Said(Outcome::Failed, what))?
         };
-        let part =
-            self.times.zip(self.inputs.first()).map(|(times, path)| Part::of(path, self.opening, times));
-        let part = part.transpose().map_err(|what| Failure::Said(Outcome::Failed, what))?;
-        let whole = What { moves: &moves, part: part.as_ref() };
+        let chosen = self.chosen().map_err(|what| Failure::Said(Outcome::Failed, what))?;
+        let whole = What { moves: &moves, part: chosen.as_deref() };
         let (output, outcome, report) = match self.attempt(whole, kind, Repeat::IfEarly)? {
             Attempt::Done(done) => done,
             // The whole trace moves: its shape would be gone if only the events before 0 did.
@@ -148,6 +149,12 @@ impl Transfer<'_> {
         Ok(Attempt::Done((output, outcome, report)))
     }
 
+    /// The part that is written; `None` for all.
+    fn chosen(&self) -> Result<Option<Rc<Chosen>>, String> {
+        let Some(input) = self.inputs.first() else { return Ok(None) };
+        TraceArguments::new(input.clone(), self.opening).part(self.selection).chosen()
+    }
+
     /// The format of the output.
     fn kind(&self) -> Result<FileFormat, Failure> {
         let by_name = FileFormat::by_name(self.output);
@@ -177,7 +184,7 @@ impl Transfer<'_> {
         for (input, by) in inputs.into_iter().zip(what.moves) {
             let name = input.name().to_owned();
             let to: (&mut dyn TraceWriter, &mut Report) = (&mut *writer, &mut report);
-            let part = what.part.map(|part| part.clone().moved(*by));
+            let part = what.part.map(|chosen| Part::new(Rc::new(chosen.moved(*by))));
             outcome = outcome.max(self.copy(input, (*by, part), &mut context, to, (&mut owners, times))?);
             owners.next_input(&name, &mut times.said);
             context.next_input();
@@ -226,17 +233,22 @@ impl Transfer<'_> {
                     if times.is_to_repeat() {
                         continue; // only the earliest time is still of interest
                     }
-                    let mut of_part = Report::default();
-                    let written = match (by, &mut part) {
-                        (0, None) => Some(writer.write(item)),
-                        (0, Some(part)) => Some(part.write(item, writer, &mut of_part)),
-                        (by, None) => aligned::moved(item, by, report, |item| writer.write(item)),
-                        (by, Some(part)) => {
-                            aligned::moved(item, by, report, |item| part.write(item, writer, &mut of_part))
+                    let mut written = Ok(());
+                    let mut write = |item: &Item<'_>| {
+                        if written.is_ok() {
+                            written = writer.write(item);
                         }
                     };
-                    report.add_all(&of_part);
-                    written.unwrap_or(Ok(())).map_err(|e| Failure::output(self.output, &e))?;
+                    let mut choose = |item: &Item<'_>| match &mut part {
+                        None => write(item),
+                        Some(part) => part.item(item, &mut write),
+                    };
+                    if by == 0 {
+                        choose(item);
+                    } else {
+                        aligned::moved(item, by, report, choose);
+                    }
+                    written.map_err(|e| Failure::output(self.output, &e))?;
                 }
                 Ok(None) => break,
                 // If there is no item, an early end usually means that the input is no trace.
@@ -249,7 +261,14 @@ impl Transfer<'_> {
             }
         }
         if let Some(part) = &mut part {
-            part.finish(writer, report).map_err(|e| Failure::output(self.output, &e))?;
+            let mut written = Ok(());
+            part.finish(&mut |item| {
+                if written.is_ok() {
+                    written = writer.write(item);
+                }
+            });
+            written.map_err(|e| Failure::output(self.output, &e))?;
+            report.add_all(&part.left_out());
         }
         report.add_all(reader.report());
         Ok(outcome)
@@ -260,7 +279,7 @@ impl Transfer<'_> {
 #[derive(Clone, Copy)]
 struct What<'a> {
     moves: &'a [i64],
-    part: Option<&'a Part>,
+    part: Option<&'a Chosen>,
 }
 
 /// Whether the inputs are read a second time.

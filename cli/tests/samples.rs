@@ -303,6 +303,26 @@ fn a_firefox_profile_has_samples_functions_and_slices_with_arguments() {
 }
 
 #[test]
+fn a_firefox_profile_of_a_part_has_its_samples_and_threads() {
+    let folder = folder_with("t.pftrace", &trace(&SAMPLES, BY));
+    let samples = |part: &[&str]| -> Vec<i64> {
+        let arguments = [&["convert", "t.pftrace", "part.firefox.json"], part].concat();
+        printed(folder.path(), &arguments);
+        let profile = fs::read(folder.path().join("part.firefox.json")).expect("the profile");
+        let profile: Value = serde_json::from_slice(&profile).expect("JSON");
+        let threads = profile["threads"].as_array().expect("threads").iter();
+        threads.filter_map(|thread| thread["samples"]["length"].as_i64()).filter(|n| *n > 0).collect()
+    };
+    let time = |n: usize| SAMPLES[n].0;
+    let until = SAMPLES.iter().filter(|sample| sample.0 < time(3)).count();
+    let range = format!("..{}", time(3));
+    assert_eq!(samples(&[]).iter().sum::<i64>(), 7);
+    assert_eq!(samples(&["--time-range", &range]).iter().sum::<i64>(), until as i64);
+    let of_main = SAMPLES.iter().filter(|sample| sample.1 == MAIN).count();
+    assert_eq!(samples(&["--thread", &MAIN.to_string()]), [of_main as i64]);
+}
+
+#[test]
 fn a_firefox_profile_needs_samples_or_slices() {
     let folder = folder_with("slices.json", SLICES.as_bytes());
     let counter = r#"[{"name":"c","ph":"C","ts":1,"pid":1,"tid":1,"args":{"n":1}}]"#;
@@ -334,7 +354,7 @@ fn profiles_say_what_they_leave_out_and_strict_writes_nothing_then() {
     let output = hairline(folder.path(), &["convert", "--strict", "c.json", "c.firefox.json"]);
     assert_eq!(output.status.code(), Some(5));
     assert!(stderr(&output).contains("1 counter value left out"), "{}", stderr(&output));
-    let part = hairline(folder.path(), &["convert", "t.pftrace", "x.pb.gz", "--after", "1ms"]);
+    let part = hairline(folder.path(), &["convert", "t.pftrace", "x.otlp", "--time-range", "1ms.."]);
     assert_eq!(part.status.code(), Some(2), "{}", stderr(&part));
 }
 

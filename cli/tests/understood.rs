@@ -292,7 +292,7 @@ fn more_slices_than_a_few_thousand_can_be_open_before_a_part() {
     let begins = (0..5_000).map(|n| event("B", n));
     let ends = (0..5_000).map(|n| event("E", 10_000 + n));
     let trace = format!("[{}]", begins.chain(ends).collect::<Vec<_>>().join(","));
-    let convert = ["convert", "--after", "6ms", "t.json", "o.pftrace"];
+    let convert = ["convert", "--time-range", "6ms..", "t.json", "o.pftrace"];
     said(folder.path(), "t.json", trace.as_bytes(), &convert);
     let part = fs::read(folder.path().join("o.pftrace")).expect("the part");
     let [json, _] = said(folder.path(), "o.pftrace", &part, &["stats", "--json", "o.pftrace"]);
@@ -313,7 +313,7 @@ fn a_slice_that_another_end_closed_before_a_part_is_not_in_it() {
         event("E", "later", 110),
     ];
     let trace = format!("[{}]", events.join(","));
-    let convert = ["convert", "--after", "50us", "t.json", "o.pftrace"];
+    let convert = ["convert", "--time-range", "50us..", "t.json", "o.pftrace"];
     said(folder.path(), "t.json", trace.as_bytes(), &convert);
     let part = fs::read(folder.path().join("o.pftrace")).expect("the part");
     let [json, _] = said(folder.path(), "o.pftrace", &part, &["stats", "--json", "o.pftrace"]);

@@ -319,7 +319,7 @@ fn a_trace_that_a_browser_can_hardly_hold_is_told_with_what_helps() {
     let mut said = String::new();
     view.child.stderr.take().expect("piped").read_to_string(&mut said).expect("its words");
     assert!(
-        said.contains("3.0 GiB may be more than a browser can hold") && said.contains("--after"),
+        said.contains("3.0 GiB may be more than a browser can hold") && said.contains("--time-range"),
         "{said}"
     );
 }

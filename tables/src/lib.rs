@@ -73,7 +73,7 @@ pub use markdown::markdown;
 pub use place::Place;
 pub use rows::MOST_ROWS;
 pub use schema::{Column, Kind, TABLES, Table, TableId, VERSION};
-pub use source::{Error, Sink, Source};
+pub use source::{Choice, Error, Sink, Source};
 pub use summary::{Facts, Summary};
 pub use wanted::Wanted;
 

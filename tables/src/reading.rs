@@ -15,7 +15,7 @@ use crate::owners::Owners;
 use crate::pairs::{DEFECTS, Pairs};
 use crate::rows::Rows;
 use crate::schema::{TABLES, TableId};
-use crate::source::{Error, Sink, Source};
+use crate::source::{Choice, Error, Sink, Source};
 use crate::summary::Summary;
 use crate::survey::Survey;
 use crate::to_next::ToNext;
@@ -121,8 +121,9 @@ impl<'a> Reading<'a> {
     fn whole(mut self, source: &mut dyn Source, mut slices: Slices) -> Result<Summary, Error> {
         slices.keys_mut().limit(MOST_NAMES);
         self.intervals.iter().for_each(|track| slices.expect_intervals(*track));
+        let choice = source.choice();
         let mut reader = source.open().map_err(Error::Read)?;
-        self.all(&mut *reader, &mut slices)?;
+        self.all(&mut *reader, choice, &mut slices)?;
         self.summary.report = reader.report().clone();
         self.summary.bytes = reader.position();
         slices.finish(&mut self.pairs).map_err(Error::Scratch)?;
@@ -141,12 +142,17 @@ impl<'a> Reading<'a> {
         if self.at_once && (is_late || self.renamed > 0) { Err(Error::NotAtOnce) } else { Ok(()) }
     }
 
-    fn all(&mut self, reader: &mut dyn TraceReader, slices: &mut Slices) -> Result<(), Error> {
+    fn all(
+        &mut self,
+        reader: &mut dyn TraceReader,
+        mut choice: Option<Box<dyn Choice>>,
+        slices: &mut Slices,
+    ) -> Result<(), Error> {
         let (mut context, mut briefs) = (Context::new(), Vec::with_capacity(MOST_BRIEF));
         let takes_briefs = self.wanted.takes_briefs();
         let is_hashed = !(self.at_once || self.is_surveyed && takes_briefs);
         loop {
-            if takes_briefs && (!is_hashed || self.summary.facts.uuid.is_some()) {
+            if takes_briefs && choice.is_none() && (!is_hashed || self.summary.facts.uuid.is_some()) {
                 reader.briefs(BriefUse::Counting, &mut context, &mut briefs);
                 let first = self.count(briefs.len()).ok_or(Error::TooManyEvents)?;
                 for brief in &briefs {
@@ -170,17 +176,40 @@ impl<'a> Reading<'a> {
                     if is_hashed && self.summary.facts.uuid.is_none() {
                         self.content.item(item);
                     }
-                    self.item(item, slices)?;
+                    match &mut choice {
+                        None => self.item(item, slices)?,
+                        Some(choice) => self.chosen(slices, |pass| choice.item(item, pass))?,
+                    }
                 }
-                Ok(None) => return Ok(()),
+                Ok(None) => break,
                 Err(e) if e.is_truncated() => {
                     self.summary.stopped = Some(e);
-                    return Ok(());
+                    break;
                 }
                 Err(e) => return Err(Error::Read(e)),
             }
             self.settle_enough(slices)?;
         }
+        if let Some(mut choice) = choice {
+            self.chosen(slices, |pass| choice.finish(pass))?;
+            self.summary.left_out.add_all(&choice.left_out());
+        }
+        Ok(())
+    }
+
+    /// Takes the items that are passed on.
+    fn chosen(
+        &mut self,
+        slices: &mut Slices,
+        choose: impl FnOnce(&mut dyn FnMut(&Item<'_>)),
+    ) -> Result<(), Error> {
+        let mut taken = Ok(());
+        choose(&mut |item| {
+            if taken.is_ok() {
+                taken = self.item(item, slices);
+            }
+        });
+        taken
     }
 
     /// Numbers so many events. Returns the number of the first one; `None` if there are too many.

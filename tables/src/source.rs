@@ -2,7 +2,7 @@
 
 use std::io;
 
-use hairline_convert::TraceReader;
+use hairline_convert::{Item, Report, TraceReader};
 
 use crate::batch::Batch;
 
@@ -21,6 +21,24 @@ pub trait Source {
     fn is_repeatable(&self) -> bool {
         true
     }
+
+    /// The part that is read; `None`, as by default, for the whole trace. Called before each
+    /// [`open`](Self::open).
+    fn choice(&self) -> Option<Box<dyn Choice>> {
+        None
+    }
+}
+
+/// Chooses what of a trace is read.
+pub trait Choice {
+    /// Passes on what is chosen of an item: the item, a part of it, or others.
+    fn item(&mut self, item: &Item<'_>, pass: &mut dyn FnMut(&Item<'_>));
+
+    /// Passes on what follows the last item.
+    fn finish(&mut self, pass: &mut dyn FnMut(&Item<'_>));
+
+    /// Counts what the part has not, though it belongs to it.
+    fn left_out(&self) -> Report;
 }
 
 /// Receives the rows of a trace.

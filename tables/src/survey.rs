@@ -48,12 +48,13 @@ impl Survey {
     pub(crate) fn read(source: &mut dyn Source, wanted: &Wanted) -> Result<Self, Error> {
         let (mut survey, mut slices, mut late) = (Self::default(), Slices::new(), Lateness(false));
         let (mut context, mut briefs) = (Context::new(), Vec::with_capacity(MOST_BRIEF));
+        let mut choice = source.choice();
         let mut reader = source.open().map_err(Error::Read)?;
         // As in the second reading: points, too, fill the window in which events are put in order.
         let shows_points = wanted.has_table(TableId::Instant);
         loop {
             // Of a trace without a UUID, all is read in one of the readings: it becomes a part of the hash.
-            if survey.has_uuid || !wanted.takes_briefs() {
+            if choice.is_none() && (survey.has_uuid || !wanted.takes_briefs()) {
                 reader.briefs(BriefUse::Counting, &mut context, &mut briefs);
             }
             if shows_points {
@@ -73,19 +74,20 @@ impl Survey {
                     if !survey.has_uuid && wanted.takes_briefs() {
                         survey.content.item(item);
                     }
-                    survey.item(item, &slices, wanted);
-                    match item {
-                        // Also instants and flows: their places are asked for later.
-                        Item::Event(event) if !matches!(event.kind, EventKind::Counter(_)) => {
-                            slices.tagged(event, 0, &mut late);
+                    match &mut choice {
+                        None => survey.item(item, &mut slices, &mut late, wanted),
+                        Some(choice) => {
+                            choice.item(item, &mut |item| survey.item(item, &mut slices, &mut late, wanted));
                         }
-                        item => slices.item(item, &mut late),
                     }
                 }
                 Ok(None) => break,
                 Err(e) if e.is_truncated() => break,
                 Err(e) => return Err(Error::Read(e)),
             }
+        }
+        if let Some(mut choice) = choice {
+            choice.finish(&mut |item| survey.item(item, &mut slices, &mut late, wanted));
         }
         slices.finish(&mut late).map_err(Error::Scratch)?;
         survey.is_late = late.0;
@@ -97,7 +99,7 @@ impl Survey {
         Ok(survey)
     }
 
-    fn item(&mut self, item: &Item<'_>, slices: &Slices, wanted: &Wanted) {
+    fn item(&mut self, item: &Item<'_>, slices: &mut Slices, late: &mut Lateness, wanted: &Wanted) {
         if let Item::Event(event) = item {
             self.number = self.number.saturating_add(1);
             if let EventKind::Flow { id, step, to_next: true, lasts } = event.kind
@@ -118,6 +120,13 @@ impl Survey {
                 self.intervals.push(event.track);
             }
             _ => {}
+        }
+        match item {
+            // Also instants and flows: their places are asked for later.
+            Item::Event(event) if !matches!(event.kind, EventKind::Counter(_)) => {
+                slices.tagged(event, 0, late);
+            }
+            item => slices.item(item, late),
         }
     }
 }

@@ -1,13 +1,15 @@
-//! `stats` and `flame` of a part of a trace: a range of time, or some threads.
+//! `stats`, `flame`, `convert` and `export` of a part of a trace: a range of time, or some threads.
 
 use std::fs;
 use std::path::Path;
 use std::thread;
 
-use hairline::{trace_counter, trace_scope};
-use hairline_tests::recording::{FORMATS, record};
+use hairline::{Format, trace_counter, trace_scope};
+use hairline_tests::judge;
+use hairline_tests::recording::{FORMATS, Trace, extension, record};
 use serde_json::Value;
 
+use crate::export::ask;
 use crate::looks::{number, program, stats};
 use crate::{hairline, run, stderr};
 
@@ -97,8 +99,8 @@ fn what_is_not_in_the_trace_is_an_error() {
         let output = run(hairline(folder.path()).args(arguments));
         (output.status.code(), stderr(&output))
     };
-    for command in ["stats", "flame"] {
-        let said = |arguments: &[&str]| fails(&[&[command, "t.json"], arguments].concat());
+    for command in [&["stats", "t.json"][..], &["flame", "t.json"], &["convert", "t.json", "part.fxt"]] {
+        let said = |arguments: &[&str]| fails(&[command, arguments].concat());
         let (code, text) = said(&["--thread", "nobody"]);
         assert_eq!(code, Some(1), "{text}");
         assert!(
@@ -111,8 +113,11 @@ fn what_is_not_in_the_trace_is_an_error() {
             assert_eq!(said(&["--time-range", wrong]).0, Some(2), "{wrong}");
         }
     }
-    let (code, text) = fails(&["stats", "-", "--thread", "main"]);
-    assert!(code == Some(1) && text.contains("need a file"), "{text}");
+    for command in [&["stats", "-"][..], &["convert", "-", "part.fxt"]] {
+        let (code, text) = fails(&[command, &["--thread", "main"]].concat());
+        assert!(code == Some(1) && text.contains("need a file"), "{text}");
+    }
+    assert!(!folder.path().join("part.fxt").exists());
 }
 
 /// The sums of the slices that are partly in a range, by name: of threads, and of other tracks.
@@ -162,25 +167,90 @@ fn a_range_has_the_times_that_trace_processor_has_in_it() {
 }
 
 #[test]
+fn a_part_that_is_converted_has_whole_slices_of_its_time() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for format in FORMATS {
+        let trace = record(format, |_| program());
+        let middle = "select ts + dur / 2 from slice where track_id in (select id from thread_track) \
+            order by dur desc limit 1";
+        let from = trace.ask(&[middle]).results[0].single_i64();
+        let to = from + 50_000;
+        let select = "select s.name, s.ts, s.dur, thread.name from slice s \
+            join thread_track t on s.track_id = t.id join thread using (utid) where";
+        let order = "order by s.ts, s.dur desc";
+        let in_range = format!("s.ts < {to} and (s.ts >= {from} or s.ts + s.dur > {from})");
+        let expected = trace.ask(&[&format!("{select} {in_range} {order}")]).results[0].text();
+        let part = ["--time-range", &format!("{from}..{to}")];
+        for to_format in FORMATS {
+            let path = folder.path().join(format!("{format:?}.{}", extension(to_format)));
+            let output = run(hairline(folder.path()).arg("convert").arg(trace.path()).arg(&path).args(part));
+            assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+            let verdict = judge::load(&path, &[&format!("{select} true {order}")]);
+            verdict.require_clean();
+            assert_eq!(verdict.results[0].text(), expected, "{format:?} to {to_format:?}");
+        }
+        let mut export = hairline(folder.path());
+        let output =
+            run(export.args(["export", "-o", "out", "--table", "slice"]).arg(trace.path()).args(part));
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        let rows = "select name, start, duration, thread_name from slice where tid is not null \
+            order by start, duration desc";
+        let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        let row = |row: &Vec<Value>| row.iter().map(text).collect::<Vec<_>>().join("\t");
+        let rows: Vec<String> = ask(&folder.path().join("out"), &[rows])[0].iter().map(row).collect();
+        assert_eq!(rows.join("\n"), expected, "{format:?}: tables");
+        assert!(!rows.is_empty());
+        std::fs::remove_dir_all(folder.path().join("out")).expect("removed");
+    }
+}
+
+/// Three threads with 3, 4 and 5 slices and values of a counter.
+fn three_threads(format: Format) -> Trace {
+    record(format, |_| {
+        for (name, slices) in [("worker-1", 3), ("worker-2", 4), ("other", 5)] {
+            let work = move || {
+                let own = hairline::Track::thread();
+                for n in 0..slices {
+                    trace_scope!("t", "work");
+                    trace_counter!("t", "of a thread", n, track: &own);
+                }
+            };
+            let thread = thread::Builder::new().name(name.to_owned()).spawn(work).expect("a thread");
+            thread.join().expect("done");
+        }
+    })
+}
+
+#[test]
+fn a_part_that_is_converted_has_only_the_chosen_threads() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for format in FORMATS {
+        let trace = three_threads(format);
+        let part = folder.path().join(format!("part.{}", extension(format)));
+        let convert = ["--thread", "worker-*"];
+        let output = run(hairline(folder.path()).arg("convert").arg(trace.path()).arg(&part).args(convert));
+        assert_eq!((output.status.code(), stderr(&output).as_str()), (Some(0), ""));
+        let slices = "select thread.name, count(*) from slice s join thread_track t on s.track_id = t.id \
+            join thread using (utid) group by 1 order by 1";
+        let verdict = judge::load(&part, &[slices, "select count(*) from counter"]);
+        verdict.require_clean();
+        assert_eq!(verdict.results[0].text(), "worker-1\t3\nworker-2\t4", "{format:?}");
+        assert_eq!(verdict.results[1].single_i64(), 7, "{format:?}");
+        let mut export = hairline(folder.path());
+        let output = run(export.args(["export", "-o", "out"]).arg(trace.path()).args(convert));
+        assert_eq!((output.status.code(), stderr(&output).as_str()), (Some(0), ""));
+        let sql =
+            ["select thread_name, count(*) from slice group by 1 order by 1", "select count(*) from counter"];
+        let answers = serde_json::to_value(ask(&folder.path().join("out"), &sql)).expect("JSON");
+        assert_eq!(answers, serde_json::json!([[["worker-1", 3], ["worker-2", 4]], [[7]]]), "{format:?}");
+        std::fs::remove_dir_all(folder.path().join("out")).expect("removed");
+    }
+}
+
+#[test]
 fn threads_are_chosen_by_name_and_by_id() {
     for format in FORMATS {
-        let trace = record(format, |_| {
-            for (name, slices) in [("worker-1", 3), ("worker-2", 4), ("other", 5)] {
-                let work = move || {
-                    let own = hairline::Track::thread();
-                    for n in 0..slices {
-                        trace_scope!("t", "work");
-                        trace_counter!("t", "of a thread", n, track: &own);
-                    }
-                };
-                thread::Builder::new()
-                    .name(name.to_owned())
-                    .spawn(work)
-                    .expect("a thread")
-                    .join()
-                    .expect("done");
-            }
-        });
+        let trace = three_threads(format);
         let of = |pattern: &str| stats(trace.path(), &["--thread", pattern]);
         let slices = |stats: &Value| {
             let rows = stats["by_thread"].as_array().expect("rows").iter();

@@ -16,6 +16,7 @@ use crate::export::places::Places;
 use crate::input::{Input, is_standard};
 use crate::opening::Opening;
 use crate::outcome::Outcome;
+use crate::selection::Selection;
 use crate::text::{complain, described, failed, grouped_count, say, shown, size};
 use crate::trace::RowSource;
 use crate::transfer::check_streams;
@@ -35,6 +36,7 @@ use crate::transfer::check_streams;
 #[command(after_help = "Examples:
   hairline export run.pftrace -o traces
   hairline export --service web *.fxt -o traces
+  hairline export --time-range 10s..12s --thread 'worker-*' run.pftrace -o part
   hairline export --table slice,trace --category 'net,db.*' run.pftrace -o traces
   duckdb -c \"select name, count(*), avg(duration) from 'traces/slice/**/*.parquet' group by 1\"")]
 pub(crate) struct Arguments {
@@ -56,6 +58,8 @@ pub(crate) struct Arguments {
     #[arg(long, visible_alias = "categories", value_name = "FILTER", allow_hyphen_values = true)]
     #[arg(value_parser = Filter::parse)]
     category: Option<Filter>,
+    #[command(flatten)]
+    selection: Selection,
     #[command(flatten)]
     opening: Opening,
     /// Write nothing of a trace of which the tables cannot have everything.
@@ -141,7 +145,7 @@ fn export(
     let name = if is_standard(path) { "stdin".to_owned() } else { shown(path) };
     let tables = arguments.tables();
     let of_output = |e: std::io::Error| format!("{}: {e}", shown(&arguments.output));
-    let mut trace = RowSource::new(path, arguments.opening);
+    let mut trace = RowSource::new(path, arguments.opening).part(&arguments.selection)?;
     drop(
         trace
             .is_repeatable()

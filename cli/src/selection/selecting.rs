@@ -3,10 +3,9 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use hairline_convert::ByTrack;
-use hairline_convert::{Categories, Event, EventKind, Item, Scheduling, StateChange, TrackId, TrackKind};
+use hairline_convert::{Categories, Event, EventKind, Item, Scheduling, StateChange, TrackId};
 
-use crate::selection::chosen::Chosen;
+use crate::selection::chosen::{Chosen, Tracks};
 use crate::selection::states::States;
 use crate::texts::Texts;
 
@@ -16,8 +15,7 @@ const MOST: usize = 1 << 19;
 /// Passes on the items of the part, with the times of slices cut.
 pub(crate) struct Selecting<'c> {
     chosen: &'c Chosen,
-    /// Whether a track is a chosen thread or below one.
-    wanted: ByTrack<bool>,
+    tracks: Tracks,
     open: HashMap<TrackId, Vec<Begun>>,
     /// The begins and ends of tracks that are not in order of time, which are sorted at the end.
     unsorted: BTreeMap<TrackId, Vec<Change>>,
@@ -58,7 +56,7 @@ impl<'c> Selecting<'c> {
     pub(crate) fn new(chosen: &'c Chosen) -> Self {
         Self {
             chosen,
-            wanted: ByTrack::default(),
+            tracks: Tracks::default(),
             open: HashMap::new(),
             unsorted: BTreeMap::new(),
             count: 0,
@@ -70,35 +68,22 @@ impl<'c> Selecting<'c> {
 
     /// Passes on what is chosen of an item.
     pub(crate) fn item(&mut self, item: &Item<'_>, pass: Pass<'_>) {
-        let (chosen, threads) = (self.chosen, self.chosen.threads.as_ref());
+        let chosen = self.chosen;
         let is_wanted = match item {
-            Item::Track(track) => {
-                let Some(threads) = threads else { return pass(item) };
-                let is_below = track.parent.is_some_and(|above| self.is_wanted(above));
-                let is_wanted = is_below || threads.tracks.contains(&track.id);
-                *self.wanted.at(track.id) = is_wanted;
-                is_wanted
-                    || matches!(track.kind, TrackKind::Process { pid, .. } if threads.pids.contains(&pid))
-            }
-            Item::Event(event) if self.is_wanted(event.track) => return self.event(event, pass),
+            Item::Track(track) => self.tracks.see(track, chosen),
+            Item::Event(event) if self.tracks.has(event.track, chosen) => return self.event(event, pass),
             Item::Event(_) => false,
             Item::Scheduling(scheduling) => return self.scheduling(scheduling, pass),
-            Item::Sample(sample) => {
-                chosen.has(sample.time) && threads.is_none_or(|all| all.has(sample.pid, sample.tid))
-            }
+            Item::Sample(sample) => chosen.has_sample(sample),
             Item::Loss(loss) => {
                 loss.time.is_none_or(|time| chosen.has(time))
-                    && loss.track.is_none_or(|track| self.is_wanted(track))
+                    && loss.track.is_none_or(|track| self.tracks.has(track, chosen))
             }
             _ => true,
         };
         if is_wanted {
             pass(item);
         }
-    }
-
-    fn is_wanted(&self, track: TrackId) -> bool {
-        self.chosen.threads.is_none() || self.wanted.get(track) == Some(&true)
     }
 
     fn event(&mut self, event: &Event<'_>, pass: Pass<'_>) {
@@ -189,10 +174,7 @@ impl<'c> Selecting<'c> {
     /// [`finish`](Self::finish).
     fn scheduling(&mut self, scheduling: &Scheduling<'_>, pass: Pass<'_>) {
         let (chosen, states) = (self.chosen, &mut self.states);
-        let is_chosen = |tid: &u64| {
-            chosen.threads.as_ref().is_none_or(|all| all.tids.contains(tid) && !all.shared.contains(tid))
-        };
-        let of_chosen = scheduling.changes.iter().filter(|change| is_chosen(&change.tid));
+        let of_chosen = scheduling.changes.iter().filter(|change| chosen.has_states(change.tid));
         let is_in = |change: &&StateChange| states.entry(change.tid).or_default().see(change, chosen);
         let changes: Vec<StateChange> = of_chosen.filter(is_in).cloned().collect();
         pass(&Item::Scheduling(Scheduling { changes: &changes, copy: None, others: scheduling.others }));

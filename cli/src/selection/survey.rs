@@ -19,7 +19,7 @@ pub(crate) struct Survey {
     pub(super) others: Option<(i64, i64)>,
     latest: ByTrack<Option<i64>>,
     /// Tracks with a begin or an end that is earlier than the one before it.
-    pub(crate) unsorted: BTreeSet<TrackId>,
+    pub(super) unsorted: BTreeSet<TrackId>,
     names: TrackNames,
     tracks: BTreeSet<TrackId>,
     /// The names of threads with states or samples, by thread id.
@@ -31,11 +31,6 @@ pub(crate) struct Survey {
 }
 
 impl Survey {
-    /// The first time of an event.
-    pub(crate) fn first(&self) -> Option<i64> {
-        self.events.map(|(first, _)| first)
-    }
-
     fn see(times: &mut Option<(i64, i64)>, from: i64, to: i64) {
         *times = Some(times.map_or((from, to), |(first, last)| (first.min(from), last.max(to))));
     }

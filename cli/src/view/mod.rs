@@ -151,7 +151,7 @@ fn trace(path: &Path) -> Result<(PathBuf, String, Option<Spooled>), String> {
     }
     if len > MOST_BYTES {
         complain(format_args!(
-            "{}: {} may be more than a browser can hold: `hairline convert --after 10s --before 12s` writes a \
+            "{}: {} may be more than a browser can hold: `hairline convert --time-range 10s..12s` writes a \
              part of it, `hairline stats` shows where the time went",
             path.display(),
             size(len)
