@@ -315,7 +315,7 @@ fn a_firefox_profile_of_a_part_has_its_samples_and_threads() {
     };
     let time = |n: usize| SAMPLES[n].0;
     let until = SAMPLES.iter().filter(|sample| sample.0 < time(3)).count();
-    let range = format!("..{}", time(3));
+    let range = format!("..{}", time(3) * 1_000);
     assert_eq!(samples(&[]).iter().sum::<i64>(), 7);
     assert_eq!(samples(&["--time-range", &range]).iter().sum::<i64>(), until as i64);
     let of_main = SAMPLES.iter().filter(|sample| sample.1 == MAIN).count();

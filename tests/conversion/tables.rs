@@ -138,6 +138,7 @@ fn without_folder(row: &str) -> String {
 }
 
 const NUMBERED: &str = "processes and threads with a text as id, which got a number";
+const THREAD_0: &str = "JSON's importer takes thread 0 for the process's first";
 
 /// What an importer shows otherwise, and why.
 const EXCEPTIONS: &[(&str, &str, &str)] = &[
@@ -147,7 +148,15 @@ const EXCEPTIONS: &[(&str, &str, &str)] = &[
         "arguments",
         "of a name that a begin and its end have, the importer shows the one of the end",
     ),
-    ("tracing_chrome", "slices", "JSON's importer takes thread 0 for the process's first"),
+    ("tracing_chrome", "slices", THREAD_0),
+    (
+        "bazel.json",
+        "slices",
+        "JSON's importer leaves out what begins before 0, and takes thread 0 for another",
+    ),
+    ("bazel.json", "counters", "JSON's importer leaves out what is before 0"),
+    ("bazel.json", "threads", THREAD_0),
+    ("recursion_of_viztracer", "slices", "the importer's depth is 0 again after 511"),
     ("no_end.json", "slices", NUMBERED),
     ("no_end.json", "threads", NUMBERED),
     ("no_end.json", "processes", NUMBERED),
