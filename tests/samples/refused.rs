@@ -68,9 +68,48 @@ fn the_command_lets_the_programs_sample_themselves() {
         assert!(said.contains("take their own"), "{said}");
         let sql = "select count(*), count(distinct utid) from perf_sample p join thread_track t using (utid) \
             join slice s on s.track_id = t.id where s.name = 'turn' and p.ts between s.ts and s.ts + s.dur";
-        let verdict = judge::load(&trace, &[sql]);
+        let verdict = judge::load(&trace, &[sql, REFUSED]);
         verdict.require_clean();
         let [samples, threads] = numbers(&verdict, 0)[..] else { panic!() };
         assert!(samples > 20 && threads == 2, "{format:?}: {samples} of {threads}; {said}");
+        let refused = verdict.results[1].text();
+        assert!(refused.starts_with("stack samples by the command\tno samples: "), "{format:?}: {refused}");
+    }
+}
+
+/// What traces tell of that was refused.
+const REFUSED: &str = "select replace(a.key, 'debug.', ''), a.string_value from slice s join args a using (arg_set_id) \
+    where s.category = 'hairline' and s.name = 'not recorded' order by 1";
+
+#[test]
+fn what_was_refused_is_in_the_trace_and_explain_gives_no_advice_to_record_it() {
+    let _one = crate::ONE.lock();
+    let folder = tempfile::tempdir().expect("a folder");
+    for format in FORMATS {
+        let trace = folder.path().join(format!("t.{}", extension(format)));
+        let notes = without_perf(|| {
+            let session = Session::builder().output(&trace).scheduling(true).start().expect("it starts");
+            for _ in 0..50 {
+                hairline::trace_scope!("samples", "turn");
+                _ = burn(1);
+            }
+            session.stop().expect("it stops").notes
+        });
+        let note = notes.iter().find(|note| note.contains("context switches are not recorded"));
+        let note = note.unwrap_or_else(|| panic!("{notes:?}"));
+        let verdict = judge::load(&trace, &[REFUSED]);
+        verdict.require_clean();
+        assert_eq!(verdict.results[0].text(), format!("thread states\t{note}"), "{format:?}");
+        let mut explain = Command::new(env!("CARGO_BIN_EXE_hairline_command"));
+        let output = explain.arg("explain").arg(&trace).arg("samples/turn").output().expect("it runs");
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(said.contains(&format!("When threads ran is not known: {note}.")), "{said}");
+        assert!(!said.contains("record scheduling"), "{said}");
+    }
+    // Where nothing is refused, or asked for, the trace has no such event.
+    for format in FORMATS {
+        let (trace, summary) = sampled(format, || _ = burn(1));
+        let has_all = !summary.notes.iter().any(|note| note.contains("not recorded"));
+        assert!(!has_all || judge::load_bytes(&trace, &[REFUSED]).results[0].is_empty(), "{format:?}");
     }
 }

@@ -12,6 +12,7 @@ mod locks;
 mod meanwhile;
 mod nested;
 mod queue;
+mod refused;
 mod separation;
 mod shares;
 mod show;

@@ -9,6 +9,7 @@ use hairline_convert::{Item, TrackId};
 
 use crate::explain::cpu_times::CpuTimes;
 use crate::explain::locks::Locks;
+use crate::explain::refused::Refused;
 use crate::explain::tasks::Tasks;
 use crate::folded::without_symbols;
 use crate::pattern::Pattern;
@@ -29,6 +30,7 @@ pub(super) struct Survey {
     pub(super) locks: Locks,
     pub(super) tasks: Tasks,
     pub(super) cpu_times: CpuTimes,
+    pub(super) refused: Refused,
 }
 
 /// The kinds of slices.
@@ -91,6 +93,7 @@ impl Survey {
             locks: Locks::default(),
             tasks: Tasks::default(),
             cpu_times: CpuTimes::default(),
+            refused: Refused::default(),
         }
     }
 
@@ -196,6 +199,7 @@ impl ItemVisitor for Survey {
             Item::Loss(_) => self.found.losses += 1,
             Item::Event(event) => {
                 self.locks.add(event);
+                self.refused.add(event);
                 self.tasks.add(event, &self.track_names, self.slices.keys_mut());
             }
             _ => self.samples.item(item),

@@ -87,17 +87,25 @@ fn look(survey: &Survey, times: ThreadTimes) -> Thread {
 }
 
 /// What the trace does not have of threads, and which recording has it.
-pub(super) fn missing(survey: &Survey) -> Option<&'static str> {
+pub(super) fn missing(survey: &Survey) -> Option<String> {
+    const STATES: &str = "When threads ran, waited for a core and slept is not known";
     let mut sleeps = 0;
     survey.samples.each(SampleKind::OffCpu, &mut |_, _, _| sleeps += 1);
     match (survey.timeline.is_empty(), survey.samples.len()) {
-        (true, _) => Some(
-            "When threads ran, waited for a core and slept is not known: `hairline record --sched` records it.",
-        ),
-        (_, 0) => Some("The functions are not known: `hairline record --sched --sample` records them."),
+        (true, _) => Some(match &survey.refused.states {
+            Some(why) => format!("{STATES}: {why}."),
+            None => format!("{STATES}: `hairline record --sched` records it."),
+        }),
+        (_, 0) => Some(match &survey.refused.samples {
+            Some(why) => format!("The functions are not known: {why}."),
+            None => {
+                "The functions are not known: `hairline record --sched --sample` records them.".to_owned()
+            }
+        }),
         _ if sleeps == 0 => Some(
             "Where threads slept is not known: the trace has no stacks of that, which root may record, and \
-             others with a kernel.perf_event_paranoid of 1 or less.",
+             others with a kernel.perf_event_paranoid of 1 or less."
+                .to_owned(),
         ),
         _ => None,
     }

@@ -337,7 +337,10 @@ fn running(survey: &Survey, band: &Band, lines: &mut Vec<String>) {
     let whole = total(band.on_cpu.values().copied());
     let functions = largest(&band.on_cpu, |stack| survey.samples.leaf(*stack), 3);
     if functions.is_empty() {
-        lines.push(NO_SAMPLES.to_owned());
+        lines.push(match &survey.refused.samples {
+            Some(why) => format!("Functions: unknown, because no stack sample is inside: {why}."),
+            None => NO_SAMPLES.to_owned(),
+        });
     } else {
         lines.push(format!("Functions on the CPU: {}.", list(&functions, whole)));
     }
@@ -482,7 +485,10 @@ fn overlapping(survey: &Survey, target: &Target, lines: &mut Vec<String>) {
     }
     let what = "To know more, record scheduling and stack samples, where the kernel permits it: \
                 `HAIRLINE_SCHED=on hairline record --sample -- COMMAND`.";
-    lines.push(what.to_owned());
+    lines.push(match &survey.refused.states {
+        Some(why) => format!("When threads ran is not known: {why}."),
+        None => what.to_owned(),
+    });
     if survey.cpu_times.is_empty() {
         lines
             .push("`HAIRLINE_THREAD_TIME=on` records the CPU time of threads without permission.".to_owned());

@@ -32,7 +32,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 const SEARCH_EVERY: Duration = Duration::from_millis(200);
 
 /// The name of the part with what the kernel's rings had no room for.
-const LOST: &str = "lost";
+const TOLD: &str = "told";
 
 /// The name of the trace of all parts, until it gets its path.
 const WHOLE: &str = "whole";
@@ -94,6 +94,8 @@ pub(crate) struct RecordResult {
     pub(super) switches_lost: u64,
     /// The numbers of samples, if they were asked for.
     pub(super) samples: Option<hairline_stacks::Totals>,
+    /// Why the command's samples are not recorded, though they were asked for.
+    no_samples: Option<String>,
 }
 
 impl Parts {
@@ -151,7 +153,8 @@ impl Parts {
     /// Returns the
     /// switches that were in their rings.
     fn end_samples(&mut self, whole: &mut RecordResult, has_names: bool) -> Option<Result<Recorded, String>> {
-        whole.notes.extend(self.no_samples.take());
+        whole.no_samples = self.no_samples.take();
+        whole.notes.extend(whole.no_samples.clone());
         let names = self.folder.names().unwrap_or_default();
         let pids = names.iter().filter_map(|name| pid_of(name));
         let known = if has_names { Known::All } else { Known::Of(pids.collect()) };
@@ -225,10 +228,12 @@ impl Parts {
                 Some(Ok(recorded)) => {
                     (whole.states, whole.switches_lost) = (recorded.states(), recorded.lost());
                     recorded.add_to(&self.folder, &mut parts, &mut whole.notes);
-                    self.add_lost(&mut parts, command, &mut whole);
                 }
                 Some(Err(why)) => whole.notes.push(why),
                 None => {}
+            }
+            if !parts.is_empty() {
+                self.add_told(&mut parts, command, &mut whole);
             }
             self.write(&parts, &mut whole, interrupted)
         });
@@ -242,14 +247,15 @@ impl Parts {
         }
     }
 
-    /// Adds a part that tells what the kernel's rings had no room for.
-    fn add_lost(&self, parts: &mut Vec<String>, command: u32, whole: &mut RecordResult) {
-        if whole.switches_lost == 0 {
+    /// Adds a part that tells what the kernel's rings had no room for, and what it refused.
+    fn add_told(&self, parts: &mut Vec<String>, command: u32, whole: &mut RecordResult) {
+        let no_samples = whole.no_samples.as_deref();
+        if whole.switches_lost == 0 && no_samples.is_none() {
             return;
         }
-        let bytes = switches::lost_part(self.format, command, whole.switches_lost);
-        match self.folder.create_file(LOST).and_then(|mut file| file.write_all(&bytes)) {
-            Ok(()) => parts.push(LOST.to_owned()),
+        let bytes = switches::told_part(self.format, command, whole.switches_lost, no_samples);
+        match self.folder.create_file(TOLD).and_then(|mut file| file.write_all(&bytes)) {
+            Ok(()) => parts.push(TOLD.to_owned()),
             Err(e) => whole.notes.push(format!("the trace does not tell of that: {e}")),
         }
     }

@@ -312,6 +312,7 @@ fn append_tail(
         lost: report.lost,
         ring: u64::from(facts.chunk_count) * u64::from(facts.chunk_size),
         before: BeforeTail { bytes: output.len, chunks, flushes: 0 },
+        refused: Vec::new(), // the region does not tell
     };
     let tail = stream::tail(format, &tail);
     output.write(&tail)?;

@@ -58,6 +58,7 @@ pub(crate) struct Shared {
     /// The samples of the threads.
     pub(crate) sampling: sampling::Slot,
     /// Why the session records none, though its settings ask for them.
+    pub(crate) no_samples: OnceLock<String>,
     pub(crate) sampling_notes: OnceLock<Vec<String>>,
     /// The heap profile.
     pub(crate) heap_profile: heap_profile::Slot,
@@ -98,6 +99,7 @@ impl Shared {
             hardware: hardware::Slot::default(),
             hardware_note: OnceLock::new(),
             sampling: sampling::Slot::default(),
+            no_samples: OnceLock::new(),
             sampling_notes: OnceLock::new(),
             heap_profile: heap_profile::Slot::default(),
             heap_note: OnceLock::new(),

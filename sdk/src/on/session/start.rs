@@ -181,10 +181,13 @@ fn record_samples(shared: &Shared, config: &Config) {
         keeps_last: config.overflow == Overflow::Overwrite || config.rotate.is_some(),
     };
     let opened = shared.sampling.open(wanted, shared.format(), || shared.region().new_sequence());
-    for note in &opened {
+    for note in opened.no_samples.iter().chain(&opened.notes) {
         without_effect::say(note, shared.settings.requester);
     }
-    let _ = shared.sampling_notes.set(opened);
+    if let Some(why) = opened.no_samples {
+        let _ = shared.no_samples.set(why);
+    }
+    let _ = shared.sampling_notes.set(opened.notes);
 }
 
 /// Begins the heap profile. If that fails, the session goes on without.

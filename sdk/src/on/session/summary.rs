@@ -40,8 +40,19 @@ impl Shared {
             lost: self.lost(),
             ring: u64::from(region.chunk_count()) * u64::from(region.chunk_size()),
             before,
+            refused: self.refused(),
         };
         stream::tail(self.format(), &tail)
+    }
+
+    /// Returns what the session was to record, and the system refused, with the sentence that says why.
+    fn refused(&self) -> Vec<(&'static str, String)> {
+        let all = [
+            ("thread states", self.scheduling_note.get()),
+            ("hardware counters", self.hardware_note.get()),
+            ("stack samples", self.no_samples.get()),
+        ];
+        all.into_iter().filter_map(|(what, why)| Some((what, why?.clone()))).collect()
     }
 
     /// Returns the last record of the trace.
@@ -82,6 +93,7 @@ impl Shared {
         let mut notes = self.filter_notes().to_vec();
         notes.extend(self.scheduling_note.get().cloned());
         notes.extend(self.hardware_note.get().cloned());
+        notes.extend(self.no_samples.get().cloned());
         notes.extend(self.sampling_notes.get().into_iter().flatten().cloned());
         notes.extend(self.heap_note.get().cloned());
         notes.extend_from_slice(&self.settings.without_effect);

@@ -6,7 +6,7 @@ use crate::on::base::memory::Bytes;
 use crate::on::base::platform::process;
 use crate::on::encode::cut;
 use crate::on::encode::fxt::record::has_own_record;
-use crate::on::encode::tail::{LOST, Tail};
+use crate::on::encode::tail::Tail;
 use crate::on::encode::track_event;
 use crate::on::event::Event;
 use crate::on::event::on_track::TrackRef;
@@ -69,27 +69,29 @@ fn thread_of(track: Option<TrackRef<'_>>) -> u32 {
     }
 }
 
-/// Writes an event for the losses of the trace, if there are any.
+/// Writes the events of the tail, if there are any.
 pub(crate) fn put_tail(out: &mut Vec<u8>, tail: &Tail) {
-    if !tail.has_losses() {
-        return;
-    }
     if tail.lost.buffer_full > 0 {
         fxt::provider_event(out, tail.pid, fxt::PROVIDER_EVENT_BUFFER_FULL);
     }
     let (pid, tid) = (u64::from(tail.pid), u64::from(tail.thread.tid));
     let owner = (inline("process"), Value::Koid(pid));
-    fxt::kernel_object(out, fxt::KERNEL_OBJECT_THREAD, tid, inline(&tail.thread.name), &[owner]);
-    let event = fxt::Event {
-        kind: fxt::EventKind::Instant,
-        timestamp: tail.now,
-        thread: fxt::ThreadRef::Inline { process: pid, thread: tid },
-        category: inline("hairline"),
-        name: inline(LOST),
-        args: &tail.losses().map(|(reason, n)| (inline(reason), Value::U64(n))),
-        payload: None,
-    };
-    fxt::event(out, &event);
+    for (at, (name, args)) in tail.events().into_iter().enumerate() {
+        if at == 0 {
+            fxt::kernel_object(out, fxt::KERNEL_OBJECT_THREAD, tid, inline(&tail.thread.name), &[owner]);
+        }
+        let args: Vec<_> = args.into_iter().map(|(name, value)| (inline(name), value)).collect();
+        let event = fxt::Event {
+            kind: fxt::EventKind::Instant,
+            timestamp: tail.now,
+            thread: fxt::ThreadRef::Inline { process: pid, thread: tid },
+            category: inline("hairline"),
+            name: inline(name),
+            args: &args,
+            payload: None,
+        };
+        fxt::event(out, &event);
+    }
 }
 
 fn inline(text: &str) -> fxt::StringRef<'_> {

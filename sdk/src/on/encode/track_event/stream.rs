@@ -1,6 +1,5 @@
 //! The drain thread's own packets: head, heartbeat, late ends and tail of the stream.
 
-use hairline_formats::Value;
 use hairline_formats::track_event as te;
 
 use crate::on::base::clock;
@@ -8,7 +7,7 @@ use crate::on::base::memory::Bytes;
 use crate::on::base::platform::system::System;
 use crate::on::base::platform::{process, system};
 use crate::on::encode::OWN_SEQUENCE;
-use crate::on::encode::tail::{LOST, Tail};
+use crate::on::encode::tail::Tail;
 use crate::on::encode::track_event::packet::{Interning, Packet};
 use crate::on::event::extras::NewFlows;
 use crate::on::event::{Event, Moment};
@@ -85,7 +84,7 @@ pub(crate) fn put_late_end(out: &mut Bytes, event: &Event<'_>, now: u64) {
     packet.put(out, event);
 }
 
-/// Writes the statistics of the trace, and an event for its losses if there are any.
+/// Writes the statistics of the trace, and the events of the tail.
 pub(crate) fn put_tail(out: &mut Vec<u8>, tail: &Tail) {
     let stats = te::TraceStats {
         size: tail.ring,
@@ -97,13 +96,14 @@ pub(crate) fn put_tail(out: &mut Vec<u8>, tail: &Tail) {
         flushes_succeeded: tail.before.flushes,
     };
     te::trace_stats(out, OWN_SEQUENCE, &stats);
-    if tail.has_losses() {
+    for (name, args) in tail.events() {
+        let args: Vec<_> = args.into_iter().map(|(name, value)| (te::Name::Text(name), value)).collect();
         let event = te::Event {
             needs_state: false,
             categories: &[te::Name::Text("hairline")],
-            name: Some(te::Name::Text(LOST)),
+            name: Some(te::Name::Text(name)),
             track_uuid: Some(tail.process_track), // the drain thread has no track
-            annotations: &tail.losses().map(|(reason, n)| (te::Name::Text(reason), Value::U64(n))),
+            annotations: &args,
             ..te::Event::new(OWN_SEQUENCE, te::EventType::Instant, tail.now)
         };
         te::event(out, &event);

@@ -5,7 +5,7 @@ use std::io;
 use std::time::Duration;
 
 use crate::on::session::rotation::Finished;
-use crate::on::session::sampling::Wanted;
+use crate::on::session::sampling::{Opened, Wanted};
 use crate::on::session::scheduling::Traced;
 use crate::options::Format;
 
@@ -19,13 +19,15 @@ pub(crate) struct Slot {}
 
 impl Slot {
     #[allow(clippy::unused_self)] // as in the twin
-    pub(crate) fn open(&self, wanted: Wanted, _: Format, _: impl Fn() -> u32) -> Vec<String> {
+    pub(crate) fn open(&self, wanted: Wanted, _: Format, _: impl Fn() -> u32) -> Opened {
         const WITHOUT: &str = "the program was built without hairline's feature `sampling`";
         let help = "`hairline record --sample` needs no feature";
         let samples = format!("samples are not recorded: {WITHOUT}; {help}");
         let stacks = format!("the stacks of events are not recorded: {WITHOUT}");
-        let samples = wanted.samples.is_some().then_some(samples);
-        samples.into_iter().chain(wanted.has_events().then_some(stacks)).collect()
+        Opened {
+            no_samples: wanted.samples.is_some().then_some(samples),
+            notes: wanted.has_events().then_some(stacks).into_iter().collect(),
+        }
     }
 
     #[allow(clippy::unused_self)] // as in the twin

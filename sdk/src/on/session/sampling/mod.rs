@@ -34,6 +34,15 @@ pub(crate) struct Wanted {
     pub(crate) keeps_last: bool,
 }
 
+/// What a session does not take, or not as it was asked for: sentences that say why, and what helps.
+#[derive(Debug)]
+pub(crate) struct Opened {
+    /// Why there are no samples.
+    pub(crate) no_samples: Option<String>,
+    /// All else.
+    pub(crate) notes: Vec<String>,
+}
+
 #[cfg(not(feature = "sampling"))]
 impl Wanted {
     fn has_events(self) -> bool {

@@ -16,9 +16,9 @@ use crate::on::base::platform::process;
 use crate::on::base::{clock, stacks};
 use crate::on::encode::OWN_SEQUENCE;
 use crate::on::session::rotation::Finished;
-use crate::on::session::sampling::Wanted;
 use crate::on::session::sampling::events::Events;
 use crate::on::session::sampling::source::Source;
+use crate::on::session::sampling::{Opened, Wanted};
 use crate::on::session::scheduling::Traced;
 use crate::options::Format;
 
@@ -82,17 +82,16 @@ pub(crate) struct Slot {
 }
 
 impl Slot {
-    /// Begins to sample the process's threads, and to take the stacks of events. Returns sentences that say what
-    /// the session does not record, why, and what helps; or what is not as asked for.
-    pub(crate) fn open(&self, wanted: Wanted, format: Format, sequence: impl Fn() -> u32) -> Vec<String> {
-        let (mut notes, mut source) = (Vec::new(), None);
+    /// Begins to sample the process's threads, and to take the stacks of events.
+    pub(crate) fn open(&self, wanted: Wanted, format: Format, sequence: impl Fn() -> u32) -> Opened {
+        let (mut notes, mut source, mut no_samples) = (Vec::new(), None, None);
         if let Some(frequency) = wanted.samples {
             match Source::open(frequency) {
                 Ok((opened, note)) => {
                     source = Some(opened);
                     notes.extend(note);
                 }
-                Err(note) => notes.push(note),
+                Err(why) => no_samples = Some(why),
             }
         }
         // The option `stack:` of a macro asks for one in any session.
@@ -108,7 +107,7 @@ impl Slot {
         let sampling = Sampling { source, events, form, profile: None, naming, running };
         self.is_open.store(true, Ordering::Relaxed);
         self.put(Some(Box::new(sampling)));
-        notes
+        Opened { no_samples, notes }
     }
 
     /// Notes that the calling thread, the session's own, has the descriptors in a table of its own.
