@@ -149,6 +149,8 @@ const EXCEPTIONS: &[(&str, &str, &str)] = &[
         "of a name that a begin and its end have, the importer shows the one of the end",
     ),
     ("tracing_chrome", "slices", THREAD_0),
+    ("tracing_chrome_by_span", "threads", THREAD_0),
+    ("perfetto_recorder", "arguments", "a place without a function is NULL there, and left out here"),
     (
         "bazel.json",
         "slices",
