@@ -322,6 +322,34 @@ fn a_slice_that_another_end_closed_before_a_part_is_not_in_it() {
 }
 
 #[test]
+fn a_part_of_some_threads_has_them_whole_in_any_order() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let event =
+        |phase, thread, time| format!(r#"{{"ph":"{phase}","name":"s","pid":1,"tid":{thread},"ts":{time}}}"#);
+    let events = [
+        event("B", 2, 10),
+        event("E", 2, 20),
+        event("B", 2, 5),
+        event("E", 2, 8),
+        event("B", 3, 1),
+        event("E", 3, 9),
+    ];
+    let trace = format!("[{}]", events.join(","));
+    let convert = |part: &[&str]| {
+        let arguments = [&["convert", "t.json", "o.pftrace"], part].concat();
+        let [_, stderr] = said(folder.path(), "t.json", trace.as_bytes(), &arguments);
+        stderr
+    };
+    assert!(!convert(&["--thread", "2"]).contains("in order of time"));
+    assert!(!convert(&["--thread", "3", "--time-range", "6us.."]).contains("in order of time"));
+    let stderr = convert(&["--time-range", "6us.."]);
+    assert!(
+        stderr.contains("1 track") && stderr.contains("not in order of time, of which all are kept"),
+        "{stderr}"
+    );
+}
+
+#[test]
 fn lines_about_the_inputs_are_said_once_though_a_merge_is_tried_twice() {
     let folder = tempfile::tempdir().expect("a folder");
     let trace = packets(1, |p| {

@@ -1,11 +1,13 @@
 //! What a span of `tracing` shows of a future: its polls, and the arrows between them.
 
+use std::cell::Cell;
+
 use hairline::{Format, Mode};
 use hairline_tests::recording::{FORMATS, record, record_with};
 use tracing::{Instrument, Level, instrument};
 
 use crate::LIVES;
-use crate::spans::{LISTENERS, Listener, each, each_undisturbed, listen};
+use crate::spans::{LISTENERS, Listener, each, each_undisturbed, listen, undisturbed};
 
 /// Entries, as slices on threads.
 pub(crate) const ENTRIES: &str = "select s.name, count() from slice s join thread_track t on s.track_id = t.id group by s.name \
@@ -75,32 +77,43 @@ fn arrows_begin_with_the_first_poll_though_most_futures_of_the_callsite_are_read
 
 #[test]
 fn the_first_life_after_32_spans_without_one_has_its_arrows_from_its_third_entry_on() {
-    // A callsite for each format: it remembers its spans.
-    let spans: [fn() -> tracing::Span; 2] = [|| tracing::info_span!("late"), || tracing::info_span!("late")];
-    for (format, span) in FORMATS.into_iter().zip(spans) {
-        let trace = record(format, |_| {
-            listen(Listener::Subscriber, Mode::Auto, || {
-                block_on(async {
-                    for _ in 0..40 {
-                        waits(0).instrument(span()).await;
-                    }
-                    tracing::info!("all at once");
-                    waits(3).instrument(span()).await;
-                    tracing::info!("first life");
-                    waits(2).instrument(span()).await;
+    // A callsite for each recording: it remembers its spans.
+    let spans: [fn() -> tracing::Span; 6] = [
+        || tracing::info_span!("late"),
+        || tracing::info_span!("late"),
+        || tracing::info_span!("late"),
+        || tracing::info_span!("late"),
+        || tracing::info_span!("late"),
+        || tracing::info_span!("late"),
+    ];
+    let next = Cell::new(0);
+    for format in FORMATS {
+        undisturbed(|| {
+            let span = spans[next.replace(next.get() + 1)];
+            let trace = record(format, |_| {
+                listen(Listener::Subscriber, Mode::Auto, || {
+                    block_on(async {
+                        for _ in 0..40 {
+                            waits(0).instrument(span()).await;
+                        }
+                        tracing::info!("all at once");
+                        waits(3).instrument(span()).await;
+                        tracing::info!("first life");
+                        waits(2).instrument(span()).await;
+                    });
                 });
             });
+            // Before the first event none; then one from the third poll to the fourth; then two, between the
+            // three polls of the second life.
+            let arrows = "select (select count() from slice e where e.name like 'event %' and e.ts < b.ts) as \
+                phase, count() from flow f join slice b on f.slice_in = b.id group by phase order by phase";
+            assert_eq!(trace.rows(arrows), "1\t1\n2\t2", "{format:?}");
+            let entries = trace.rows(ENTRIES).lines().last().map(str::to_owned).expect("entries");
+            let entries = entries.strip_prefix("late\t").and_then(|n| n.parse().ok()).expect("a number");
+            // A few drops may be in the trace.
+            assert!((47..50).contains(&entries), "{format:?}: {entries}");
+            assert_eq!(trace.rows(LIVES).lines().count(), 2, "{format:?}");
         });
-        // Before the first event none; then one from the third poll to the fourth; then two, between the
-        // three polls of the second life.
-        let arrows = "select (select count() from slice e where e.name like 'event %' and e.ts < b.ts) as phase, \
-             count() from flow f join slice b on f.slice_in = b.id group by phase order by phase";
-        assert_eq!(trace.rows(arrows), "1\t1\n2\t2", "{format:?}");
-        let entries = trace.rows(ENTRIES).lines().last().map(str::to_owned).expect("entries");
-        let entries = entries.strip_prefix("late\t").and_then(|n| n.parse().ok()).expect("a number");
-        // A few drops may be in the trace: `undisturbed`.
-        assert!((47..50).contains(&entries), "{format:?}: {entries}");
-        assert_eq!(trace.rows(LIVES).lines().count(), 2, "{format:?}");
     }
 }
 

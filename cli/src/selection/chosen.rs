@@ -41,8 +41,14 @@ impl Chosen {
 
     /// The same of a trace whose times are moved.
     pub(crate) fn moved(&self, by: i64) -> Self {
-        let move_range = |time: i64| if time == i64::MIN { time } else { time.saturating_add(by) };
+        let is_end = |time: i64| time == i64::MIN || time == i64::MAX;
+        let move_range = |time: i64| if is_end(time) { time } else { time.saturating_add(by) };
         Self { from: move_range(self.from), to: move_range(self.to), ..self.clone() }
+    }
+
+    /// Whether the range has no begin and no end.
+    pub(super) fn has_all_times(&self) -> bool {
+        (self.from, self.to) == (i64::MIN, i64::MAX)
     }
 
     pub(super) fn has(&self, time: i64) -> bool {

@@ -64,10 +64,15 @@ impl Part {
         }
     }
 
+    /// Whether all begins and ends of a track are in the part.
+    fn has_all_of(&self, track: TrackId) -> bool {
+        self.chosen.has_all_times() || self.chosen.unsorted.contains(&track)
+    }
+
     fn event(&mut self, event: &Event<'_>, pass: Pass<'_>) {
         let Chosen { from, to, .. } = *self.chosen;
         let is_in = match event.kind {
-            EventKind::Begin | EventKind::End if self.chosen.unsorted.contains(&event.track) => true,
+            EventKind::Begin | EventKind::End if self.has_all_of(event.track) => true,
             EventKind::Begin => self.begin(event, pass),
             EventKind::End => self.end(event, pass),
             EventKind::Complete { duration } => {
@@ -158,7 +163,10 @@ impl Choice for Part {
 
     /// Passes on what is still open: slices without an end.
     fn finish(&mut self, pass: Pass<'_>) {
-        self.left_out.add_many(WHOLE, self.chosen.unsorted.len() as u64);
+        if !self.chosen.has_all_times() {
+            let unsorted = self.chosen.unsorted.iter().filter(|track| self.tracks.has(**track, &self.chosen));
+            self.left_out.add_many(WHOLE, unsorted.count() as u64);
+        }
         self.open.iter_mut().for_each(|(track, open)| open.pass(*track, pass));
     }
 

@@ -110,7 +110,7 @@ impl<'c> Selecting<'c> {
     /// Takes a begin or an end.
     fn change(&mut self, event: &Event<'_>, pass: Pass<'_>) {
         let Chosen { from, to, .. } = *self.chosen;
-        if from == i64::MIN && to == i64::MAX {
+        if self.chosen.has_all_times() {
             return pass(&Item::Event(*event));
         }
         let is_begin = event.kind == EventKind::Begin;
