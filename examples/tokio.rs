@@ -17,7 +17,7 @@
 use std::error::Error;
 use std::future::Future;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::thread;
 use std::time::Duration;
 
@@ -33,6 +33,9 @@ const REQUESTS: u32 = 50;
 const BLOCKED: u32 = 3;
 /// The requests that are answered at the same time.
 const CONNECTIONS: usize = 20;
+
+/// The workers that have begun to block.
+static BLOCKING: AtomicUsize = AtomicUsize::new(0);
 
 /// The tasks that were spawned.
 static TASKS: AtomicU64 = AtomicU64::new(0);
@@ -66,10 +69,15 @@ async fn serve(burst: u32, connections: &Arc<Semaphore>) {
     let mut requests = JoinSet::new();
     if burst == BLOCKED {
         for _ in 0..WORKERS {
-            requests.spawn(spawn("blocks", async { thread::sleep(Duration::from_millis(30)) }));
+            requests.spawn(spawn("blocks", async {
+                BLOCKING.fetch_add(1, Relaxed);
+                thread::sleep(Duration::from_millis(30));
+            }));
         }
-        // This thread is no worker: it goes on.
-        thread::sleep(Duration::from_millis(5));
+        // This thread is no worker: it goes on once all of them are blocked.
+        while BLOCKING.load(Relaxed) < WORKERS {
+            thread::yield_now();
+        }
     }
     for n in 0..REQUESTS {
         let connections = Arc::clone(connections);
