@@ -267,6 +267,27 @@ fn a_worker_without_work_is_parked_and_the_queue_is_counted() {
 }
 
 #[test]
+fn a_session_that_begins_while_the_worker_is_parked_counts_the_queue_of_short_tasks() {
+    for format in FORMATS {
+        let mut builder = tokio::runtime::Builder::new_multi_thread();
+        let runtime = builder.worker_threads(1).traced().build().expect("a runtime");
+        runtime.block_on(async { tokio::spawn(async {}).await.expect("no panic") });
+        std::thread::sleep(Duration::from_millis(5));
+        let trace = record(format, |_| {
+            runtime.block_on(async {
+                for _ in 0..10 {
+                    hairline_tokio::spawn(async {}).await.expect("no panic");
+                    std::thread::sleep(Duration::from_millis(2)); // this thread is no worker
+                }
+            });
+        });
+        let counted = "select count(*) > 0 from counter c join counter_track t on c.track_id = t.id \
+             where t.name = 'queue depth'";
+        assert_eq!(trace.rows(counted), "1", "{format:?}");
+    }
+}
+
+#[test]
 fn a_task_that_nobody_can_wake_any_more_is_freed() {
     use std::future::Future;
     use std::pin::Pin;

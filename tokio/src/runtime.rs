@@ -47,7 +47,8 @@ impl TraceRuntime for Builder {
         })
         .on_thread_unpark(|| {
             drop(PARKED.take());
-            sample(false);
+            // Known also to a session that begins after the first park: the next one may come within the millisecond.
+            sample(true);
         })
     }
 }
