@@ -15,6 +15,9 @@ pub(crate) use self::selecting::Selecting;
 pub(crate) use self::survey::Survey;
 use crate::text::{duration, nanoseconds};
 
+/// Slices that are open at once, and begins and ends of tracks that are sorted. Further slices are left out.
+const MOST_OPEN: usize = 1 << 19;
+
 /// The part of a trace that a command reads.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct Selection {

@@ -1,7 +1,9 @@
-//! The names of open slices: each is in memory once.
+//! The names and categories of open slices: each is in memory once.
 
 use std::collections::HashSet;
 use std::sync::Arc;
+
+use hairline_convert::Categories;
 
 /// The bytes of all names.
 const MOST_BYTES: usize = 64 << 20;
@@ -28,4 +30,22 @@ impl Texts {
         self.all.insert(Arc::clone(&text));
         Some(text)
     }
+
+    /// The categories of an event as one text, or `None` as in [`get`](Self::get).
+    pub(crate) fn of(&mut self, categories: &Categories<'_>) -> Option<Arc<str>> {
+        match categories {
+            Categories::None => self.get(""),
+            Categories::One(category) => self.get(category.text),
+            Categories::Many(_) => {
+                let mut all = Vec::new();
+                categories.each(&mut |category| all.push(category.text.to_owned()));
+                self.get(&all.join(","))
+            }
+        }
+    }
+}
+
+/// The categories of a text of [`Texts::of`].
+pub(crate) fn categories(text: &str) -> Categories<'_> {
+    if text.is_empty() { Categories::None } else { Categories::One(text.into()) }
 }

@@ -4,18 +4,16 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use hairline_convert::{Categories, Event, EventKind, Item, Report, Scheduling, StateChange, TrackId};
+use hairline_convert::{Event, EventKind, Item, Report, Scheduling, StateChange, TrackId};
 use hairline_tables::Choice;
 
+use crate::selection::MOST_OPEN;
 use crate::selection::chosen::{Chosen, Tracks};
-use crate::texts::Texts;
+use crate::texts::{Texts, categories};
 
 const ARGUMENTS: &str = "arguments of slices that begin before the part, left out";
 
 const WHOLE: &str = "tracks whose begins and ends are not in order of time, of which all are kept";
-
-/// Slices that are open at once. Further ones are left out.
-const MOST_OPEN: usize = 1 << 19;
 
 const TOO_MANY: &str = "slices beyond the first 524,288 open ones left out";
 
@@ -91,9 +89,7 @@ impl Part {
         let (time, track) = (event.time, event.track);
         let place = if time < from {
             self.left_out.add_many(ARGUMENTS, u64::from(!event.args.is_empty()));
-            let mut categories = Vec::new();
-            event.categories.each(&mut |category| categories.push(category.text.to_owned()));
-            self.texts.get(&categories.join(",")).map(|category| Place::Before { time, category })
+            self.texts.of(&event.categories).map(|category| Place::Before { time, category })
         } else {
             Some(if time < to { Place::Passed } else { Place::After })
         };
@@ -180,11 +176,7 @@ impl Open {
     fn pass(&mut self, track: TrackId, pass: Pass<'_>) {
         for begun in &mut self.0 {
             let Place::Before { time, category } = &begun.place else { break };
-            let categories = match &**category {
-                "" => Categories::None,
-                category => Categories::One(category.into()),
-            };
-            let name = (&*begun.name).into();
+            let (name, categories) = ((&*begun.name).into(), categories(category));
             pass(&Item::Event(Event { name, categories, ..Event::new(*time, track, EventKind::Begin) }));
             begun.place = Place::Passed;
         }

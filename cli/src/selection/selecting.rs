@@ -3,14 +3,12 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use hairline_convert::{Categories, Event, EventKind, Item, Scheduling, StateChange, TrackId};
+use hairline_convert::{Event, EventKind, Item, Scheduling, StateChange, TrackId};
 
+use crate::selection::MOST_OPEN;
 use crate::selection::chosen::{Chosen, Tracks};
 use crate::selection::states::States;
-use crate::texts::Texts;
-
-/// Slices that are open at once, and begins and ends of tracks that are sorted. Further slices are not read.
-const MOST: usize = 1 << 19;
+use crate::texts::{Texts, categories};
 
 /// Passes on the items of the part, with the times of slices cut.
 pub(crate) struct Selecting<'c> {
@@ -116,8 +114,8 @@ impl<'c> Selecting<'c> {
         let is_begin = event.kind == EventKind::Begin;
         let is_unsorted = self.chosen.unsorted.contains(&event.track);
         if is_begin || is_unsorted {
-            let texts = self.texts.get(event.name.text).zip(self.category(event));
-            let Some((name, category)) = texts.filter(|_| self.count < MOST) else {
+            let texts = self.texts.get(event.name.text).zip(self.texts.of(&event.categories));
+            let Some((name, category)) = texts.filter(|_| self.count < MOST_OPEN) else {
                 self.left_out += u64::from(is_begin);
                 return;
             };
@@ -157,17 +155,6 @@ impl<'c> Selecting<'c> {
             self.count -= open.len() - at;
             open.truncate(at);
         }
-    }
-
-    fn category(&mut self, event: &Event<'_>) -> Option<Arc<str>> {
-        match event.categories {
-            Categories::None => return self.texts.get(""),
-            Categories::One(category) => return self.texts.get(category.text),
-            Categories::Many(_) => {}
-        }
-        let mut categories = Vec::new();
-        event.categories.each(&mut |category| categories.push(category.text.to_owned()));
-        self.texts.get(&categories.join(","))
     }
 
     /// Passes on the changes of chosen threads in the range. The states at its begin and at its end follow in
@@ -216,10 +203,6 @@ impl<'c> Selecting<'c> {
         self.left_out += of_track.left_out;
         self.open.extend(of_track.open);
     }
-}
-
-fn categories(category: &str) -> Categories<'_> {
-    if category.is_empty() { Categories::None } else { Categories::One(category.into()) }
 }
 
 /// Passes on the begins before the range, which are the outermost ones.
