@@ -10,6 +10,7 @@
 //! chunks_offset (multiple of 4096)
 //!            chunk 0   [ChunkHeader 64 bytes][payload ..........][events lost, 8 bytes]
 //!            chunk 1   ...                      chunk_size bytes each
+//! tape_offset                               tape_len bytes (`tape/`)
 //! ```
 //!
 //! All integers are little-endian and of fixed width. A zeroed chunk header means "free".
@@ -92,6 +93,9 @@ pub const CHUNK_SIZE_RANGE: core::ops::RangeInclusive<u32> = 4096..=(1 << 24);
 pub const MAX_PATH: usize = 4096;
 /// The longest head of a stream, in bytes.
 pub const MAX_PRELUDE: usize = 1 << 20;
+
+/// The longest tape, in bytes.
+pub const MAX_TAPE: u32 = 64 << 20;
 
 /// The length of the output in the header, if the output is no file.
 pub const NO_FILE: u64 = u64::MAX;
@@ -179,7 +183,11 @@ pub struct RegionHeader {
     pub(crate) next_oldest: AtomicU64,
     /// The inode of the time namespace in which `process_start` was read; 0 if the system has none.
     pub(crate) time_namespace: atomic::AtomicU64,
-    reserved2: [atomic::AtomicU64; 6],
+    /// The offset of the tape (`tape/`), behind the chunks; 0 if the region has none.
+    pub(crate) tape_offset: atomic::AtomicU64,
+    /// Bytes of the tape: a position's place in it is the rest of a division by this.
+    pub(crate) tape_len: AtomicU64,
+    reserved2: [atomic::AtomicU64; 4],
     /// The number of lost events for each [`LossReason`](crate::LossReason). On its own cache lines. Until
     /// the region is closed, those in the chunks ([`CHUNK_LOST_SIZE`]) belong to the first one too.
     pub(crate) lost: [AtomicU64; 16],
@@ -194,7 +202,10 @@ pub struct RegionHeader {
     /// The next file of the output: its inode, its length, the number that the previous file gets, and the
     /// first batch in the new file. Until that batch is done, either file can be at the path of the output.
     pub(crate) next_output: [AtomicU64; 4],
-    reserved3: [atomic::AtomicU64; 7],
+    /// The position of the tape's oldest entry, and that after its newest one. They only grow.
+    pub(crate) tape_begin: AtomicU64,
+    pub(crate) tape_end: AtomicU64,
+    reserved3: [atomic::AtomicU64; 5],
 }
 
 /// The owner of a chunk, and the chunk's place in its sequence.
@@ -447,12 +458,14 @@ const _: () = {
     assert!(offset_of!(RegionHeader, next_sequence) == 104);
     assert!(offset_of!(RegionHeader, about_offset) == 176);
     assert!(offset_of!(RegionHeader, time_namespace) == 200);
+    assert!(offset_of!(RegionHeader, tape_offset) == 208);
     assert!(offset_of!(RegionHeader, lost) == 256);
     assert!(offset_of!(RegionHeader, batches_done) == 384);
     assert!(offset_of!(RegionHeader, output_len) == 392);
     assert!(offset_of!(RegionHeader, tail_batch) == 408);
     assert!(offset_of!(RegionHeader, last_look) == 416);
     assert!(offset_of!(RegionHeader, next_output) == 424);
+    assert!(offset_of!(RegionHeader, tape_begin) == 456);
     assert!(size_of::<ChunkHeader>() == 64 && align_of::<ChunkHeader>() == 64);
     assert!(offset_of!(ChunkHeader, state) == 0);
     assert!(offset_of!(ChunkHeader, commit) == 8);

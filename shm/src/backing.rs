@@ -111,21 +111,29 @@ unsafe impl Send for Memory {}
 unsafe impl Sync for Memory {}
 
 impl Memory {
-    /// Makes memory of `len` bytes, which is a multiple of [`PAGE`] and not 0. The first `first` bytes are
-    /// allocated; the caller allocates the others by [`allocate`](Self::allocate) before it touches them.
+    /// Makes memory of `needed` and `more` bytes, which are multiples of [`PAGE`]; `needed` is not 0. The
+    /// first `first` bytes are allocated; the caller allocates the others by [`allocate`](Self::allocate)
+    /// before it touches them.
     ///
     /// # Errors
-    /// If the system does not have `len` bytes at the moment. The error names the memory that failed.
-    pub(crate) fn new(choice: BackingChoice, len: usize, first: usize) -> Result<Self, Failure> {
-        assert!(len.is_multiple_of(PAGE) && len > 0 && first <= len);
+    /// If the system does not have `needed` bytes at the moment. The error names the memory that failed.
+    pub(crate) fn new(
+        choice: BackingChoice,
+        needed: usize,
+        more: usize,
+        first: usize,
+    ) -> Result<Self, Failure> {
+        assert!(needed.is_multiple_of(PAGE) && more.is_multiple_of(PAGE) && needed > 0 && first <= needed);
+        let too_much = || ("the size of the memory", io::ErrorKind::OutOfMemory.into());
+        let len = needed.checked_add(more).ok_or_else(too_much)?;
         match choice {
-            BackingChoice::File => Self::file(len, first).map_err(|(_, e)| ("a file in /dev/shm", e)),
+            BackingChoice::File => Self::file(len, needed, first).map_err(|(_, e)| ("a file in /dev/shm", e)),
             BackingChoice::Memfd => Self::memfd(len, first).map_err(|e| ("a memfd", e)),
             BackingChoice::Heap => Self::heap(len).map_err(|e| ("the heap", e)),
             BackingChoice::Unnamed => {
                 Self::memfd(len, first).or_else(|_| Self::heap(len)).map_err(|e| ("the heap", e))
             }
-            BackingChoice::Auto => Self::file(len, first).or_else(|why| {
+            BackingChoice::Auto => Self::file(len, needed, first).or_else(|why| {
                 let unnamed = Self::memfd(len, first).or_else(|_| Self::heap(len));
                 let mut memory = unnamed.map_err(|e| ("the heap", e))?;
                 memory.no_file = Some(why);
@@ -134,13 +142,13 @@ impl Memory {
         }
     }
 
-    fn file(len: usize, first: usize) -> Result<Self, Failure> {
+    fn file(len: usize, needed: usize, first: usize) -> Result<Self, Failure> {
         let random = platform::random().map_err(|e| ("a random number (getrandom)", e))?;
         let path = region_path(std::process::id(), random);
         let invalid = |_| ("the path of /dev/shm", io::ErrorKind::InvalidInput.into()); // not Unicode
         let name = path.clone().into_os_string().into_string().map_err(invalid)?;
         let file = platform::create_file(&path).map_err(|e| ("a file in /dev/shm", e))?;
-        let mapped = platform::require_free(&file, len)
+        let mapped = platform::require_free(&file, needed)
             .map_err(|e| ("the room in /dev/shm (fstatfs)", e))
             .and_then(|()| {
                 Self::mapped(&file, len, first)
@@ -456,7 +464,7 @@ mod tests {
     #[test]
     fn of_the_heap_only_pages_are_given_back_that_are_the_regions_own() {
         for page in [PAGE, 4 * PAGE, 16 * PAGE] {
-            let memory = Memory::new(BackingChoice::Heap, 61 * PAGE, 0).unwrap();
+            let memory = Memory::new(BackingChoice::Heap, 61 * PAGE, 0, 0).unwrap();
             // SAFETY: `len` bytes, which only this test has.
             unsafe { memory.base.write_bytes(1, memory.len) };
             // SAFETY: there is no reference to it.
@@ -470,7 +478,7 @@ mod tests {
 
     #[test]
     fn memory_that_has_no_whole_page_is_left_as_it_is() {
-        let memory = Memory::new(BackingChoice::Heap, 3 * PAGE, 0).unwrap();
+        let memory = Memory::new(BackingChoice::Heap, 3 * PAGE, 0, 0).unwrap();
         // SAFETY: as above.
         unsafe { memory.base.write_bytes(1, memory.len) };
         // SAFETY: there is no reference to it.

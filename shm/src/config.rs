@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use crate::abi::CHUNK_SIZE_RANGE;
 #[cfg(doc)]
-use crate::abi::{MAX_PATH, MAX_PRELUDE};
+use crate::abi::{MAX_PATH, MAX_PRELUDE, MAX_TAPE};
 use crate::backing::BackingChoice;
 use crate::error::RegionError;
 use crate::platform;
@@ -24,6 +24,7 @@ use crate::platform;
 ///     session: [7; 16],
 ///     process_name: "server".to_owned(),
 ///     about: Default::default(), // no file to recover
+///     tape: 0,
 /// })?;
 /// assert_eq!((region.chunk_count(), region.chunk_size()), (16, 65_536));
 /// # Ok::<(), hairline_shm::RegionError>(())
@@ -46,6 +47,9 @@ pub struct RegionConfig {
     pub process_name: String,
     /// For recovery: facts about the output.
     pub about: About,
+    /// Bytes of the [`Tape`](crate::Tape), rounded up to whole pages, at most [`MAX_TAPE`]; 0
+    /// for none.
+    pub tape: u32,
 }
 
 /// Facts about the output of a session, for [`recover`](crate::recover).
@@ -96,6 +100,7 @@ impl RegionConfig {
             session: [0; 16],
             process_name: String::new(),
             about: About::default(),
+            tape: 0,
         }
     }
 

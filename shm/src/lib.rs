@@ -112,6 +112,7 @@ mod region;
 mod runs;
 mod step;
 mod sync;
+mod tape;
 mod turn;
 mod uncancelled;
 mod user;
@@ -138,6 +139,7 @@ pub use region::Region;
 pub use sync::fence_all_threads;
 #[cfg(loom)]
 pub use sync::interrupts::{may_be_interrupted, model_interrupts, now_idle};
+pub use tape::{Tape, tape_entries};
 pub use uncancelled::Uncancelled;
 pub use user::is_one_user;
 pub use window::{Piece, Window};

@@ -93,6 +93,22 @@ impl ProgramFile {
         }
     }
 
+    /// The file as its recording has known it, to be opened by its path.
+    pub(crate) fn known(path: String, build_id: Vec<u8>, written: Option<(SystemTime, u64)>) -> Self {
+        let source = match &*path {
+            vdso::NAME => vdso::image().map_or(Source::Nowhere, Source::Memory),
+            _ if is_file(&path) => Source::Closed,
+            _ => Source::Nowhere,
+        };
+        let (segments, sections) = (Vec::new(), ExplicitModuleSectionInfo::default());
+        Self { path, build_id, segments, sections, source, written }
+    }
+
+    /// Returns when the file was last written before it was opened, and its size.
+    pub(crate) fn written(&self) -> Option<(SystemTime, u64)> {
+        self.written
+    }
+
     /// Returns whether the open file has another content than when it was opened: it was overwritten in
     /// place.
     pub(crate) fn is_changed(&self) -> bool {
@@ -151,11 +167,16 @@ fn written(file: &File) -> Option<(SystemTime, u64)> {
     Some((about.modified().ok()?, about.len()))
 }
 
+/// Whether a mapping of this path is one of a file.
+fn is_file(path: &str) -> bool {
+    path.starts_with('/') && !path.starts_with("//")
+}
+
 fn source(pid: u32, path: &str) -> Source {
     if path == vdso::NAME {
         return vdso::image().map_or(Source::Nowhere, Source::Memory);
     }
-    if !path.starts_with('/') || path.starts_with("//") {
+    if !is_file(path) {
         return Source::Nowhere;
     }
     // As the process sees it: it may have another root.

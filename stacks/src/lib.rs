@@ -12,11 +12,12 @@
 //!         |                               later
 //!         v
 //!  table: frames and stacks, each once    a sample is then a time, a thread and the number of a stack
-//!         |
-//!         v
-//!  packets | fxt  <--- symbols            each address once, at the end
-//!         ^
-//!  history                                of a flight recorder: written at each snapshot
+//!         |            |
+//!         v            v
+//!  packets | fxt     tape                 entries for a snapshot or a recovery
+//!         ^            |
+//!         |            v
+//!  symbols --------- window               each address once, at the end
 //! ```
 //!
 //! Unwinding is the work of [framehop](https://docs.rs/framehop), with the first bytes of the stack that the
@@ -29,7 +30,6 @@
 
 mod file;
 mod fxt;
-mod history;
 mod machine;
 mod names;
 mod order;
@@ -40,9 +40,11 @@ mod profile;
 mod symbols;
 mod sys;
 mod table;
+mod tape;
 mod vdso;
+mod window;
 
-pub use history::Window;
 pub use machine::{LEAST_STACK, REGISTERS, stack_bytes};
 pub use order::{SampledAt, WRITING};
 pub use profile::{Allocated, HeapProfile, HeapTotals, Profile, Totals};
+pub use window::Window;

@@ -19,6 +19,10 @@ impl Names {
         self.names.insert(tid, name);
     }
 
+    pub(crate) fn get(&self, tid: u32) -> Option<&str> {
+        self.names.get(&tid).map(String::as_str)
+    }
+
     pub(crate) fn has(&self, tid: u32) -> bool {
         self.names.contains_key(&tid)
     }

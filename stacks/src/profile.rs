@@ -9,7 +9,6 @@ use hairline_perf::{Map, Record, Stamp, Task};
 
 use crate::file::{Inode, ProgramFile};
 use crate::fxt::Records;
-use crate::history::{History, Kept, Window};
 use crate::machine::{Cache, instruction};
 use crate::names::Names;
 use crate::order::{Happening, Order, SampledAt};
@@ -18,7 +17,9 @@ use crate::present;
 use crate::present::Present;
 use crate::process::{Place, Process, Sampled};
 use crate::symbols::Known;
-use crate::table::{Mapping, Table};
+use crate::table::{Mapping, Table, UNKNOWN};
+use crate::tape::{Form, Keeps, Tape};
+use crate::window::Window;
 
 pub use heap::{Allocated, HeapProfile, HeapTotals};
 
@@ -27,9 +28,6 @@ const MOST_OPEN: usize = 128;
 
 /// The sequence of samples at events in FXT, beside those of other samples and of the heap profile.
 const FXT_EVENTS: SequenceId = SequenceId(4);
-
-/// The path of code that is in no file.
-const UNKNOWN: &str = "[unknown]";
 
 /// What a profile has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -70,8 +68,7 @@ pub struct Profile {
     events: Packets,
     /// In FXT.
     records: Option<Records>,
-    /// In a flight recorder, which writes no samples before a snapshot.
-    history: Option<History>,
+    tape: Option<Tape>,
     known: Arc<Known>,
     /// Dropped records of each processor, for its next sample.
     lost: Map<u32, u64>,
@@ -107,41 +104,62 @@ impl Profile {
         Self::new(SequenceId(1), Some(Records::within()))
     }
 
-    /// Makes this the profile of a flight recorder: it keeps the last `samples` samples for a
-    /// [`window`](Self::window), instead of writing them.
+    /// Makes this a profile that writes no samples into the trace: they are in entries, which the caller
+    /// keeps for a [`window`](Self::window).
     #[must_use]
-    pub fn keep_last(self, samples: usize) -> Self {
-        Self { history: Some(History::new(samples)), ..self }
+    pub fn on_tape(self) -> Self {
+        self.with_tape(Keeps::Samples)
     }
 
-    /// Returns the samples of a flight recorder.
+    /// Makes this a profile that also writes entries, by which the functions of its frames and the names of
+    /// its threads are found if it does not [finish](Self::finish).
     #[must_use]
-    pub fn window(&self) -> Option<Window> {
-        let history = self.history.as_ref()?;
-        Some(Window {
+    pub fn beside_tape(self) -> Self {
+        self.with_tape(Keeps::Frames)
+    }
+
+    fn with_tape(mut self, keeps: Keeps) -> Self {
+        self.tape = Some(Tape::new(keeps));
+        self.repeat();
+        self
+    }
+
+    /// Calls `visit` with each entry of the tape since the last call.
+    pub fn take_entries(&mut self, visit: impl FnMut(&[u8])) {
+        if let Some(tape) = &mut self.tape {
+            tape.take(visit);
+        }
+    }
+
+    /// Notes on the tape which threads of the samples since the last call have a better name in the trace.
+    pub fn note_named(&mut self, has_name: &dyn Fn(u32) -> bool) {
+        if let Some(tape) = &mut self.tape {
+            tape.note_named(has_name);
+        }
+    }
+
+    /// Writes again what samples on the tape refer to: the entries so far are needed by later ones no more.
+    pub fn repeat(&mut self) {
+        let form = Form {
             sequence: self.packets.sequence(),
             by: self.packets.by(),
             events: self.events.sequence(),
             is_fxt: self.records.is_some(),
-            samples: history.samples(),
-            files: self.files.clone(),
-            table: self.table.without_stacks(),
-            names: history.names(&self.names),
-            unknown: self.unknown,
-            known: Arc::clone(&self.known),
-        })
+        };
+        if let Some(tape) = &mut self.tape {
+            tape.repeat(&form, &self.files, &self.table);
+        }
     }
 
-    /// Returns the samples since the last call, of a profile that keeps its last ones for the files of an output
-    /// in several. `None` without a sample; if not `now`, also while there are few.
+    /// Returns the samples of these entries. Functions that a window before had are not looked up again.
     #[must_use]
-    pub fn take_window(&mut self, now: bool) -> Option<Window> {
-        if !now && !self.history.as_ref()?.is_nearly_full() {
-            return None;
-        }
-        let window = self.window().filter(|window| !window.samples.is_empty())?;
-        self.history.as_mut()?.clear();
-        Some(window)
+    pub fn window(&self, entries: &[&[u8]]) -> Option<Window> {
+        Window::knowing(entries, Arc::clone(&self.known))
+    }
+
+    /// Whether the samples are on the tape, and not in the trace.
+    fn keeps_samples(&self) -> bool {
+        self.tape.as_ref().is_some_and(|tape| tape.keeps() == Keeps::Samples)
     }
 
     /// Returns whether the thread of this sample has a name here, and its instruction is in a mapping that is
@@ -174,10 +192,11 @@ impl Profile {
         present::mappings(pid).iter().for_each(|present| self.map(pid, present));
         self.processes.entry(pid).or_default().set_endless();
         let names = present::names(pid);
-        if let Some(history) = &mut self.history {
-            self.names.take_others(&names).into_iter().for_each(|(tid, name)| history.ended(tid, name));
+        if self.keeps_samples() {
+            let ended = self.names.take_others(&names);
+            self.tape.iter_mut().for_each(|tape| ended.iter().for_each(|(tid, _)| tape.ended(*tid)));
         }
-        names.into_iter().for_each(|(tid, name)| self.names.set(tid, name));
+        names.into_iter().for_each(|(tid, name)| self.set_name(tid, name));
     }
 
     fn new(sequence: SequenceId, records: Option<Records>) -> Self {
@@ -195,7 +214,7 @@ impl Profile {
             switches: Packets::new(SequenceId(sequence.0.wrapping_add(1)), SampledBy::Switches),
             events: Packets::new(FXT_EVENTS, SampledBy::Events),
             records,
-            history: None,
+            tape: None,
             known: Arc::default(),
             lost: Map::default(),
             out: Vec::new(),
@@ -240,7 +259,7 @@ impl Profile {
         for (stamp, happening) in self.order.rest() {
             self.take(stamp, happening);
         }
-        if self.history.is_some() {
+        if self.keeps_samples() {
             return; // a window has them
         }
         self.names.write(&mut self.out, self.packets.sequence(), has_name);
@@ -281,7 +300,7 @@ impl Profile {
             }
             Happening::Exit { task } => self.ended(task),
             Happening::Comm { task, is_exec, name } => {
-                self.names.set(task.tid, String::from_utf8_lossy(&name).into_owned());
+                self.set_name(task.tid, String::from_utf8_lossy(&name).into_owned());
                 if is_exec {
                     self.processes.insert(task.pid, Process::default());
                 }
@@ -302,11 +321,13 @@ impl Profile {
 
     /// Forgets what is needed no more of a thread that has ended.
     fn ended(&mut self, task: Task) {
-        match &mut self.history {
-            Some(history) => {
-                self.names.take(task.tid).into_iter().for_each(|name| history.ended(task.tid, name));
-            }
-            None => self.names.ended(task),
+        if self.keeps_samples() {
+            self.names.take(task.tid);
+        } else {
+            self.names.ended(task);
+        }
+        if let Some(tape) = &mut self.tape {
+            tape.ended(task.tid);
         }
         let process = self.processes.get_mut(&task.pid);
         if process.is_some_and(|process| process.thread_ended(task.pid == task.tid)) {
@@ -315,6 +336,13 @@ impl Profile {
                 records.ended(task.pid);
             }
         }
+    }
+
+    fn set_name(&mut self, tid: u32, name: String) {
+        if let Some(tape) = &mut self.tape {
+            tape.renamed(tid, &name);
+        }
+        self.names.set(tid, name);
     }
 
     fn map(&mut self, pid: u32, present: &Present) {
@@ -335,7 +363,7 @@ impl Profile {
             return *number;
         }
         let mut file = ProgramFile::open(pid, path);
-        if self.files.len() >= MOST_OPEN || self.history.is_some() {
+        if self.files.len() >= MOST_OPEN || self.keeps_samples() {
             file.close(); // a snapshot may be written by any thread, which may have other open files
         }
         let number = u32::try_from(self.files.len()).unwrap_or(u32::MAX);
@@ -355,7 +383,7 @@ impl Profile {
     fn sample(&mut self, stamp: Stamp, sampled: &Sampled<'_>, at: SampledAt) {
         let error = self.unwind(stamp.pid, sampled);
         let is_cut = !matches!(error, UnwindError::None);
-        if self.history.is_none() {
+        if !self.keeps_samples() {
             self.names.sampled(stamp.pid, stamp.tid, stamp.time); // a window has the threads of its own samples
         }
         match at {
@@ -375,11 +403,14 @@ impl Profile {
             unwind_error: if is_cut { error } else { UnwindError::Unknown },
             lost: if at == SampledAt::Events { 0 } else { self.lost.remove(&stamp.cpu).unwrap_or(0) },
         };
-        if let Some(history) = &mut self.history {
-            if let Some(stack) = self.table.stacks.get(stack) {
-                history.add(Kept { time: stamp.time, sample, stack: Arc::clone(stack), at });
+        if let Some(tape) = &mut self.tape
+            && let Some(frames) = self.table.stacks.get(stack)
+        {
+            let refers_to = (&self.files[..], &self.table, &self.names);
+            tape.sample((stamp.time, at), &sample, refers_to, frames);
+            if tape.keeps() == Keeps::Samples {
+                return;
             }
-            return;
         }
         // A backtrace says that its thread runs.
         if let Some(records) = self.records.as_mut().filter(|_| at == SampledAt::CpuTime) {
@@ -461,8 +492,8 @@ mod tests {
     }
 
     #[test]
-    fn a_flight_recorder_forgets_threads_and_has_the_names_of_those_in_its_window() {
-        let mut profile = Profile::packets(SequenceId(1)).keep_last(2);
+    fn a_flight_recorder_forgets_threads_and_has_the_names_of_those_on_its_tape() {
+        let mut profile = Profile::packets(SequenceId(1)).on_tape();
         let main = Task { pid: 1, tid: 1 };
         for tid in 2..10_000 {
             let task = Task { pid: 1, tid };
@@ -475,9 +506,49 @@ mod tests {
         }
         profile.order.rest().into_iter().for_each(|(stamp, happening)| profile.take(stamp, happening));
         assert!((2..10_000).all(|tid| !profile.names.has(tid)), "none lives");
-        let written = profile.window().expect("a recorder").write(&|_| false);
+        let mut entries = Vec::new();
+        profile.repeat();
+        profile.take_entries(|entry| entries.push(entry.to_vec()));
+        let entries: Vec<&[u8]> = entries.iter().map(Vec::as_slice).collect();
+        let window = profile.window(&entries).expect("a recorder");
+        assert_eq!(window.count(), 9998);
+        // Without the oldest ones. The last entries are what is repeated.
+        let last = entries.iter().position(|entry| entry.ends_with(b"worker 9998")).expect("its name");
+        let written = profile.window(&entries[last..]).expect("a recorder").write(&|_| false);
         let has = |name: &str| written.windows(name.len()).any(|part| part == name.as_bytes());
         assert!(has("worker 9998") && has("worker 9999") && !has("worker 9997"));
+    }
+
+    /// Entries come from the memory of a process that was killed, which any process of its user can write.
+    #[test]
+    fn entries_of_any_bytes_are_read_without_harm() {
+        let mut profile = Profile::packets(SequenceId(1)).on_tape();
+        add(&mut profile, 1, &mapping(1, "/no/such/program", 30));
+        let (record, stamp) = sample(1);
+        profile.add(&record, stamp, SampledAt::CpuTime);
+        profile.order.rest().into_iter().for_each(|(stamp, happening)| profile.take(stamp, happening));
+        let mut entries = Vec::new();
+        profile.take_entries(|entry| entries.push(entry.to_vec()));
+        let window = |entries: &[Vec<u8>]| {
+            let entries: Vec<&[u8]> = entries.iter().map(Vec::as_slice).collect();
+            Window::read(&entries).map(|window| (window.count(), window.write(&|_| false).len()))
+        };
+        assert!(window(&entries).is_some_and(|(samples, bytes)| samples == 1 && bytes > 100));
+        assert_eq!(window(&[]), None);
+        for number in 0..entries.len() {
+            let without: Vec<Vec<u8>> =
+                entries.iter().enumerate().filter(|(n, _)| *n != number).map(|(_, e)| e.clone()).collect();
+            let _ = window(&without);
+            for place in 0..entries[number].len() {
+                for byte in [0, 1, 0x7f, 0x80, 0xff] {
+                    let mut changed = entries.clone();
+                    changed[number][place] = byte;
+                    let _ = window(&changed);
+                    changed[number].truncate(place);
+                    let _ = window(&changed);
+                }
+            }
+        }
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
 
 use addr2line::Context;
 use addr2line::gimli::{Dwarf, EndianSlice, RunTimeEndian, SectionId};
@@ -32,7 +33,10 @@ struct Function {
 
 /// The functions that were looked up, by file and address: none where there is none.
 #[derive(Debug, Default)]
-pub(crate) struct Known(Mutex<BTreeMap<u32, Functions>>);
+pub(crate) struct Known(Mutex<BTreeMap<Identity, Functions>>);
+
+/// What tells files apart in all windows: path, build id, time of writing and size.
+type Identity = (String, Vec<u8>, Option<(SystemTime, u64)>);
 
 /// The functions of a file's addresses: the innermost first, at one address.
 type Functions = BTreeMap<u64, Vec<Function>>;
@@ -56,7 +60,8 @@ impl Known {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         for (number, addresses) in addresses {
             let Some(file) = files.get(number as usize) else { continue };
-            let known = known.entry(number).or_default();
+            let identity = (file.path.clone(), file.build_id.clone(), file.written());
+            let known = known.entry(identity).or_default();
             let new: BTreeSet<u64> =
                 addresses.iter().copied().filter(|address| !known.contains_key(address)).collect();
             if !new.is_empty() {

@@ -5,7 +5,11 @@ use std::sync::Arc;
 
 use hairline_perf::Map;
 
+use crate::file::ProgramFile;
 use crate::process::Place;
+
+/// The path of code that is in no file.
+pub(crate) const UNKNOWN: &str = "[unknown]";
 
 /// The most stacks that are kept, and the most frames that they have together: some 20 MiB of memory. A long
 /// recording has ever new ones.
@@ -101,9 +105,13 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// Returns the table without its stacks.
-    pub(crate) fn without_stacks(&self) -> Self {
-        Self { mappings: self.mappings.clone(), frames: self.frames.clone(), ..Self::default() }
+    /// Returns the place of a frame.
+    pub(crate) fn place(&self, frame: u32, files: &[Arc<ProgramFile>]) -> Option<Place> {
+        let frame = self.frames.values().get(frame as usize)?;
+        let mapping = self.mappings.values().get(frame.mapping as usize)?;
+        let is_known = files.get(mapping.file as usize)?.path != UNKNOWN;
+        let address = frame.rel_pc.wrapping_add(mapping.bias);
+        Some(Place { mapping: is_known.then_some(frame.mapping), rel_pc: frame.rel_pc, address })
     }
 
     /// Returns the number of the stack with these places, the innermost first. `unknown` is the mapping of

@@ -264,16 +264,17 @@ impl SessionBuilder {
     /// takes as long as it takes to read the debug information. Release builds have lines with `debug =
     /// "line-tables-only"`.
     ///
-    /// Where the kernel refuses that, as in most containers, each thread takes its own samples in a handler of
-    /// `SIGPROF`, by a timer of its CPU time: a note of the [`Summary`](crate::Summary) says so. There are as
-    /// many as the kernel has ticks at most, 100 to 1000 in a second. System calls go on after the signal, but
-    /// for those that never do (`SA_RESTART`). A thread that blocks the signal has no samples, one that lives
-    /// for less than 20 ms may have none, and a program that handles the signal itself has none at all.
+    /// Where the kernel refuses that, as in most containers, each thread takes its own samples in a handler
+    /// of `SIGPROF`, by a timer of its CPU time: a note of the [`Summary`](crate::Summary) says so. There are
+    /// as many as the kernel has ticks at most, 100 to 1000 in a second. System calls go on after the signal,
+    /// but for those that never do (`SA_RESTART`). A thread that blocks the signal has no samples, one that
+    /// lives for less than 20 ms may have none, and a program that handles the signal itself has none at all.
     ///
-    /// A flight recorder keeps the last 131,072 samples; each snapshot has them, with their functions.
+    /// A flight recorder keeps the last samples, in a quarter of its ring's size: each snapshot has them with
+    /// their functions, and so has recovery.
     ///
-    /// It needs the crate's feature `sampling`. Without it, where neither way is there, and with a rotated
-    /// output, the session records all else: a note of the [`Summary`](crate::Summary) says why. Samples that
+    /// It needs the crate's feature `sampling`. Without it, and where neither way is there, the session
+    /// records all else: a note of the [`Summary`](crate::Summary) says why. Samples that
     /// found no room in their ring are counted as [`Lost::kernel_ring`](crate::Lost::kernel_ring).
     ///
     /// ```
@@ -289,15 +290,15 @@ impl SessionBuilder {
         self
     }
 
-    /// Records the call stack of events (default: of none): of each slice at its begin, and of each instant, of
-    /// the categories that this filter includes. It has the form of that of [`categories`](Self::categories).
-    /// Events on tracks have none. The stack has the time of the event, and is a sample of its own kind. The
-    /// option `stack: true` of a macro asks for it at one place.
+    /// Records the call stack of events (default: of none): of each slice at its begin, and of each instant,
+    /// of the categories that this filter includes. It has the form of that of
+    /// [`categories`](Self::categories). Events on tracks have none. The stack has the time of the event, and
+    /// is a sample of its own kind. The option `stack: true` of a macro asks for it at one place.
     ///
-    /// The thread copies its registers and the first 32 KiB of its stack, which takes 0.6 to 8 us. It needs the
-    /// crate's feature
-    /// `sampling` and Linux on x86-64 or aarch64, and has the limits of [`sampling`](Self::sampling). Without
-    /// them the session records all else, and a note of the [`Summary`](crate::Summary) says why.
+    /// The thread copies its registers and the first 32 KiB of its stack, which takes 0.6 to 8 us. It needs
+    /// the crate's feature `sampling` and Linux on x86-64 or aarch64, and has the limits of
+    /// [`sampling`](Self::sampling). Without them the session records all else, and a note of the
+    /// [`Summary`](crate::Summary) says why.
     ///
     /// ```
     /// # use hairline::{MemoryOutput, Session, trace_scope};

@@ -10,6 +10,8 @@ use crate::recover::error::RecoverError;
 #[cfg(feature = "recovery")]
 use crate::recover::fragments::Fragments;
 use crate::recover::header::Facts;
+#[cfg(feature = "recovery")]
+use crate::recover::tape;
 
 /// The region of a dead process, locked. Made by [`RegionFile::lock`](crate::recover::RegionFile::lock).
 ///
@@ -75,6 +77,16 @@ impl DeadRegion {
     pub fn fragments(&self, part: Part) -> Result<Fragments<'_>, RecoverError> {
         let fragments = Fragments::new(&self.file, &self.path, &self.facts, part);
         fragments.map_err(|source| RecoverError::File { path: self.path.clone(), source })
+    }
+
+    /// The entries of the [tape](crate::Tape), for [`tape_entries`](crate::tape_entries).
+    ///
+    /// # Errors
+    /// If the file cannot be read.
+    #[cfg(feature = "recovery")]
+    pub fn tape(&self) -> Result<Vec<u8>, RecoverError> {
+        tape::read(&self.file, &self.facts)
+            .map_err(|source| RecoverError::File { path: self.path.clone(), source })
     }
 
     /// Removes the file. Call it when the trace is complete.

@@ -32,6 +32,7 @@ use crate::recover::chunk::{Damaged, Entry, Header, Part, chunk_offset, keep_who
 use crate::recover::error::RecoverError;
 use crate::recover::fragments::Fragment;
 use crate::recover::header::{Facts, SessionState, facts_of, next_oldest};
+use crate::recover::tape;
 
 /// The most looks at a ring that is overwritten.
 const LOOKS: usize = 16;
@@ -71,6 +72,7 @@ pub struct Glance {
     missed: usize,
     /// Threads went round the whole ring while the chunks were listed.
     has_gone_round: bool,
+    tape: Vec<u8>,
 }
 
 /// The committed payload of one chunk.
@@ -111,7 +113,11 @@ impl Glance {
                 break;
             }
         }
-        best.ok_or_else(|| RecoverError::Changing { path: path.to_owned(), pid: facts.pid })
+        let mut best =
+            best.ok_or_else(|| RecoverError::Changing { path: path.to_owned(), pid: facts.pid })?;
+        // After the chunks: each thread that the tape names has its records in them, or has none.
+        best.tape = tape::read(file, &facts_now()?).map_err(failed)?;
+        Ok(best)
     }
 
     /// Compares looks: the greater rank is the better look.
@@ -133,6 +139,7 @@ impl Glance {
             entries: Vec::new(),
             missed: 0,
             has_gone_round,
+            tape: Vec::new(),
         };
         let mut chunks_missed = 0;
         // The sequences that were seen; those that have ended, or whose newest chunk was copied.
@@ -205,6 +212,12 @@ impl Glance {
     #[must_use]
     pub fn has_gone_round(&self) -> bool {
         self.has_gone_round
+    }
+
+    /// The entries of the [tape](crate::Tape), for [`tape_entries`](crate::tape_entries).
+    #[must_use]
+    pub fn tape(&self) -> &[u8] {
+        &self.tape
     }
 
     /// Calls `visit` for each fragment, in the order of each sequence.

@@ -8,7 +8,7 @@ use std::mem::offset_of;
 use std::path::{Path, PathBuf};
 
 use crate::abi::{
-    ABI_VERSION, CHUNK_HEADER_SIZE, CHUNK_SIZE_RANGE, MAGIC, MAX_PATH, MAX_PRELUDE, NO_FILE,
+    ABI_VERSION, CHUNK_HEADER_SIZE, CHUNK_SIZE_RANGE, MAGIC, MAX_PATH, MAX_PRELUDE, MAX_TAPE, NO_FILE,
     OVERFLOW_OVERWRITE, REGION_ACTIVE, REGION_CLOSED, REGION_HEADER_SIZE, RegionHeader,
 };
 use crate::backing::pid_in;
@@ -75,8 +75,19 @@ pub struct Facts {
     pub has_kernel_events: bool,
     pub(super) batches_done: u64,
     pub(super) chunks_offset: u64,
+    #[cfg_attr(not(feature = "recovery"), allow(dead_code))]
+    pub(super) tape: Option<TapePlace>,
     lost: [u64; LOSS_REASONS.len()],
     namespaces: Namespaces,
+}
+
+/// The place of the tape (`tape/`), and the positions of its entries.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct TapePlace {
+    pub(super) offset: u64,
+    pub(super) len: u64,
+    pub(super) begin: u64,
+    pub(super) end: u64,
 }
 
 /// The file that the session was about to continue in. It is at the output's path if the process was killed
@@ -182,6 +193,14 @@ pub(super) fn next_oldest(file: &File) -> io::Result<u64> {
     Ok(u64::from_le_bytes(raw))
 }
 
+/// Reads the position of the tape's oldest entry.
+#[cfg(feature = "recovery")]
+pub(super) fn tape_begin(file: &File) -> io::Result<u64> {
+    let mut raw = [0; 8];
+    platform::read_exact_at(file, &mut raw, offset_of!(RegionHeader, tape_begin) as u64)?;
+    Ok(u64::from_le_bytes(raw))
+}
+
 /// Reads and checks the header. Each number is checked before it is used.
 fn read(file: &File, file_len: u64, path: &Path) -> Result<Facts, Wrong> {
     let mut raw = Raw([0; REGION_HEADER_SIZE]);
@@ -237,6 +256,7 @@ fn read(file: &File, file_len: u64, path: &Path) -> Result<Facts, Wrong> {
         has_kernel_events: raw.u32(offset_of!(RegionHeader, kernel_events)) != 0,
         batches_done,
         chunks_offset: chunks.offset,
+        tape: tape(&raw, file_len),
         lost: LOSS_REASONS.map(|reason| raw.u64(offset_of!(RegionHeader, lost) + 8 * reason as usize)),
         namespaces: Namespaces {
             pids: raw.u64(offset_of!(RegionHeader, pid_namespace)),
@@ -264,6 +284,18 @@ fn chunks(raw: &Raw, file_len: u64) -> Result<Chunks, Wrong> {
     let end = u64::from(count).checked_mul(u64::from(size)).and_then(|n| n.checked_add(offset));
     require(count > 0 && end.is_some_and(|end| end <= file_len), "more chunks than bytes")?;
     Ok(Chunks { size, count, offset })
+}
+
+/// A tape outside of the file, or a longer one than any, is none.
+fn tape(raw: &Raw, file_len: u64) -> Option<TapePlace> {
+    let tape = TapePlace {
+        offset: raw.u64(offset_of!(RegionHeader, tape_offset)),
+        len: raw.u64(offset_of!(RegionHeader, tape_len)),
+        begin: raw.u64(offset_of!(RegionHeader, tape_begin)),
+        end: raw.u64(offset_of!(RegionHeader, tape_end)),
+    };
+    let is_inside = tape.offset.checked_add(tape.len).is_some_and(|end| end <= file_len);
+    (is_inside && tape.len <= u64::from(MAX_TAPE)).then_some(tape)
 }
 
 fn process_name(raw: &Raw) -> String {

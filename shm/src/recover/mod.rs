@@ -25,10 +25,11 @@
 //! Only what was checked. The file must be a regular file of this user. Every offset, length and index is
 //! compared with the file before use. Chunks whose headers contradict themselves are left out and counted.
 //! The file is read and never mapped, so a file that shrinks meanwhile causes an error and no SIGBUS. The
-//! memory needed is the head of the stream (at most 1 MiB), one chunk (at most 16 MiB), and 28 bytes for each
-//! chunk that is not free.
+//! memory needed is the head of the stream (at most 1 MiB), the tape (at most 64 MiB), one chunk (at most 16
+//! MiB), and 28 bytes for each chunk that is not free.
 //!
-//! The payload is *not* checked: a process that can write the region can write the trace.
+//! The payload is *not* checked, and neither are the entries of the tape: a process that can write the region
+//! can write the trace.
 
 #[cfg(feature = "recovery")]
 mod chunk;
@@ -41,6 +42,8 @@ mod fragments;
 #[cfg(feature = "recovery")]
 mod glance;
 mod header;
+#[cfg(feature = "recovery")]
+mod tape;
 
 pub use crate::process::Life;
 #[cfg(feature = "recovery")]

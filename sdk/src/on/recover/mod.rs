@@ -10,7 +10,9 @@
 //! recovery that is killed at any point can be repeated with the same result.
 
 mod output;
+mod samples;
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::path::Path;
 
@@ -187,6 +189,14 @@ impl Source<'_> {
         }
     }
 
+    /// Returns the entries of the tape.
+    fn tape(&self) -> Result<Cow<'_, [u8]>, RecoverError> {
+        Ok(match self {
+            Self::Dead(region, _) => region.tape()?.into(),
+            Self::Alive(glance) => glance.tape().into(),
+        })
+    }
+
     /// Calls `visit` with each fragment, in the order of the output. Returns the number of damaged chunks.
     fn each(
         &self,
@@ -212,11 +222,12 @@ fn append(
     output: &mut Output,
     report: &mut Recovered,
 ) -> Result<(), RecoverError> {
-    let chunks = append_fragments(source, format, output, report)?;
+    let (chunks, threads) = append_fragments(source, format, output, report)?;
     if !output.has_original && report.records == 0 && source.facts().output_bytes > 0 {
         return Err(unreadable(source.facts(), report));
     }
     if !source.facts().has_tail || !output.has_original {
+        append_samples(source, &threads, output, report)?;
         append_tail(source.facts(), format, chunks, output, report)?;
     }
     // It is whole, but no session has ended it: a later run does not replace it.
@@ -225,20 +236,42 @@ fn append(
     output.write(&end)
 }
 
+/// Appends what the session has kept of its samples.
+fn append_samples(
+    source: &Source<'_>,
+    threads: &HashSet<u32>,
+    output: &mut Output,
+    report: &mut Recovered,
+) -> Result<(), RecoverError> {
+    // The chunks that a flight recorder has overwritten had names too, and are gone.
+    let is_whole = !source.facts().overwrites();
+    match samples::part(&source.tape()?, &|tid| threads.contains(&tid), is_whole) {
+        Ok(part) => {
+            report.bytes += part.len() as u64;
+            output.write(&part)
+        }
+        Err(why) => {
+            report.notes.push(why.to_owned());
+            Ok(())
+        }
+    }
+}
+
 /// The error where nothing of a trace can be read: the session has written the rest to an output that is
 /// gone.
 fn unreadable(facts: &Facts, report: &Recovered) -> RecoverError {
     RecoverError::Unreadable { output: facts.output.clone(), records: report.lost.output }
 }
 
-/// Appends the fragments that can be read, and counts the others as lost. Returns the number of fragments.
+/// Appends the fragments that can be read, and counts the others as lost. Returns the number of fragments,
+/// and the threads that wrote them.
 fn append_fragments(
     source: &Source<'_>,
     format: Format,
     output: &mut Output,
     report: &mut Recovered,
-) -> Result<u64, RecoverError> {
-    let mut chunks = 0;
+) -> Result<(u64, HashSet<u32>), RecoverError> {
+    let (mut chunks, mut threads) = (0, HashSet::new());
     let mut readable = Readable::new(source.facts(), output);
     let mut take = |fragment: &Fragment<'_>| {
         let is_readable = readable.has(fragment);
@@ -246,6 +279,7 @@ fn append_fragments(
             report.records += u64::from(fragment.records);
             report.bytes += fragment.bytes.len() as u64;
             chunks += 1;
+            threads.insert(fragment.tid);
         }
         is_readable
     };
@@ -267,7 +301,7 @@ fn append_fragments(
              tracks were in the lost output"
         ));
     }
-    Ok(chunks)
+    Ok((chunks, threads))
 }
 
 /// Finds the flows whose begin may be in no file that is left, as in a snapshot: `FlowStarts` replaces the

@@ -10,6 +10,7 @@
 
 use std::collections::VecDeque;
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -69,7 +70,7 @@ struct History {
 /// The session whose threads are traced.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Traced<'s> {
-    pub(crate) region: &'s Region,
+    pub(crate) region: &'s Arc<Region>,
     pub(crate) format: Format,
     /// The threads that have recorded.
     pub(crate) threads: &'s ThreadList,

@@ -25,7 +25,7 @@ use crate::on::session::drain_handle::Life;
 use crate::on::session::own_files::OwnFiles;
 use crate::on::session::placeholders::Placeholders;
 use crate::on::session::rotation::Rotation;
-use crate::on::session::sampling::Wanted;
+use crate::on::session::sampling::{Wanted, tape_bytes};
 use crate::on::session::settings::Settings;
 use crate::on::session::shared::Shared;
 use crate::on::session::sink::{Sink, Target};
@@ -171,16 +171,21 @@ fn count_hardware(shared: &Shared, config: &Config) {
     }
 }
 
+/// Whether samples wait for a snapshot, or for the end of a file: each file of a rotation has the samples of
+/// its time, as a snapshot has.
+fn keeps_last(config: &Config) -> bool {
+    config.overflow == Overflow::Overwrite || config.rotate.is_some()
+}
+
 /// Begins to take the samples and stacks that are asked for. If that fails, the session goes on without.
 fn record_samples(shared: &Shared, config: &Config) {
     let wanted = Wanted {
         samples: config.sampling,
         of_events: config.stacks.is_some(),
         of_slow_slices: config.slow_stacks,
-        // Each file of a rotation has the samples of its time, as a snapshot has.
-        keeps_last: config.overflow == Overflow::Overwrite || config.rotate.is_some(),
+        keeps_last: keeps_last(config),
     };
-    let opened = shared.sampling.open(wanted, shared.format(), || shared.region().new_sequence());
+    let opened = shared.sampling.open(wanted, shared.format(), shared.region());
     for note in opened.no_samples.iter().chain(&opened.notes) {
         without_effect::say(note, shared.settings.requester);
     }
@@ -334,6 +339,7 @@ fn create_region(
             prelude: head.to_owned(),
             process_track: process::track_uuid().0,
         },
+        tape: tape_bytes(keeps_last(config), config.buffer_size),
     });
     region.map_err(|e| Error::Buffer(Box::new(e)))
 }

@@ -2,7 +2,10 @@
 
 use std::convert::Infallible;
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
+
+use hairline_shm::Region;
 
 use crate::on::session::rotation::Finished;
 use crate::on::session::sampling::{Opened, Wanted};
@@ -17,9 +20,14 @@ pub(crate) struct Sampling(Infallible);
 #[derive(Debug, Default)]
 pub(crate) struct Slot {}
 
+/// Returns 0: the region of a session without samples has no tape.
+pub(crate) fn tape_bytes(_: bool, _: u64) -> u32 {
+    0
+}
+
 impl Slot {
     #[allow(clippy::unused_self)] // as in the twin
-    pub(crate) fn open(&self, wanted: Wanted, _: Format, _: impl Fn() -> u32) -> Opened {
+    pub(crate) fn open(&self, wanted: Wanted, _: Format, _: &Arc<Region>) -> Opened {
         const WITHOUT: &str = "the program was built without hairline's feature `sampling`";
         let help = "`hairline record --sample` needs no feature";
         let samples = format!("samples are not recorded: {WITHOUT}; {help}");

@@ -51,6 +51,6 @@ impl Wanted {
 }
 
 #[cfg(not(feature = "sampling"))]
-pub(crate) use absent::{Sampling, Slot, put_window};
+pub(crate) use absent::{Sampling, Slot, put_window, tape_bytes};
 #[cfg(feature = "sampling")]
-pub(crate) use present::{Sampling, Slot, put_window};
+pub(crate) use present::{Sampling, Slot, put_window, tape_bytes};

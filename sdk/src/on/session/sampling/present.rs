@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use hairline_formats::track_event::SequenceId;
 use hairline_perf::Task;
-use hairline_shm::LossReason;
+use hairline_shm::{LossReason, Region, Tape, tape_entries};
 use hairline_stacks::{Profile, WRITING, Window};
 
 use crate::on::base::lock::Mutex;
@@ -22,8 +22,12 @@ use crate::on::session::sampling::{Opened, Wanted};
 use crate::on::session::scheduling::Traced;
 use crate::options::Format;
 
-/// The samples that a flight recorder keeps: some 6 MiB, a minute of 20 busy threads at 99 samples a second.
-const KEPT: usize = 1 << 17;
+/// The tape of a session that keeps its last samples: a quarter of its ring, in these bounds. A sample of 30
+/// frames has some 130 bytes, so 16 MiB are a minute of 20 busy threads at 99 samples a second.
+const KEPT: [u64; 2] = [4 << 20, 16 << 20];
+
+/// The tape of a session whose samples are in its output: it has the frames, some 6 bytes each.
+const FRAMES: u32 = 1 << 20;
 
 /// The most files of a rotation whose functions are looked up at a time.
 const MOST_NAMING: u32 = 4;
@@ -44,10 +48,72 @@ pub(crate) struct Sampling {
     form: Form,
     /// Made for the first samples: a session without any looks nothing up, and asks the system for nothing.
     profile: Option<Profile>,
+    tape: Option<OnTape>,
     /// The threads that add samples to finished files.
     naming: Vec<OwnThread>,
     /// How many of these have not ended.
     running: Arc<AtomicU32>,
+}
+
+/// The tape of the session's region.
+#[derive(Debug)]
+struct OnTape {
+    tape: Tape,
+    /// Where the samples begin that no file has got.
+    taken: u64,
+    /// Where the entries begin that need none before.
+    repeated: u64,
+    /// Where the entries begin that are needed once the present pass is over.
+    needed: u64,
+}
+
+impl OnTape {
+    fn new(tape: Tape) -> Self {
+        Self { tape, taken: 0, repeated: 0, needed: 0 }
+    }
+
+    /// Takes the profile's entries. Returns the number of those that found no room: the system has no memory.
+    fn take(&mut self, profile: &mut Profile) -> u64 {
+        let mut lost = 0;
+        let mut append = |profile: &mut Profile, tape: &mut Tape| {
+            profile.take_entries(|entry| lost += u64::from(!tape.append(entry)));
+        };
+        append(profile, &mut self.tape);
+        let (_, len) = self.tape.filled();
+        if self.tape.end() - self.repeated > len / 4 {
+            self.repeated = self.tape.end();
+            profile.repeat();
+            append(profile, &mut self.tape);
+        }
+        lost
+    }
+
+    /// Returns the samples that no file has got.
+    fn window(&self, profile: &Profile) -> Option<Window> {
+        let entries = self.tape.read(self.taken);
+        profile.window(&tape_entries(&entries).collect::<Vec<_>>())
+    }
+
+    /// As [`window`](Self::window), for a file. Returns also where the entries end that it has.
+    fn take_window(&mut self, profile: &mut Profile) -> Option<(Window, u64)> {
+        let window = self.window(profile).filter(|window| window.count() > 0)?;
+        self.taken = self.tape.end();
+        self.repeated = self.taken;
+        profile.repeat();
+        self.take(profile);
+        Some((window, self.taken))
+    }
+
+    /// Whether the next samples would displace others soon.
+    fn is_nearly_full(&self) -> bool {
+        self.tape.end() - self.taken > self.tape.filled().1 / 2
+    }
+}
+
+/// Returns the bytes of the tape of such a session's region.
+pub(crate) fn tape_bytes(keeps_last: bool, ring: u64) -> u32 {
+    let [least, most] = KEPT;
+    if keeps_last { u32::try_from((ring / 4).clamp(least, most)).unwrap_or(FRAMES) } else { FRAMES }
 }
 
 /// What the profile of a session is like.
@@ -69,7 +135,7 @@ impl Form {
             Some(frequency) => profile.frequency(frequency),
             None => profile,
         };
-        if self.keeps_last { profile.keep_last(KEPT) } else { profile }
+        if self.keeps_last { profile.on_tape() } else { profile.beside_tape() }
     }
 }
 
@@ -83,7 +149,7 @@ pub(crate) struct Slot {
 
 impl Slot {
     /// Begins to sample the process's threads, and to take the stacks of events.
-    pub(crate) fn open(&self, wanted: Wanted, format: Format, sequence: impl Fn() -> u32) -> Opened {
+    pub(crate) fn open(&self, wanted: Wanted, format: Format, region: &Arc<Region>) -> Opened {
         let (mut notes, mut source, mut no_samples) = (Vec::new(), None, None);
         if let Some(frequency) = wanted.samples {
             match Source::open(frequency) {
@@ -97,14 +163,15 @@ impl Slot {
         // The option `stack:` of a macro asks for one in any session.
         let (events, note) = Events::open(wanted.of_slow_slices);
         notes.extend(note);
-        let sequence = || SequenceId(sequence() + OWN_SEQUENCE.0);
+        let sequence = || SequenceId(region.new_sequence() + OWN_SEQUENCE.0);
         let form = Form {
             sequences: (format == Format::TrackEvent).then(|| [sequence(), sequence()]),
             frequency: source.as_ref().zip(wanted.samples).map(|(source, asked)| source.frequency(asked)),
             keeps_last: wanted.keeps_last,
         };
         let (naming, running) = (Vec::new(), Arc::default());
-        let sampling = Sampling { source, events, form, profile: None, naming, running };
+        let tape = Tape::of(region).map(OnTape::new);
+        let sampling = Sampling { source, events, form, profile: None, tape, naming, running };
         self.is_open.store(true, Ordering::Relaxed);
         self.put(Some(Box::new(sampling)));
         Opened { no_samples, notes }
@@ -187,7 +254,8 @@ impl Slot {
         std::thread::sleep(Duration::from_nanos(WRITING));
         sampling.read(of, false);
         sampling.read(of, false);
-        let window = sampling.profile.as_ref().and_then(Profile::window);
+        let (tape, profile) = (sampling.tape.as_ref(), sampling.profile.as_ref());
+        let window = tape.zip(profile).and_then(|(tape, profile)| tape.window(profile));
         self.put(Some(sampling));
         window
     }
@@ -210,6 +278,12 @@ impl Sampling {
         }
         lost += self.events.read(profile, is_last);
         profile.settle(start);
+        if let Some(tape) = &mut self.tape {
+            of.region.forget_tape(tape.needed);
+            profile.note_named(&|tid| of.threads.contains(tid));
+            let no_room = tape.take(profile);
+            lost += if self.form.keeps_last { no_room } else { 0 };
+        }
         if lost > 0 {
             of.region.count_lost(LossReason::KernelRing, lost);
         }
@@ -239,12 +313,12 @@ impl Sampling {
         if self.running.load(Ordering::Acquire) == 0 {
             self.naming.drain(..).for_each(OwnThread::join); // they have ended, and each keeps its stack
         }
-        let window = self.profile.as_mut().and_then(|profile| profile.take_window(true));
-        let Some(window) = window else { return };
+        let Some((window, end)) = self.take_window() else { return };
         self.running.fetch_add(1, Ordering::Relaxed);
-        let (running, count) = (Arc::clone(&self.running), window.count());
+        let (running, region, count) = (Arc::clone(&self.running), Arc::clone(of.region), window.count());
         let add = move || {
             file.add(&window.write(&has_name(is_traced)));
+            region.forget_tape(end); // until here a recovery puts them into the file after this one
             running.fetch_sub(1, Ordering::Release);
         };
         match own_thread::spawn(c"hairline-names", add) {
@@ -264,12 +338,18 @@ impl Sampling {
         mut write: impl FnMut(&[u8]) -> io::Result<()>,
     ) -> io::Result<()> {
         self.read(of, false);
-        let Some(profile) = &mut self.profile else { return Ok(()) };
-        let out = match profile.take_window(false) {
-            Some(window) => window.write(&has_name(|tid| of.threads.contains(tid))),
-            None => profile.take_output(),
-        };
+        let is_nearly_full = self.form.keeps_last && self.tape.as_ref().is_some_and(OnTape::is_nearly_full);
+        if is_nearly_full && let Some((window, end)) = self.take_window() {
+            self.tape.iter_mut().for_each(|tape| tape.needed = end);
+            write(&window.write(&has_name(|tid| of.threads.contains(tid))))?;
+        }
+        let out = self.profile.as_mut().map(Profile::take_output).unwrap_or_default();
         if out.is_empty() { Ok(()) } else { write(&out) }
+    }
+
+    /// Returns the samples of a rotated output that no file has got, and where their entries end.
+    fn take_window(&mut self) -> Option<(Window, u64)> {
+        self.tape.as_mut()?.take_window(self.profile.as_mut()?)
     }
 
     /// Ends the recording, and writes the rest and the functions of all frames.
@@ -280,14 +360,20 @@ impl Sampling {
     ) -> io::Result<()> {
         self.stop();
         self.read(of, true);
-        let Some(mut profile) = self.profile else { return Ok(()) };
         let has_name = has_name(|tid| of.threads.contains(tid));
+        let Some(profile) = &mut self.profile else { return Ok(()) };
         profile.finish(&has_name);
-        if let Some(window) = profile.take_window(true) {
+        if let Some(tape) = &mut self.tape {
+            tape.take(profile);
+        }
+        let out = profile.take_output();
+        if self.form.keeps_last
+            && let Some((window, _)) = self.take_window()
+        {
             write(&window.write(&has_name))?;
         }
         self.naming.into_iter().for_each(OwnThread::join);
-        write(&profile.take_output())
+        write(&out)
     }
 }
 

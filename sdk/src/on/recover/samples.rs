@@ -1,0 +1,29 @@
+//! The samples of a dead process, which its session has kept on the region's tape.
+//!
+//! Of a flight recorder and of a rotated output these are the samples themselves, for the others the
+//! functions of those that are in the output.
+
+/// Returns the samples of a tape, with the functions of their frames. A thread that `is_traced` has a name in
+/// what is left of the trace, or in all of it if it `is_whole`.
+///
+/// # Errors
+/// A sentence that says why there are none.
+#[cfg(feature = "sampling")]
+pub(super) fn part(
+    tape: &[u8],
+    is_traced: &dyn Fn(u32) -> bool,
+    is_whole: bool,
+) -> Result<Vec<u8>, &'static str> {
+    let entries: Vec<&[u8]> = hairline_shm::tape_entries(tape).collect();
+    let Some(window) = hairline_stacks::Window::read(&entries) else { return Ok(Vec::new()) };
+    let named: Vec<u32> = window.named().filter(|_| is_whole).collect();
+    Ok(window.write(&|task| task.tid == task.pid || is_traced(task.tid) || named.contains(&task.tid)))
+}
+
+/// Finds that nobody here can read the samples.
+#[cfg(not(feature = "sampling"))]
+pub(super) fn part(tape: &[u8], _: &dyn Fn(u32) -> bool, _: bool) -> Result<Vec<u8>, &'static str> {
+    const WITHOUT: &str = "the samples are left out: this program was built without hairline's feature `sampling`; \
+                           `hairline recover` has it";
+    if tape.is_empty() { Ok(Vec::new()) } else { Err(WITHOUT) }
+}
