@@ -2,19 +2,18 @@
 
 use std::io::{self, Write};
 
-use hairline_convert::SampleKind;
 use hairline_convert::sampled::Samples;
 
 use crate::text::{complain, grouped, grouped_count};
 
-/// Said of a trace that has no samples of running threads.
+/// Said of a trace that has no samples that show where the time goes.
 pub(crate) const NO_SAMPLES: &str = "it has no stack samples: `hairline record --sample` adds them";
 
 /// Says that a program has no symbols, if more than a tenth of the samples are of functions without a name.
 pub(crate) fn without_symbols(samples: &Samples) -> Option<String> {
     let mut all = 0_usize;
-    samples.each(SampleKind::OnCpu, &mut |_, _, _| all += 1);
-    let (file, count) = samples.unnamed(SampleKind::OnCpu).filter(|(_, count)| count * 10 > all)?;
+    samples.each(samples.of_time(), &mut |_, _, _| all += 1);
+    let (file, count) = samples.unnamed(samples.of_time()).filter(|(_, count)| count * 10 > all)?;
     let count = grouped_count(count as u64, "sample");
     let how =
         "in a release profile, `strip = false` and `debug = \"line-tables-only\"` give it names and lines";

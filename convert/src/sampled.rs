@@ -36,7 +36,7 @@ type ByThread = HashMap<(u64, u64), Vec<(i64, StackId)>>;
 #[derive(Debug, Default)]
 pub struct Samples {
     /// Those of each kind, in the order of the kinds.
-    by_kind: [ByThread; 3],
+    by_kind: [ByThread; 4],
     stacks: Numbered<Stack>,
     frames: Numbered<Frame>,
     modules: Numbered<Module>,
@@ -193,7 +193,7 @@ impl Samples {
         match self.stack(sample.stack) {
             Some(stack) => {
                 self.count += 1;
-                if sample.kind == SampleKind::OnCpu {
+                if [SampleKind::OnCpu, SampleKind::Wall].contains(&sample.kind) {
                     let first = *self.period.get_or_insert(sample.period);
                     self.period = Some(if first == sample.period { first } else { 0 });
                 }
@@ -268,8 +268,15 @@ impl Samples {
         &all[from..to.max(from)]
     }
 
-    /// The CPU time that each sample of a running thread stands for, in nanoseconds. `None` if the trace does
-    /// not have it, or several.
+    /// The samples that show where the time goes: those of running threads, or else those by the clock.
+    #[must_use]
+    pub fn of_time(&self) -> SampleKind {
+        let has = |kind: SampleKind| !self.by_kind[kind as usize].is_empty();
+        if has(SampleKind::Wall) && !has(SampleKind::OnCpu) { SampleKind::Wall } else { SampleKind::OnCpu }
+    }
+
+    /// The time that each sample [of time](Self::of_time) stands for, in nanoseconds. `None` if the trace
+    /// does not have it, or several.
     #[must_use]
     pub fn period(&self) -> Option<u64> {
         self.period.filter(|period| *period > 0)
@@ -299,8 +306,8 @@ impl Samples {
         std::iter::successors(Some(stack), above).map(|stack| self.top(stack).1)
     }
 
-    /// The stack of the callers of a stack's innermost frame, and that frame. The callers' stack has the smaller
-    /// number.
+    /// The stack of the callers of a stack's innermost frame, and that frame. The callers' stack has the
+    /// smaller number.
     #[must_use]
     pub fn top(&self, stack: StackId) -> (Option<StackId>, FrameId) {
         let Stack { below, frame } = *self.stacks.get(stack.0);

@@ -57,6 +57,8 @@ pub enum SampleKind {
     OffCpu,
     /// The thread recorded an event at this moment, or was in a slow slice.
     Event,
+    /// A certain time had passed since the sample before, whether the thread ran or slept.
+    Wall,
 }
 
 /// A call stack, decoded on demand.

@@ -7,7 +7,7 @@ use hairline_perf::{Map, Record, Stamp, Words, online_cpus};
 
 use crate::ring::{MOST_REGISTERS, Ring};
 use crate::sys::found::Found;
-use crate::sys::{Handler, REGISTERS, Timer, threads, tick};
+use crate::sys::{CLOCK_MONOTONIC, Handler, REGISTERS, Timer, threads, tick};
 
 /// The time that the ring has room for, in ms: its reader may get no processor for so long.
 const ROOM_FOR: u64 = 100;
@@ -28,13 +28,29 @@ const ASK_AGAIN: u32 = 64;
 /// that runs at each tick: 75 expirations in one signal were seen.
 const MOST_MISSED: u32 = 512;
 
+/// What a thread is sampled by.
+pub enum Clock {
+    /// The time for which it has run.
+    CpuTime,
+    /// The time that has passed, whether it runs or sleeps; only threads that the function wants, by their
+    /// ids. It is asked again now and then.
+    WallTime(Box<dyn Fn(u32) -> bool + Send + Sync>),
+}
+
+impl std::fmt::Debug for Clock {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(if matches!(self, Self::CpuTime) { "CpuTime" } else { "WallTime" })
+    }
+}
+
 /// Samples of this process's threads, present and future. There is one at a time.
 #[derive(Debug)]
 pub struct Sampler {
     /// Dropped before the handler's ring.
     threads: Map<u32, Option<Timer>>,
     handler: Handler,
-    /// The CPU time between two samples of a thread, in ns.
+    clock: Clock,
+    /// The time between two samples of a thread, in ns.
     interval: u64,
     position: u64,
     /// Expirations beyond the most that a signal stands for.
@@ -86,21 +102,27 @@ pub fn as_record<R>(registers: &[u64], stack: &[u8], f: impl FnOnce(Record<'_>) 
 }
 
 impl Sampler {
-    /// Starts to sample all threads: `frequency` samples in a second of a thread's CPU time, or as many as the
-    /// kernel has ticks, with the first `stack` bytes of the stack.
+    /// Starts to sample all threads: `frequency` samples in a second of a thread's time, of CPU time at most
+    /// as many as the kernel has ticks, with the first `stack` bytes of the stack.
     ///
     /// # Errors
     /// [`ResourceBusy`](io::ErrorKind::ResourceBusy) if the program handles or ignores `SIGPROF`, or another
     /// value exists; [`Unsupported`](io::ErrorKind::Unsupported) on other systems than Linux;
     /// [`NotFound`](io::ErrorKind::NotFound) without `/proc`; those of `timer_create` and `mmap`.
-    pub fn start(frequency: u32, stack: u32) -> io::Result<Self> {
-        let interval = interval(frequency);
-        let in_flight = online_cpus().len() as u64 * ROOM_FOR * 1_000_000 / interval;
+    pub fn start(clock: Clock, frequency: u32, stack: u32) -> io::Result<Self> {
+        let (interval, at_a_time) = match clock {
+            Clock::CpuTime => (interval(frequency), online_cpus().len()),
+            Clock::WallTime(_) => {
+                (1_000_000_000 / u64::from(frequency.max(1)), threads().map_or(0, |threads| threads.len()))
+            }
+        };
+        let in_flight = at_a_time as u64 * ROOM_FOR * 1_000_000 / interval;
         let slots = in_flight.clamp(*SLOTS.start(), *SLOTS.end());
         let handler = Handler::install(Box::new(Ring::new(slots as u32, stack)?))?;
         let mut sampler = Self {
             threads: Map::default(),
             handler,
+            clock,
             interval,
             position: 0,
             beyond: 0,
@@ -116,7 +138,7 @@ impl Sampler {
         Ok(sampler)
     }
 
-    /// Returns the number of samples in a second of a thread's CPU time.
+    /// Returns the number of samples in a second of a thread's time.
     #[must_use]
     pub fn frequency(&self) -> u64 {
         1_000_000_000 / self.interval
@@ -129,7 +151,8 @@ impl Sampler {
         Duration::from_nanos(2 * self.interval).clamp(SHORTEST, Duration::from_millis(ROOM_FOR / 2))
     }
 
-    /// Returns the number of threads that have no samples, because they block the signal.
+    /// Returns the number of threads that have no samples, because they block the signal or nobody wants
+    /// them.
     #[must_use]
     pub fn blocking(&self) -> usize {
         self.threads.values().filter(|timer| timer.is_none()).count()
@@ -154,7 +177,14 @@ impl Sampler {
             if self.threads.contains_key(&tid) {
                 continue;
             }
-            match Timer::of_thread(tid, self.interval) {
+            let timer = match &self.clock {
+                Clock::CpuTime => Timer::of_thread(tid, None, self.interval),
+                Clock::WallTime(wants) if wants(tid) => {
+                    Timer::of_thread(tid, Some(CLOCK_MONOTONIC), self.interval)
+                }
+                Clock::WallTime(_) => Ok(Found::Blocks),
+            };
+            match timer {
                 Ok(Found::Timer(timer)) => drop(self.threads.insert(tid, Some(timer))),
                 Ok(Found::Blocks) => drop(self.threads.insert(tid, None)),
                 Ok(Found::Ended) => {}
@@ -166,8 +196,8 @@ impl Sampler {
 
     /// Calls `each` for the samples since the last call, and looks for new threads.
     ///
-    /// A signal can stand for several samples: those for which the thread's timer expired while the thread was
-    /// in the kernel. They have the stack of the first one.
+    /// A signal can stand for several samples: those for which the thread's timer expired while the thread
+    /// was in the kernel. They have the stack of the first one.
     pub fn read(&mut self, mut each: impl FnMut(Record<'_>, Stamp)) {
         let (pid, interval) = (std::process::id(), self.interval);
         let beyond = &mut self.beyond;
@@ -202,8 +232,8 @@ impl Sampler {
         self.is_stopped
     }
 
-    /// Returns the number of samples that were lost since the last call, because the ring was full, or because
-    /// one signal stood for too many.
+    /// Returns the number of samples that were lost since the last call, because the ring was full, or
+    /// because one signal stood for too many.
     pub fn newly_lost(&mut self) -> u64 {
         let all = self.handler.ring().lost() + self.beyond;
         all - std::mem::replace(&mut self.lost, all)

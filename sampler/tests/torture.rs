@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use hairline_perf::Record;
-use hairline_sampler::{Asked, Next, Sampler, Stacks};
+use hairline_sampler::{Asked, Clock, Next, Sampler, Stacks};
 
 /// A process has one sampler at a time.
 static ONE: Mutex<()> = Mutex::new(());
@@ -25,7 +25,7 @@ fn for_a_while() -> impl FnMut() -> bool {
 }
 
 fn start(stack: u32) -> Sampler {
-    Sampler::start(10_000, stack).expect("the program leaves SIGPROF alone")
+    Sampler::start(Clock::CpuTime, 10_000, stack).expect("the program leaves SIGPROF alone")
 }
 
 /// The samples of each thread.
@@ -103,7 +103,8 @@ fn a_thread_has_as_many_samples_as_its_cpu_time_says() {
         before = cpu_time();
         sampler.read(|_, stamp| seen += u64::from(stamp.tid == own));
     }
-    // On a busy machine it may be another thread that runs at each tick. The next signal has all that are due.
+    // On a busy machine it may be another thread that runs at each tick. The next signal has all that are
+    // due.
     let until_now = seen;
     while seen == until_now {
         spin(|| cpu_time() - before < 5_000_000);
@@ -366,18 +367,18 @@ fn handles_the_signal_itself() {
         unsafe { libc::signal(libc::SIGPROF, handler) };
     };
     handle(nothing as *const () as usize);
-    let refused = Sampler::start(100, 8192).expect_err("the program uses the signal");
+    let refused = Sampler::start(Clock::CpuTime, 100, 8192).expect_err("the program uses the signal");
     assert_eq!(refused.kind(), std::io::ErrorKind::ResourceBusy);
     handle(libc::SIG_DFL);
-    let mut sampler = Sampler::start(100, 8192).expect("it does not any more");
-    assert!(Sampler::start(100, 8192).is_err(), "there is one at a time");
+    let mut sampler = Sampler::start(Clock::CpuTime, 100, 8192).expect("it does not any more");
+    assert!(Sampler::start(Clock::CpuTime, 100, 8192).is_err(), "there is one at a time");
     handle(nothing as *const () as usize);
     sampler.read(|_, _| {});
     assert!(sampler.is_stopped(), "the program has it again");
 }
 
 fn gets_the_signal_from_elsewhere() {
-    let _sampler = Sampler::start(100, 8192).expect("it starts");
+    let _sampler = Sampler::start(Clock::CpuTime, 100, 8192).expect("it starts");
     // SAFETY: a signal to this process.
     unsafe { libc::raise(libc::SIGPROF) };
     std::thread::sleep(Duration::from_secs(20));

@@ -95,6 +95,7 @@ mod process_counters;
 #[cfg(feature = "recovery")]
 #[cfg_attr(docsrs, doc(cfg(feature = "recovery")))]
 pub mod recovery;
+mod sampling;
 mod site;
 mod slow;
 #[cfg(feature = "subscriber")]

@@ -16,6 +16,8 @@ pub const WRITING: u64 = 1_000_000;
 pub enum SampledAt {
     /// The thread runs.
     CpuTime,
+    /// Some time has passed, whether the thread runs or sleeps.
+    WallTime,
     /// The thread leaves its processor.
     Switches,
     /// The thread records an event, or is in a slice that has become slow.

@@ -28,9 +28,9 @@ impl Packets {
         Self { sequence, by, files: 0, mappings: 0, frames: 0, stacks: 0, has_started: false }
     }
 
-    /// Sets the CPU time between two samples, in nanoseconds, before the first one.
-    pub(crate) fn set_period(&mut self, period: u64) {
-        self.by = SampledBy::CpuTime { period };
+    /// Sets what the samples are taken at, before the first one.
+    pub(crate) fn set_by(&mut self, by: SampledBy) {
+        self.by = by;
     }
 
     pub(crate) fn by(&self) -> SampledBy {

@@ -177,7 +177,14 @@ impl Profile {
     #[must_use]
     pub fn frequency(mut self, frequency: u32) -> Self {
         // The kernel's clock divides in the same way.
-        self.packets.set_period(1_000_000_000 / u64::from(frequency.max(1)));
+        self.packets.set_by(SampledBy::CpuTime { period: 1_000_000_000 / u64::from(frequency.max(1)) });
+        self
+    }
+
+    /// Makes this a profile of samples by the clock, so many in a second, before the first one.
+    #[must_use]
+    pub fn by_clock(mut self, frequency: u32) -> Self {
+        self.packets.set_by(SampledBy::WallTime { period: 1_000_000_000 / u64::from(frequency.max(1)) });
         self
     }
 
@@ -310,7 +317,7 @@ impl Profile {
             Happening::Sample { address, registers, stack, at } => {
                 self.sample(stamp, &Sampled { address, registers: &registers, stack: &stack }, at);
             }
-            Happening::Lost { records, at: SampledAt::CpuTime } => {
+            Happening::Lost { records, at: SampledAt::CpuTime | SampledAt::WallTime } => {
                 *self.lost.entry(stamp.cpu).or_default() += records;
                 self.totals.lost += records;
             }
@@ -387,7 +394,7 @@ impl Profile {
             self.names.sampled(stamp.pid, stamp.tid, stamp.time); // a window has the threads of its own samples
         }
         match at {
-            SampledAt::CpuTime => self.totals.samples += 1,
+            SampledAt::CpuTime | SampledAt::WallTime => self.totals.samples += 1,
             SampledAt::Switches => self.totals.switches += 1,
             SampledAt::Events => self.totals.events += 1,
         }
@@ -417,7 +424,7 @@ impl Profile {
             records.sample(&self.files, &self.table, stamp.time, &sample, &self.places);
         }
         let packets = match at {
-            SampledAt::CpuTime => &mut self.packets,
+            SampledAt::CpuTime | SampledAt::WallTime => &mut self.packets,
             SampledAt::Switches => &mut self.switches,
             SampledAt::Events => &mut self.events,
         };

@@ -134,8 +134,12 @@ impl Tape {
 
     /// Writes again what later entries refer to: those before may be forgotten from here on.
     pub(crate) fn repeat(&mut self, form: &Form, files: &[Arc<ProgramFile>], table: &Table) {
-        let period = if let SampledBy::CpuTime { period } = form.by { period } else { 0 };
-        let numbers = [form.sequence.0.into(), form.events.0.into(), period, form.is_fxt.into()];
+        let (is_wall, period) = match form.by {
+            SampledBy::CpuTime { period } => (0, period),
+            SampledBy::WallTime { period } => (1, period),
+            SampledBy::Switches | SampledBy::Events => (0, 0), // on sequences of their own
+        };
+        let numbers = [form.sequence.0.into(), form.events.0.into(), period, form.is_fxt.into(), is_wall];
         self.entries.begin(START, &numbers);
         (self.files, self.mappings) = (0, 0);
         self.define(files, table);
@@ -202,9 +206,13 @@ impl Tape {
             return;
         }
         let cpu = sample.cpu.map_or(0, |cpu| u64::from(cpu) + 1);
-        let is_event = u64::from(at == SampledAt::Events);
+        let at = match at {
+            SampledAt::CpuTime | SampledAt::Switches => 0,
+            SampledAt::Events => 1,
+            SampledAt::WallTime => 2,
+        };
         let error = sample.unwind_error as u64;
-        let numbers = [time, task.pid.into(), task.tid.into(), cpu, sample.lost, is_event, error];
+        let numbers = [time, task.pid.into(), task.tid.into(), cpu, sample.lost, at, error];
         let entry = self.entries.begin(SAMPLE, &numbers);
         let frames = table.frames.values();
         put_frames(entry, stack.iter().filter_map(|frame| frames.get(*frame as usize)));
@@ -322,10 +330,10 @@ pub(crate) fn read(entries: &[&[u8]]) -> Option<Read> {
 
 fn start(mut start: Reader<'_>) -> Option<Form> {
     let (sequence, events) = start.number_of_32().zip(start.number_of_32())?;
-    let [period, is_fxt] = start.numbers()?;
+    let [period, is_fxt, is_wall] = start.numbers()?;
     Some(Form {
         sequence: SequenceId(sequence),
-        by: SampledBy::CpuTime { period },
+        by: if is_wall == 0 { SampledBy::CpuTime { period } } else { SampledBy::WallTime { period } },
         events: SequenceId(events),
         is_fxt: is_fxt != 0,
     })
@@ -342,7 +350,7 @@ fn read_file(mut file: Reader<'_>) -> Option<ProgramFile> {
 fn read_sample(sample: &mut Reader<'_>) -> Option<(u64, SampledAt, PerfSample)> {
     let time = sample.number()?;
     let (pid, tid) = sample.number_of_32().zip(sample.number_of_32())?;
-    let [cpu, lost, is_event, error] = sample.numbers()?;
+    let [cpu, lost, at, error] = sample.numbers()?;
     let read = PerfSample {
         cpu: cpu.checked_sub(1).and_then(|cpu| u32::try_from(cpu).ok()),
         pid,
@@ -352,7 +360,12 @@ fn read_sample(sample: &mut Reader<'_>) -> Option<(u64, SampledAt, PerfSample)> 
         unwind_error: UnwindError::from_number(error).unwrap_or_default(),
         lost,
     };
-    Some((time, if is_event == 0 { SampledAt::CpuTime } else { SampledAt::Events }, read))
+    let at = match at {
+        0 => SampledAt::CpuTime,
+        1 => SampledAt::Events,
+        _ => SampledAt::WallTime,
+    };
+    Some((time, at, read))
 }
 
 /// The rest of an entry.

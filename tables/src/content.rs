@@ -105,6 +105,7 @@ impl Content {
                     SampleKind::OnCpu => 5,
                     SampleKind::OffCpu => 6,
                     SampleKind::Event => 8,
+                    SampleKind::Wall => 10,
                 });
                 self.int(sample.time);
                 self.word(sample.pid);

@@ -277,7 +277,7 @@ tables! {
     }
     sample by time: "Stack samples: which functions a thread was in at a moment." {
         time: [Int] "The time, in ns on the trace's clock.";
-        kind: [Text] "`on_cpu` for a thread that ran, `off_cpu` for one that left its processor, `event` for one that recorded an event or was in a slow slice.";
+        kind: [Text] "`on_cpu` for a thread that ran, `off_cpu` for one that left its processor, `event` for one that recorded an event or was in a slow slice, `wall` for one that was sampled by the clock, running or asleep.";
         function: optional [Text] "The innermost function; module and address if the trace does not name it.";
         stack: optional [Text] "All functions, the outermost first, separated by `;`.";
         tid: [Int] "The thread id that the system gave.";

@@ -71,6 +71,7 @@ pub(crate) fn put_samples(
         (SampleKind::OnCpu, (0, "on_cpu")),
         (SampleKind::OffCpu, (1, "off_cpu")),
         (SampleKind::Event, (2, "event")),
+        (SampleKind::Wall, (3, "wall")),
     ];
     for (kind, (number, name)) in kinds {
         samples.each(kind, &mut |(pid, tid), time, stack| {

@@ -3,6 +3,7 @@
 
 #[allow(dead_code, unsafe_code, unreachable_pub, missing_docs, clippy::all)] // a program of its own
 mod burn;
+mod clock;
 mod events;
 mod killed;
 mod profiles;

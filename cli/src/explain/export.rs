@@ -214,6 +214,7 @@ fn band(survey: &Survey, band: &Band) -> Value {
     let thread = |tid: &u64| survey.thread_name(*tid);
     let on_cpu = largest(&band.on_cpu, |stack| survey.samples.leaf(*stack), ROWS);
     let off_cpu = largest(&band.off_cpu, |stack| survey.samples.names(*stack).join(";"), ROWS);
+    let by_clock = largest(&band.by_clock, |stack| survey.samples.names(*stack).join(";"), ROWS);
     let events = largest(&band.events, |stack| survey.samples.names(*stack).join(";"), ROWS);
     json!({
         "count": band.count,
@@ -222,6 +223,7 @@ fn band(survey: &Survey, band: &Band) -> Value {
         "inner": inner.collect::<Vec<_>>(),
         "functions_on_cpu": shares(on_cpu, "samples"),
         "stacks_asleep": shares(off_cpu, "ns"),
+        "stacks_by_clock": shares(by_clock, "samples"),
         "stacks_of_events": shares(events, "stacks"),
         "threads_on_core": shares(largest(&band.holders, thread, ROWS), "ns"),
         "wakers": shares(largest(&band.wakers, thread, ROWS), "ns"),

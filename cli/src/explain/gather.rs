@@ -264,6 +264,9 @@ fn look_inside(survey: &Survey, band: &mut Band, slice: &Slice) {
     for (_, stack) in survey.samples.of(SampleKind::OnCpu, thread, start, end) {
         add(&mut band.on_cpu, *stack, 1);
     }
+    for (_, stack) in survey.samples.of(SampleKind::Wall, thread, start, end) {
+        add(&mut band.by_clock, *stack, 1);
+    }
     // A slow slice has one at the moment of its end.
     for (_, stack) in survey.samples.of(SampleKind::Event, thread, start, end.saturating_add(1)) {
         add(&mut band.events, *stack, 1);
@@ -300,7 +303,10 @@ pub(super) fn look_at_waits(survey: &Survey, band: &mut Band, thread: (u64, u64)
                     stretch.start.saturating_sub(BEFORE),
                     stretch.start.saturating_add(1),
                 );
-                if let Some((_, stack)) = off_cpu.last() {
+                // Where the kernel gives no stacks of sleeps, a sample by the clock was taken in the middle
+                // of one.
+                let inside = survey.samples.of(SampleKind::Wall, thread, stretch.start, stretch.end);
+                if let Some((_, stack)) = off_cpu.last().or(inside.first()) {
                     add(&mut band.off_cpu, *stack, duration);
                 }
             }

@@ -28,6 +28,15 @@ pub(super) fn sleeps(out: &mut String, survey: &Survey, (of, who): (&Band, &str)
     list(out, &format!("stacks in which {who} slept"), &stacks, of.split.asleep, duration);
 }
 
+/// Where the threads were by the clock, running or asleep.
+pub(super) fn by_clock(out: &mut String, survey: &Survey, (of, who): (&Band, &str)) {
+    let stacks = largest(&of.by_clock, |stack| innermost(survey, *stack), ROWS);
+    let all = total(of.by_clock.values().copied());
+    list(out, &format!("where {who} were, by the clock"), &stacks, all, |share| {
+        grouped_count(share.unsigned_abs(), "sample")
+    });
+}
+
 /// The stacks of events, and of slow slices at their limits and at their ends.
 pub(super) fn events(out: &mut String, survey: &Survey, (of, who): (&Band, &str)) {
     let stacks = largest(&of.events, |stack| innermost(survey, *stack), ROWS);

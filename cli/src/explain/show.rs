@@ -5,7 +5,7 @@ use std::fmt::Write;
 use hairline_convert::timeline::Split;
 
 use crate::explain::explained::{Explained, full_name};
-use crate::explain::lists::{ROWS, events, functions, holders, sleeps, wakers};
+use crate::explain::lists::{ROWS, by_clock, events, functions, holders, sleeps, wakers};
 use crate::explain::shares::percent;
 use crate::explain::show_threads;
 use crate::explain::survey::Survey;
@@ -151,6 +151,7 @@ fn lists(out: &mut String, survey: &Survey, target: &Target) {
     let band = |has: fn(&Band) -> bool| if has(slow) { (slow, "the slowest 1 %") } else { (all, "all") };
     functions(out, survey, band(|band| !band.on_cpu.is_empty()));
     sleeps(out, survey, band(|band| !band.off_cpu.is_empty()));
+    by_clock(out, survey, band(|band| !band.by_clock.is_empty()));
     events(out, survey, band(|band| !band.events.is_empty()));
     holders(out, survey, band(|band| band.split.waiting > 0));
     wakers(out, survey, band(|band| !band.wakers.is_empty()));

@@ -82,6 +82,8 @@ pub(super) struct Band {
     pub(super) on_cpu: HashMap<StackId, i64>,
     /// Stacks in which they slept, with the time.
     pub(super) off_cpu: HashMap<StackId, i64>,
+    /// Stacks of samples by the clock.
+    pub(super) by_clock: HashMap<StackId, i64>,
     /// Stacks of the events in them, and of slow ones.
     pub(super) events: HashMap<StackId, i64>,
     /// Of intervals: the time that waits for locks cover, the time in the queue, and that of both.

@@ -90,7 +90,9 @@ fn look(survey: &Survey, times: ThreadTimes) -> Thread {
 pub(super) fn missing(survey: &Survey) -> Option<String> {
     const STATES: &str = "When threads ran, waited for a core and slept is not known";
     let mut sleeps = 0;
-    survey.samples.each(SampleKind::OffCpu, &mut |_, _, _| sleeps += 1);
+    for kind in [SampleKind::OffCpu, SampleKind::Wall] {
+        survey.samples.each(kind, &mut |_, _, _| sleeps += 1);
+    }
     match (survey.timeline.is_empty(), survey.samples.len()) {
         (true, _) => Some(match &survey.refused.states {
             Some(why) => format!("{STATES}: {why}."),
@@ -104,7 +106,8 @@ pub(super) fn missing(survey: &Survey) -> Option<String> {
         }),
         _ if sleeps == 0 => Some(
             "Where threads slept is not known: the trace has no stacks of that, which root may record, and \
-             others with a kernel.perf_event_paranoid of 1 or less."
+             others with a kernel.perf_event_paranoid of 1 or less. In a program with Hairline, \
+             HAIRLINE_SAMPLE=wall:99 samples threads that sleep."
                 .to_owned(),
         ),
         _ => None,

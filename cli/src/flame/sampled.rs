@@ -5,7 +5,7 @@ use std::io;
 
 use hairline_convert::sampled::{Samples, StackId};
 use hairline_convert::slices::{Defect, Frame, Key, Slice, SliceSink, Slices};
-use hairline_convert::{Event, EventKind, Item, SampleKind, TrackId};
+use hairline_convert::{Event, EventKind, Item, TrackId};
 
 use crate::flame::lowest::Lowest;
 use crate::flame::stacked::{Stacked, Weights};
@@ -32,7 +32,7 @@ pub(super) fn read(trace: &TraceArguments, lowest: Lowest, at: Option<&Pattern>)
         None => {
             let mut all = Weights::new();
             let add = &mut |thread, _, stack| sampled.add(lowest, thread, stack, &mut all);
-            samples.each(SampleKind::OnCpu, add);
+            samples.each(samples.of_time(), add);
             all
         }
         Some(inside) => sampled.weights_inside(inside, lowest, name)?,
@@ -108,7 +108,7 @@ impl<'p> Sampled<'p> {
             is_any = true;
             let thread = (names.pid(*track), tid);
             for (start, end) in apart(stretches) {
-                for (_, stack) in self.samples.of(SampleKind::OnCpu, thread, start, end) {
+                for (_, stack) in self.samples.of(self.samples.of_time(), thread, start, end) {
                     self.add(lowest, thread, *stack, &mut weights);
                 }
             }

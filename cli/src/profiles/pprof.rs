@@ -77,7 +77,7 @@ pub(super) fn make(trace: &TraceArguments) -> Result<Made, String> {
     let mut report = std::mem::take(&mut collected.report);
     settle(&mut collected.samples, &mut report);
     let mut is_empty = true;
-    collected.samples.each(SampleKind::OnCpu, &mut |_, _, _| is_empty = false);
+    collected.samples.each(collected.samples.of_time(), &mut |_, _, _| is_empty = false);
     if is_empty {
         let end = summary.stopped.as_ref().map(|e| format!("; {e}")).unwrap_or_default();
         return Err(format!("{}: {NO_SAMPLES}{end}", summary.name));
@@ -163,13 +163,14 @@ impl Writer<'_> {
         use fields::profile as field;
         self.value_type(field::SAMPLE_TYPE, "samples", "count")?;
         if let Some(period) = of.samples.period() {
-            self.value_type(field::SAMPLE_TYPE, "cpu", "nanoseconds")?;
-            self.value_type(field::PERIOD_TYPE, "cpu", "nanoseconds")?;
+            let name = if of.samples.of_time() == SampleKind::Wall { "wall" } else { "cpu" };
+            self.value_type(field::SAMPLE_TYPE, name, "nanoseconds")?;
+            self.value_type(field::PERIOD_TYPE, name, "nanoseconds")?;
             self.number(field::PERIOD, period)?;
         }
         let (mut first, mut last) = (i64::MAX, i64::MIN);
         of.samples
-            .each(SampleKind::OnCpu, &mut |_, time, _| (first, last) = (first.min(time), last.max(time)));
+            .each(of.samples.of_time(), &mut |_, time, _| (first, last) = (first.min(time), last.max(time)));
         self.number(field::DURATION_NANOS, last.saturating_sub(first).max(0).cast_unsigned())?;
         let start = of.since_1970.and_then(|zero| first.checked_add(zero)).unwrap_or(0);
         self.number(field::TIME_NANOS, start.max(0).cast_unsigned())
@@ -178,7 +179,7 @@ impl Writer<'_> {
     fn samples(&mut self, of: &Collected) -> io::Result<()> {
         let (keys, mut counts) = (["thread", "process"], HashMap::<_, u64>::new());
         let keys = keys.map(|key| self.texts.number(key));
-        of.samples.each(SampleKind::OnCpu, &mut |thread, _, stack| {
+        of.samples.each(of.samples.of_time(), &mut |thread, _, stack| {
             *counts.entry((thread, stack)).or_default() += 1;
         });
         let mut counts: Vec<_> = counts.into_iter().collect();
@@ -245,8 +246,8 @@ impl Writer<'_> {
         let next = known.len() as u64 + 1;
         let id = *known.entry((name, file)).or_insert(next);
         if id == next {
-            // A system name that is equal to the name would mean that it is mangled: pprof would then cut what is in
-            // angle brackets.
+            // A system name that is equal to the name would mean that it is mangled: pprof would then cut
+            // what is in angle brackets.
             self.put(fields::profile::FUNCTION, |out| {
                 put_uint(out, fields::function::ID, id);
                 put_uint(out, fields::function::NAME, name.into());
@@ -305,7 +306,7 @@ fn locations(samples: &Samples, stack: StackId) -> impl Iterator<Item = u64> {
 /// The file name of the program with the most samples: that of its process.
 fn main_program(of: &Collected) -> Option<String> {
     let mut counts = BTreeMap::<_, u64>::new();
-    of.samples.each(SampleKind::OnCpu, &mut |thread, _, _| *counts.entry(thread).or_default() += 1);
+    of.samples.each(of.samples.of_time(), &mut |thread, _, _| *counts.entry(thread).or_default() += 1);
     let (thread, _) = counts.into_iter().max_by_key(|(_, count)| *count)?;
     of.names.sampled(thread).0.map(|process| of.names.name_without_id(process))
 }

@@ -9,8 +9,8 @@ use hairline_formats::track_event::{
 use crate::{Report, Sample, SampleKind, Stack, StackFrame, Symbols};
 
 /// The packet sequences: for samples of each kind, in the order of the kinds.
-const SEQUENCES: [SequenceId; 3] =
-    [SequenceId(u32::MAX - 2), SequenceId(u32::MAX - 1), SequenceId(u32::MAX - 3)];
+const SEQUENCES: [SequenceId; 4] =
+    [SequenceId(u32::MAX - 2), SequenceId(u32::MAX - 1), SequenceId(u32::MAX - 3), SequenceId(u32::MAX - 5)];
 
 /// The limit for interned parts. Beyond it, the sequence starts anew.
 const MOST_PARTS: usize = 1 << 18;
@@ -122,6 +122,7 @@ impl Stacks {
                 SampleKind::OnCpu => SampledBy::CpuTime { period: sample.period },
                 SampleKind::OffCpu => SampledBy::Switches,
                 SampleKind::Event => SampledBy::Events,
+                SampleKind::Wall => SampledBy::WallTime { period: sample.period },
             };
             te::start_of_samples(out, sequence, by);
         }

@@ -65,7 +65,7 @@ pub use read::{
 };
 pub use samples::{
     AddressSymbols, EVENT_TRACEPOINT, Frame, InternedStack, Line, Mapping, PerfSample, SampledBy,
-    interned_stacks, module_symbols, perf_sample, start_of_samples,
+    WALL_TRACEPOINT, interned_stacks, module_symbols, perf_sample, start_of_samples,
 };
 pub use sequence::{Interned, Name, SequenceStart, SourceLocation, clock_snapshot, interned, sequence_start};
 pub use short::ShortEvent;

@@ -143,11 +143,19 @@ const SW_CONTEXT_SWITCHES: u64 = 4;
 /// The tracepoint that samples at events name.
 pub const EVENT_TRACEPOINT: &str = "hairline:event";
 
+/// The tracepoint that samples by the clock name.
+pub const WALL_TRACEPOINT: &str = "hairline:clock";
+
 /// What the samples of a sequence are taken at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SampledBy {
     /// Each time that a thread has used so much CPU time.
     CpuTime {
+        /// In nanoseconds; 0 if unknown.
+        period: u64,
+    },
+    /// Each time that so much time has passed, whether the thread runs or sleeps.
+    WallTime {
         /// In nanoseconds; 0 if unknown.
         period: u64,
     },
@@ -181,14 +189,20 @@ pub fn start_of_samples(out: &mut Vec<u8>, sequence: SequenceId, by: SampledBy) 
                         put_nonzero(timebase, 1, period);
                         put_uint(timebase, 4, SW_CPU_CLOCK);
                     }
+                    SampledBy::WallTime { period } => {
+                        put_nonzero(timebase, 1, period);
+                        put_tracepoint(timebase, WALL_TRACEPOINT);
+                    }
                     SampledBy::Switches => put_uint(timebase, 4, SW_CONTEXT_SWITCHES),
-                    SampledBy::Events => put_message(timebase, 3, |tracepoint| {
-                        put_bytes(tracepoint, 1, EVENT_TRACEPOINT.as_bytes());
-                    }),
+                    SampledBy::Events => put_tracepoint(timebase, EVENT_TRACEPOINT),
                 });
             });
         });
     });
+}
+
+fn put_tracepoint(timebase: &mut Vec<u8>, name: &str) {
+    put_message(timebase, 3, |tracepoint| put_bytes(tracepoint, 1, name.as_bytes()));
 }
 
 fn put_entry(data: &mut Vec<u8>, entry: &InternedStack<'_, &[u64]>) {

@@ -348,8 +348,8 @@ unsafe fn copy(tid: u32, from: u64, to: *mut u8, room: usize) -> usize {
     let in_page = from as usize % PAGE;
     let words = if in_page == 0 { 0 } else { (PAGE - in_page).min(room) / 8 };
     for index in 0..words {
-        // SAFETY: inside of the page, on which the thread has its innermost frame; a stack pointer is aligned to
-        // 8 bytes, as the slots are. Volatile: other threads may write there.
+        // SAFETY: inside of the page, on which the thread has its innermost frame; a stack pointer is aligned
+        // to 8 bytes, as the slots are. Volatile: other threads may write there.
         unsafe { to.cast::<u64>().add(index).write((from as *const u64).add(index).read_volatile()) };
     }
     words * 8
@@ -377,7 +377,10 @@ fn clock(id: libc::clockid_t, resolution: bool) -> u64 {
     time.tv_sec.cast_unsigned().wrapping_mul(1_000_000_000).wrapping_add(time.tv_nsec.cast_unsigned())
 }
 
-/// A timer of a thread's CPU time.
+/// The clock of real time.
+pub(crate) const CLOCK_MONOTONIC: i32 = libc::CLOCK_MONOTONIC;
+
+/// A timer whose signal goes to one thread.
 #[derive(Debug)]
 pub(crate) struct Timer {
     id: libc::c_int,
@@ -386,15 +389,16 @@ pub(crate) struct Timer {
 }
 
 impl Timer {
-    /// Starts a timer of this thread of the process, which expires each `interval` ns of its CPU time.
-    pub(crate) fn of_thread(tid: u32, interval: u64) -> io::Result<Found<Self>> {
+    /// Starts a timer for this thread of the process, which expires each `interval` ns of this clock, or of
+    /// the thread's CPU time.
+    pub(crate) fn of_thread(tid: u32, clock: Option<i32>, interval: u64) -> io::Result<Found<Self>> {
         match blocks(tid) {
             None => return Ok(Found::Ended),
             Some(true) => return Ok(Found::Blocks),
             Some(false) => {}
         }
         // `CPUCLOCK_PERTHREAD | CPUCLOCK_SCHED` below the complement of the thread's id.
-        let clock = !tid.cast_signed() << 3 | 4 | 2;
+        let clock = clock.unwrap_or(!tid.cast_signed() << 3 | 4 | 2);
         let timer = match Self::create(clock, tid, TAG | u64::from(tid)) {
             Ok(timer) => timer,
             Err(e) => {
@@ -424,8 +428,8 @@ impl Timer {
         if made == 0 { Ok(Self { id, pid: std::process::id() }) } else { Err(io::Error::last_os_error()) }
     }
 
-    /// Sets the time until it expires, and then each time until it expires again; 0: it does not. Returns false
-    /// if its thread has ended.
+    /// Sets the time until it expires, and then each time until it expires again; 0: it does not. Returns
+    /// false if its thread has ended.
     fn set(&self, every: libc::timespec, first: libc::timespec) -> bool {
         let times = libc::itimerspec { it_interval: every, it_value: first };
         let before = null_mut::<libc::itimerspec>();

@@ -16,7 +16,7 @@ pub(crate) struct Timer(Infallible);
 pub(crate) struct Handler(Infallible);
 
 impl Timer {
-    pub(crate) fn of_thread(_: u32, _: u64) -> io::Result<Found<Self>> {
+    pub(crate) fn of_thread(_: u32, _: Option<i32>, _: u64) -> io::Result<Found<Self>> {
         Err(io::ErrorKind::Unsupported.into())
     }
 }
@@ -56,6 +56,9 @@ pub(crate) fn threads() -> Option<Vec<u32>> {
 pub(crate) fn tick() -> u64 {
     1
 }
+
+/// The clock of real time.
+pub(crate) const CLOCK_MONOTONIC: i32 = 0;
 
 /// The number of registers of a sample.
 pub(crate) const REGISTERS: usize = 0;

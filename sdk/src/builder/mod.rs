@@ -18,6 +18,7 @@ use crate::filter::Filter;
 use crate::heap_profile::HeapProfile;
 use crate::options::{ClockSource, Overflow};
 use crate::process_counters::ProcessCounters;
+use crate::sampling::Sampling;
 use crate::slow::SlowRules;
 use crate::vocabulary::Level;
 
@@ -32,9 +33,6 @@ pub(crate) const HEARTBEAT: Duration = Duration::from_secs(10);
 
 /// The default number of snapshots of slow slices that are kept.
 const KEEP_SNAPSHOTS: u32 = 10;
-
-/// The most samples in a second of CPU time. Each takes some 20 us: these take a fifth of a thread's time.
-pub(crate) const MOST_SAMPLES: u32 = 10_000;
 
 /// The default of the shortest time between two triggered snapshots.
 pub(crate) const TRIGGER_INTERVAL: Duration = Duration::from_secs(10);
@@ -286,8 +284,35 @@ impl SessionBuilder {
     /// # Ok::<(), hairline::Error>(())
     /// ```
     pub fn sampling(mut self, frequency: u32) -> Self {
-        self.config.sampling = (frequency > 0).then_some(frequency);
+        self.config.sampling = (frequency > 0).then_some(Sampling::CpuTime(frequency));
         self
+    }
+
+    /// Records the call stacks of threads `frequency` times in a second, whether they run or sleep (default:
+    /// 0, none; more than 1,000 are an [`Error::Value`] at the start): they show what a thread waits in.
+    /// `threads` is a filter of the threads' names, of which the kernel has 15 bytes, in the form of that of
+    /// [`categories`](Self::categories): `worker*`, or an empty one for all. It replaces
+    /// [`sampling`](Self::sampling).
+    ///
+    /// Each thread takes its own samples, in a handler of `SIGPROF`: the signal wakes a thread that sleeps
+    /// for some 10 us. All that [`sampling`](Self::sampling) says of a program where the kernel refuses
+    /// samples applies, also that some system calls of sleeping threads end with `EINTR`: `epoll_wait`,
+    /// `nanosleep` and what else `SA_RESTART` does not restart.
+    ///
+    /// ```
+    /// # use hairline::{MemoryOutput, Session};
+    /// # let memory = MemoryOutput::new();
+    /// let session = Session::builder().output_memory(&memory).wall_sampling(99, "worker*")?.start()?;
+    /// session.stop()?;
+    /// # Ok::<(), hairline::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Filter`] if the filter is malformed.
+    pub fn wall_sampling(mut self, frequency: u32, threads: &str) -> Result<Self, Error> {
+        let threads = Filter::parse(threads)?;
+        self.config.sampling = (frequency > 0).then_some(Sampling::WallTime(frequency, threads));
+        Ok(self)
     }
 
     /// Records the call stack of events (default: of none): of each slice at its begin, and of each instant,
@@ -463,11 +488,7 @@ impl SessionBuilder {
         if let Some(text) = &self.counters {
             self.config.counters = Some(ProcessCounters::parse("counters", text)?);
         }
-        if let Some(frequency) = self.config.sampling.filter(|frequency| *frequency > MOST_SAMPLES) {
-            let (value, expected) =
-                (frequency.to_string(), "use the number of samples in a second, 0 to 10000");
-            return Err(Error::Value { what: "sampling", value, expected });
-        }
+        self.config.sampling.as_ref().map_or(Ok(()), Sampling::check)?;
         Ok(self.config)
     }
 }

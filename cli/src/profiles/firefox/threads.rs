@@ -4,7 +4,6 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use hairline_convert::SampleKind;
 use hairline_convert::sampled::StackId;
 use serde_json::{Value, json};
 
@@ -50,7 +49,7 @@ impl<'c> Threads<'c> {
     pub(super) fn of(collected: &'c Collected) -> Self {
         let mut threads = Self { first: i64::MAX, all: BTreeMap::new() };
         let names = &collected.names;
-        collected.samples.each(SampleKind::OnCpu, &mut |thread, time, stack| {
+        collected.samples.each(collected.samples.of_time(), &mut |thread, time, stack| {
             let (process, track) = names.sampled(thread);
             let (pid, tid) = thread;
             let pid = process.and_then(|process| names.process_id(process)).unwrap_or(pid);

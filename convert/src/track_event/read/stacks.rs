@@ -5,7 +5,7 @@ use std::sync::Arc;
 use hairline_formats::DecodeError;
 use hairline_formats::proto::{Field, FieldValue, Fields};
 use hairline_formats::track_event::{
-    EVENT_TRACEPOINT, Frame, HeapSample, InternedStack, Numbers, PerfSample,
+    EVENT_TRACEPOINT, Frame, HeapSample, InternedStack, Numbers, PerfSample, WALL_TRACEPOINT,
 };
 
 use crate::track_event::read::table::Table;
@@ -153,7 +153,8 @@ impl Stacks {
         if counter == CONTEXT_SWITCHES {
             self.kind = SampleKind::OffCpu;
         }
-        self.period = if [CPU_CLOCK, TASK_CLOCK].contains(&counter) { period } else { 0 };
+        let has_time = [CPU_CLOCK, TASK_CLOCK].contains(&counter) || self.kind == SampleKind::Wall;
+        self.period = if has_time { period } else { 0 };
     }
 }
 
@@ -167,6 +168,7 @@ fn of_tracepoint(mut tracepoint: Fields<'_>) -> SampleKind {
     match name {
         Some(SCHED_SWITCH) => SampleKind::OffCpu,
         Some(name) if name == EVENT_TRACEPOINT.as_bytes() => SampleKind::Event,
+        Some(name) if name == WALL_TRACEPOINT.as_bytes() => SampleKind::Wall,
         _ => SampleKind::OnCpu,
     }
 }

@@ -12,7 +12,7 @@ use std::ffi::OsString;
 
 use hairline_shm::RegionError;
 
-use crate::builder::{MOST_SAMPLES, SessionBuilder};
+use crate::builder::SessionBuilder;
 use crate::error::Error;
 use crate::filter::Filter;
 use crate::heap_profile::HeapProfile;
@@ -20,6 +20,7 @@ use crate::on::base::stderr::{self, log_level};
 use crate::on::base::variables::{self, Source, one_of, read, variable};
 use crate::on::session::{output, placeholders};
 use crate::options::{ClockSource, Format, parse_size};
+use crate::sampling::Sampling;
 use crate::slow::parse_duration;
 use crate::vocabulary::Level;
 
@@ -143,11 +144,8 @@ fn settings_to(mut builder: SessionBuilder, source: Source<'_>) -> Result<Sessio
     if let Some(on) = on_or_off(source, "HAIRLINE_SCHED")? {
         builder = builder.scheduling(on);
     }
-    if let Some(frequency) = source.variable("HAIRLINE_SAMPLE")? {
-        let expected = "use the number of samples in a second, 1 to 10000, or 0 for none";
-        let parsed = frequency.trim().parse().ok().filter(|frequency| *frequency <= MOST_SAMPLES);
-        let wrong = || Error::Value { what: "HAIRLINE_SAMPLE", value: frequency.clone(), expected };
-        builder = builder.sampling(parsed.ok_or_else(wrong)?);
+    if let Some(samples) = source.variable("HAIRLINE_SAMPLE")? {
+        builder.config.sampling = of("HAIRLINE_SAMPLE", Sampling::parse(&samples))?;
     }
     if let Some(filter) = source.variable("HAIRLINE_STACKS")? {
         builder.config.stacks = Some(of("HAIRLINE_STACKS", Filter::parse(&filter))?);

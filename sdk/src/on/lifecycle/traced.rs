@@ -444,6 +444,7 @@ impl<'c> Producer<'c> {
             detail,
             slow: of.slow.clone(),
             stacks: of.stacks.clone(),
+            sampling: of.sampling.clone(),
             requester: Requester::Service,
             max_file_size: None,
             rotate: None,

@@ -109,7 +109,7 @@ pub(crate) fn child_config(config: &Config) -> Option<Box<Config>> {
     let OutputConfig::Path(template) = &config.output else { return None };
     placeholders::has_process(template).then(|| {
         let output = OutputConfig::Path(template.clone());
-        let (slow, stacks) = (config.slow.clone(), config.stacks.clone());
-        Box::new(Config { output, filter: Filter::default(), slow, stacks, ..*config })
+        let (slow, stacks, sampling) = (config.slow.clone(), config.stacks.clone(), config.sampling.clone());
+        Box::new(Config { output, filter: Filter::default(), slow, stacks, sampling, ..*config })
     })
 }

@@ -180,7 +180,7 @@ fn keeps_last(config: &Config) -> bool {
 /// Begins to take the samples and stacks that are asked for. If that fails, the session goes on without.
 fn record_samples(shared: &Shared, config: &Config) {
     let wanted = Wanted {
-        samples: config.sampling,
+        samples: config.sampling.clone(),
         of_events: config.stacks.is_some(),
         of_slow_slices: config.slow_stacks,
         keeps_last: keeps_last(config),

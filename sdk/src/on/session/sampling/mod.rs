@@ -21,11 +21,12 @@ mod present;
 #[cfg(feature = "sampling")]
 mod source;
 
+use crate::sampling::Sampling as Wished;
+
 /// What a session takes stacks at.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Wanted {
-    /// Samples in a second of CPU time.
-    pub(crate) samples: Option<u32>,
+    pub(crate) samples: Option<Wished>,
     #[cfg_attr(feature = "sampling", allow(dead_code))] // threads know it by their callsites
     pub(crate) of_events: bool,
     pub(crate) of_slow_slices: bool,
@@ -45,7 +46,7 @@ pub(crate) struct Opened {
 
 #[cfg(not(feature = "sampling"))]
 impl Wanted {
-    fn has_events(self) -> bool {
+    fn has_events(&self) -> bool {
         self.of_events || self.of_slow_slices
     }
 }

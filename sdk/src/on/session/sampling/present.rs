@@ -17,7 +17,7 @@ use crate::on::base::{clock, stacks};
 use crate::on::encode::OWN_SEQUENCE;
 use crate::on::session::rotation::Finished;
 use crate::on::session::sampling::events::Events;
-use crate::on::session::sampling::source::Source;
+use crate::on::session::sampling::source::{SampledBy, Source};
 use crate::on::session::sampling::{Opened, Wanted};
 use crate::on::session::scheduling::Traced;
 use crate::options::Format;
@@ -121,7 +121,7 @@ pub(crate) fn tape_bytes(keeps_last: bool, ring: u64) -> u32 {
 struct Form {
     /// Those of its samples and of its stacks of events; `None` in FXT.
     sequences: Option<[SequenceId; 2]>,
-    frequency: Option<u32>,
+    samples: Option<SampledBy>,
     keeps_last: bool,
 }
 
@@ -131,8 +131,9 @@ impl Form {
             None => Profile::fxt_within(),
             Some([samples, events]) => Profile::packets(samples).events_on(events),
         };
-        let profile = match self.frequency {
-            Some(frequency) => profile.frequency(frequency),
+        let profile = match self.samples {
+            Some(SampledBy::CpuTime(frequency)) => profile.frequency(frequency),
+            Some(SampledBy::WallTime(frequency)) => profile.by_clock(frequency),
             None => profile,
         };
         if self.keeps_last { profile.on_tape() } else { profile.beside_tape() }
@@ -151,8 +152,8 @@ impl Slot {
     /// Begins to sample the process's threads, and to take the stacks of events.
     pub(crate) fn open(&self, wanted: Wanted, format: Format, region: &Arc<Region>) -> Opened {
         let (mut notes, mut source, mut no_samples) = (Vec::new(), None, None);
-        if let Some(frequency) = wanted.samples {
-            match Source::open(frequency) {
+        if let Some(samples) = wanted.samples {
+            match Source::open(samples) {
                 Ok((opened, note)) => {
                     source = Some(opened);
                     notes.extend(note);
@@ -166,7 +167,7 @@ impl Slot {
         let sequence = || SequenceId(region.new_sequence() + OWN_SEQUENCE.0);
         let form = Form {
             sequences: (format == Format::TrackEvent).then(|| [sequence(), sequence()]),
-            frequency: source.as_ref().zip(wanted.samples).map(|(source, asked)| source.frequency(asked)),
+            samples: source.as_ref().map(Source::by),
             keeps_last: wanted.keeps_last,
         };
         let (naming, running) = (Vec::new(), Arc::default());

@@ -4,11 +4,13 @@ use std::io;
 use std::time::Duration;
 
 use hairline_perf::{Attributes, Inherit, OwnEvents, RING, Record, Stamp};
-use hairline_sampler::Sampler;
+use hairline_sampler::{Clock, Sampler};
 use hairline_stacks::{Profile, REGISTERS, SampledAt, stack_bytes};
 
+use crate::filter::Filter;
 use crate::on::session::descriptors;
 use crate::on::session::sampling::looks::Looks;
+use crate::sampling::Sampling;
 
 /// The part of a ring that one processor may fill between two reads.
 const FILLED: u64 = 6;
@@ -21,13 +23,22 @@ const LONGEST: Duration = Duration::from_millis(10);
 pub(super) enum Source {
     Kernel {
         events: OwnEvents,
+        frequency: u32,
         every: Duration,
     },
     /// Signals, which tell nothing of mappings and names: these are looked up.
     Threads {
         sampler: Sampler,
         looks: Looks,
+        at: SampledAt,
     },
+}
+
+/// The number of samples in a second of a thread's time.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum SampledBy {
+    CpuTime(u32),
+    WallTime(u32),
 }
 
 impl Source {
@@ -35,7 +46,11 @@ impl Source {
     ///
     /// # Errors
     /// A sentence that says why there are no samples, and what helps.
-    pub(super) fn open(frequency: u32) -> Result<(Self, Option<String>), String> {
+    pub(super) fn open(wanted: Sampling) -> Result<(Self, Option<String>), String> {
+        let frequency = match wanted {
+            Sampling::CpuTime(frequency) => frequency,
+            Sampling::WallTime(frequency, threads) => return by_clock(frequency, threads),
+        };
         let refused = match open_events(frequency) {
             Ok((events, stack)) => {
                 descriptors::SAMPLING.set(events.raw_fds());
@@ -43,20 +58,22 @@ impl Source {
                 let every =
                     Duration::from_micros(events.smallest_ring() * 1_000_000 / FILLED / a_second.max(1));
                 let note = (!events.has_all_threads()).then(|| hairline_perf::not_all_threads("samples"));
-                return Ok((Self::Kernel { events, every: every.min(LONGEST) }, note));
+                let every = every.min(LONGEST);
+                return Ok((Self::Kernel { events, frequency, every }, note));
             }
             Err(e) => e,
         };
         let advice = hairline_perf::advice(&refused);
         let stack = stack_bytes(RING as u64, hairline_sampler::frequency_of(frequency));
-        match Sampler::start(frequency, stack) {
+        match Sampler::start(Clock::CpuTime, frequency, stack) {
             Ok(sampler) => {
                 let note = format!(
                     "samples are taken by signals, at most {} in a second of CPU time: the kernel's are refused \
                      ({refused}; {advice})",
                     sampler.frequency()
                 );
-                Ok((Self::Threads { sampler, looks: Looks::default() }, Some(note)))
+                let at = SampledAt::CpuTime;
+                Ok((Self::Threads { sampler, looks: Looks::default(), at }, Some(note)))
             }
             Err(e) => {
                 let of_signals = hairline_sampler::advice(&e);
@@ -74,11 +91,15 @@ impl Source {
         }
     }
 
-    /// Returns the number of samples in a second of CPU time, of which so many are asked for.
-    pub(super) fn frequency(&self, asked: u32) -> u32 {
+    /// Returns how often threads are sampled.
+    pub(super) fn by(&self) -> SampledBy {
         match self {
-            Self::Kernel { .. } => asked,
-            Self::Threads { sampler, .. } => u32::try_from(sampler.frequency()).unwrap_or(asked),
+            Self::Kernel { frequency, .. } => SampledBy::CpuTime(*frequency),
+            Self::Threads { sampler, at, .. } => {
+                let frequency = u32::try_from(sampler.frequency()).unwrap_or(u32::MAX);
+                let is_wall = *at == SampledAt::WallTime;
+                if is_wall { SampledBy::WallTime(frequency) } else { SampledBy::CpuTime(frequency) }
+            }
         }
     }
 
@@ -97,11 +118,11 @@ impl Source {
                 events.read(|record, stamp| profile.add(&record, stamp, SampledAt::CpuTime));
                 events.newly_lost(is_last)
             }
-            Self::Threads { sampler, looks } => {
+            Self::Threads { sampler, looks, at } => {
                 let mut has_new = false;
                 sampler.read(|record: Record<'_>, stamp: Stamp| {
                     has_new |= !profile.knows(&record, stamp);
-                    profile.add(&record, stamp, SampledAt::CpuTime);
+                    profile.add(&record, stamp, *at);
                 });
                 looks.look(profile, has_new, is_last);
                 sampler.newly_lost()
@@ -126,6 +147,19 @@ impl Drop for Source {
             descriptors::SAMPLING.clear();
         }
     }
+}
+
+/// Gives each thread of these names a timer of real time.
+fn by_clock(frequency: u32, threads: Filter) -> Result<(Source, Option<String>), String> {
+    let wants = move |tid: u32| {
+        let name = std::fs::read(format!("/proc/self/task/{tid}/comm")).unwrap_or_default();
+        threads.matches(String::from_utf8_lossy(&name).trim_end())
+    };
+    let stack = stack_bytes(RING as u64, frequency);
+    let sampler = Sampler::start(Clock::WallTime(Box::new(wants)), frequency, stack).map_err(|e| {
+        format!("samples by the clock are not recorded: {e}; {}", hairline_sampler::advice(&e))
+    })?;
+    Ok((Source::Threads { sampler, looks: Looks::default(), at: SampledAt::WallTime }, None))
 }
 
 /// Opens the events. Returns also the number of bytes of a stack in each sample.
