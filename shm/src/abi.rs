@@ -10,7 +10,7 @@
 //! chunks_offset (multiple of 4096)
 //!            chunk 0   [ChunkHeader 64 bytes][payload ..........][events lost, 8 bytes]
 //!            chunk 1   ...                      chunk_size bytes each
-//! tape_offset                               tape_len bytes (`tape/`)
+//! tape_offset                               tape_len bytes (`tape/`), and those of the second tape
 //! ```
 //!
 //! All integers are little-endian and of fixed width. A zeroed chunk header means "free".
@@ -94,6 +94,9 @@ pub const MAX_PATH: usize = 4096;
 /// The longest head of a stream, in bytes.
 pub const MAX_PRELUDE: usize = 1 << 20;
 
+/// The number of tapes of a region.
+pub const TAPES: usize = 2;
+
 /// The longest tape, in bytes.
 pub const MAX_TAPE: u32 = 64 << 20;
 
@@ -176,18 +179,17 @@ pub struct RegionHeader {
     pub(crate) path_len: atomic::AtomicU32,
     /// Bytes of the head.
     pub(crate) prelude_len: atomic::AtomicU32,
-    /// Not 0: the process has events of the kernel, which are not in the region.
-    pub(crate) kernel_events: atomic::AtomicU32,
+    reserved1: atomic::AtomicU32,
     /// The number of chunks that threads have tried to overwrite. Modulo the number of chunks: the next one
     /// to try.
     pub(crate) next_oldest: AtomicU64,
     /// The inode of the time namespace in which `process_start` was read; 0 if the system has none.
     pub(crate) time_namespace: atomic::AtomicU64,
-    /// The offset of the tape (`tape/`), behind the chunks; 0 if the region has none.
-    pub(crate) tape_offset: atomic::AtomicU64,
-    /// Bytes of the tape: a position's place in it is the rest of a division by this.
-    pub(crate) tape_len: AtomicU64,
-    reserved2: [atomic::AtomicU64; 4],
+    /// The offset of each tape (`tape/`), behind the chunks; 0 if the region has none.
+    pub(crate) tape_offset: [atomic::AtomicU64; TAPES],
+    /// Bytes of each tape: a position's place in it is the rest of a division by this.
+    pub(crate) tape_len: [AtomicU64; TAPES],
+    reserved2: [atomic::AtomicU64; 2],
     /// The number of lost events for each [`LossReason`](crate::LossReason). On its own cache lines. Until
     /// the region is closed, those in the chunks ([`CHUNK_LOST_SIZE`]) belong to the first one too.
     pub(crate) lost: [AtomicU64; 16],
@@ -202,10 +204,10 @@ pub struct RegionHeader {
     /// The next file of the output: its inode, its length, the number that the previous file gets, and the
     /// first batch in the new file. Until that batch is done, either file can be at the path of the output.
     pub(crate) next_output: [AtomicU64; 4],
-    /// The position of the tape's oldest entry, and that after its newest one. They only grow.
-    pub(crate) tape_begin: AtomicU64,
-    pub(crate) tape_end: AtomicU64,
-    reserved3: [atomic::AtomicU64; 5],
+    /// The position of each tape's oldest entry, and that after its newest one. They only grow.
+    pub(crate) tape_begin: [AtomicU64; TAPES],
+    pub(crate) tape_end: [AtomicU64; TAPES],
+    reserved3: [atomic::AtomicU64; 3],
 }
 
 /// The owner of a chunk, and the chunk's place in its sequence.

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::path::PathBuf;
 
-use crate::abi::CHUNK_SIZE_RANGE;
+use crate::abi::{CHUNK_SIZE_RANGE, TAPES};
 #[cfg(doc)]
 use crate::abi::{MAX_PATH, MAX_PRELUDE, MAX_TAPE};
 use crate::backing::BackingChoice;
@@ -24,7 +24,7 @@ use crate::platform;
 ///     session: [7; 16],
 ///     process_name: "server".to_owned(),
 ///     about: Default::default(), // no file to recover
-///     tape: 0,
+///     tapes: [0; 2],
 /// })?;
 /// assert_eq!((region.chunk_count(), region.chunk_size()), (16, 65_536));
 /// # Ok::<(), hairline_shm::RegionError>(())
@@ -47,9 +47,9 @@ pub struct RegionConfig {
     pub process_name: String,
     /// For recovery: facts about the output.
     pub about: About,
-    /// Bytes of the [`Tape`](crate::Tape), rounded up to whole pages, at most [`MAX_TAPE`]; 0
+    /// Bytes of each [`Tape`](crate::Tape), rounded up to whole pages, at most [`MAX_TAPE`]; 0
     /// for none.
-    pub tape: u32,
+    pub tapes: [u32; TAPES],
 }
 
 /// Facts about the output of a session, for [`recover`](crate::recover).
@@ -100,7 +100,7 @@ impl RegionConfig {
             session: [0; 16],
             process_name: String::new(),
             about: About::default(),
-            tape: 0,
+            tapes: [0; TAPES],
         }
     }
 

@@ -1,4 +1,4 @@
-//! A region: the header, the free bitmap, the chunks and the tape. How a chunk changes hands: `bitmap.rs`.
+//! A region: the header, the free bitmap, the chunks and the tapes. How a chunk changes hands: `bitmap.rs`.
 
 #![allow(unsafe_code)] // forms references into the mapping
 
@@ -10,7 +10,7 @@ use std::sync::atomic::{self, AtomicBool};
 
 use crate::abi::{
     ABI_VERSION, CHUNK_HEADER_SIZE, CHUNK_LOST_SIZE, ChunkHeader, MAGIC, MAX_PATH, MAX_PRELUDE, MAX_TAPE,
-    NO_FILE, OVERFLOW_DROP, OVERFLOW_OVERWRITE, PAGE, REGION_ACTIVE, REGION_CLOSED, RegionHeader,
+    NO_FILE, OVERFLOW_DROP, OVERFLOW_OVERWRITE, PAGE, REGION_ACTIVE, REGION_CLOSED, RegionHeader, TAPES,
 };
 use crate::backing::{Backing, Memory, alignment};
 use crate::config::RegionConfig;
@@ -54,8 +54,8 @@ pub struct Region {
     bitmap_offset: usize,
     about_offset: usize,
     chunks_offset: usize,
-    tape_len: usize,
-    has_tape: AtomicBool,
+    tape_len: [usize; TAPES],
+    has_tape: [AtomicBool; TAPES],
     overwrite: bool,
     owners: Box<[Owner]>,
     /// The number of sequences so far. The header's number is for tools, and other processes can write it.
@@ -99,15 +99,16 @@ impl Region {
             return Err(RegionError::About { path: path.len(), prelude: prelude.len() });
         }
         let chunks_offset = (about_offset + path.len() + prelude.len()).next_multiple_of(alignment());
-        let tape_len =
-            if cfg!(loom) { 0 } else { (config.tape.min(MAX_TAPE) as usize).next_multiple_of(alignment()) };
+        let tape_len = config.tapes.map(|bytes| {
+            if cfg!(loom) { 0 } else { (bytes.min(MAX_TAPE) as usize).next_multiple_of(alignment()) }
+        });
         let needed = (chunk_count as usize)
             .checked_mul(chunk_size as usize)
             .and_then(|n| n.checked_add(chunks_offset));
         let needed = needed.ok_or(out_of_range)?.next_multiple_of(alignment());
         let at_start = (FIRST / chunk_size).clamp(1, chunk_count);
         let first = chunks_offset + at_start as usize * chunk_size as usize;
-        let memory = Memory::new(config.backing, needed, tape_len, first)
+        let memory = Memory::new(config.backing, needed, tape_len.iter().sum(), first)
             .map_err(|(what, source)| RegionError::Memory { what, source })?;
         let owners = Owner::of_chunks(chunk_count).ok_or_else(|| RegionError::Memory {
             what: "the heap, for the owners of the chunks",
@@ -125,7 +126,7 @@ impl Region {
             about_offset,
             chunks_offset,
             tape_len,
-            has_tape: AtomicBool::new(false),
+            has_tape: Default::default(),
             overwrite: config.overwrite,
             owners,
             sequences: atomic::AtomicU32::new(0),
@@ -167,9 +168,9 @@ impl Region {
         header.path_len = small(path.len()).into();
         header.prelude_len = small(prelude.len()).into();
         header.process_track = config.about.process_track.into();
-        if self.tape_len > 0 {
-            header.tape_offset = (self.tape_offset() as u64).into();
-            header.tape_len = AtomicU64::new(self.tape_len as u64);
+        for (number, len) in self.tape_len.into_iter().enumerate().filter(|(_, len)| *len > 0) {
+            header.tape_offset[number] = (self.tape_offset(number) as u64).into();
+            header.tape_len[number] = AtomicU64::new(len as u64);
         }
         let mut at = self.about_offset;
         for part in [path, prelude] {
@@ -244,40 +245,37 @@ impl Region {
         self.header().last_look.store(now, Ordering::Relaxed);
     }
 
-    /// Notes that the session records events of the kernel. A flight recorder keeps them outside of the
-    /// region.
-    pub fn note_kernel_events(&self) {
-        self.header().kernel_events.store(1, Ordering::Relaxed);
+    /// Returns `true` at the first call only: to the writer of this tape of the region, if it has it.
+    pub(crate) fn take_tape(&self, number: usize) -> bool {
+        self.tape_len[number] > 0 && !self.has_tape[number].swap(true, Ordering::Relaxed)
     }
 
-    /// Returns `true` at the first call only: to the writer of the region's tape, if it has one.
-    pub(crate) fn take_tape(&self) -> bool {
-        self.tape_len > 0 && !self.has_tape.swap(true, Ordering::Relaxed)
+    /// Forgets the entries of a tape before this position, which [`Tape::end`](crate::Tape::end) has
+    /// returned.
+    pub fn forget_tape(&self, number: usize, to: u64) {
+        self.header().tape_begin[number].fetch_max(to, Ordering::Release);
     }
 
-    /// Forgets the entries of the tape before this position, which [`Tape::end`](crate::Tape::end) has returned.
-    pub fn forget_tape(&self, to: u64) {
-        self.header().tape_begin.fetch_max(to, Ordering::Release);
+    pub(crate) fn tape_len(&self, number: usize) -> usize {
+        self.tape_len[number]
     }
 
-    pub(crate) fn tape_len(&self) -> usize {
-        self.tape_len
+    fn tape_offset(&self, number: usize) -> usize {
+        self.memory.len() - self.tape_len[number..].iter().sum::<usize>()
     }
 
-    fn tape_offset(&self) -> usize {
-        self.memory.len() - self.tape_len
-    }
-
-    /// The bytes of the tape at these places.
-    pub(crate) fn tape_at(&self, places: Range<usize>) -> NonNull<u8> {
-        assert!(places.start <= places.end && places.end <= self.tape_len);
-        // SAFETY: in bounds by the assertion: the tape is the last part of the memory.
-        unsafe { self.memory.base().add(self.tape_offset() + places.start) }
+    /// The bytes of a tape at these places.
+    pub(crate) fn tape_at(&self, number: usize, places: Range<usize>) -> NonNull<u8> {
+        assert!(places.start <= places.end && places.end <= self.tape_len[number]);
+        // SAFETY: in bounds by the assertion: the tapes are the last parts of the memory.
+        unsafe { self.memory.base().add(self.tape_offset(number) + places.start) }
     }
 
     /// Allocates the memory of these places. Returns `false` if the system has no more.
-    pub(crate) fn allocate_tape(&self, places: Range<u64>) -> bool {
-        let at = |place: u64| self.tape_offset() + usize::try_from(place).unwrap_or(self.tape_len);
+    pub(crate) fn allocate_tape(&self, number: usize, places: Range<u64>) -> bool {
+        let at = |place: u64| {
+            self.tape_offset(number) + usize::try_from(place).map_or(self.tape_len[number], |at| at)
+        };
         self.memory.allocate(at(places.start)..at(places.end)).is_ok()
     }
 

@@ -234,8 +234,8 @@ impl SessionBuilder {
     /// Switches that found no room in the kernel's ring are counted as
     /// [`Lost::kernel_ring`](crate::Lost::kernel_ring).
     ///
-    /// A flight recorder keeps the last 65,536 changes of state. A forked child without a session of its own
-    /// records none.
+    /// A flight recorder keeps the last 50,000 to 70,000 changes of state, also for recovery after a kill. A
+    /// forked child without a session of its own records none.
     ///
     /// ```
     /// # use hairline::{MemoryOutput, Session};

@@ -79,13 +79,13 @@ impl DeadRegion {
         fragments.map_err(|source| RecoverError::File { path: self.path.clone(), source })
     }
 
-    /// The entries of the [tape](crate::Tape), for [`tape_entries`](crate::tape_entries).
+    /// The entries of this [tape](crate::Tape), for [`tape_entries`](crate::tape_entries).
     ///
     /// # Errors
     /// If the file cannot be read.
     #[cfg(feature = "recovery")]
-    pub fn tape(&self) -> Result<Vec<u8>, RecoverError> {
-        tape::read(&self.file, &self.facts)
+    pub fn tape(&self, number: usize) -> Result<Vec<u8>, RecoverError> {
+        tape::read(&self.file, &self.facts, number)
             .map_err(|source| RecoverError::File { path: self.path.clone(), source })
     }
 

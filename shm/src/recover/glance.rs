@@ -24,7 +24,7 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 
-use crate::abi::{CHUNK_HEADER_SIZE, State};
+use crate::abi::{CHUNK_HEADER_SIZE, State, TAPES};
 use crate::bitmap::from_youngest;
 use crate::looks::copy_between_looks;
 use crate::platform;
@@ -72,7 +72,7 @@ pub struct Glance {
     missed: usize,
     /// Threads went round the whole ring while the chunks were listed.
     has_gone_round: bool,
-    tape: Vec<u8>,
+    tapes: [Vec<u8>; TAPES],
 }
 
 /// The committed payload of one chunk.
@@ -116,7 +116,9 @@ impl Glance {
         let mut best =
             best.ok_or_else(|| RecoverError::Changing { path: path.to_owned(), pid: facts.pid })?;
         // After the chunks: each thread that the tape names has its records in them, or has none.
-        best.tape = tape::read(file, &facts_now()?).map_err(failed)?;
+        for (number, tape) in best.tapes.iter_mut().enumerate() {
+            *tape = tape::read(file, &facts_now()?, number).map_err(failed)?;
+        }
         Ok(best)
     }
 
@@ -139,7 +141,7 @@ impl Glance {
             entries: Vec::new(),
             missed: 0,
             has_gone_round,
-            tape: Vec::new(),
+            tapes: Default::default(),
         };
         let mut chunks_missed = 0;
         // The sequences that were seen; those that have ended, or whose newest chunk was copied.
@@ -214,10 +216,10 @@ impl Glance {
         self.has_gone_round
     }
 
-    /// The entries of the [tape](crate::Tape), for [`tape_entries`](crate::tape_entries).
+    /// The entries of this [tape](crate::Tape), for [`tape_entries`](crate::tape_entries).
     #[must_use]
-    pub fn tape(&self) -> &[u8] {
-        &self.tape
+    pub fn tape(&self, number: usize) -> &[u8] {
+        &self.tapes[number]
     }
 
     /// Calls `visit` for each fragment, in the order of each sequence.

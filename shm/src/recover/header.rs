@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use crate::abi::{
     ABI_VERSION, CHUNK_HEADER_SIZE, CHUNK_SIZE_RANGE, MAGIC, MAX_PATH, MAX_PRELUDE, MAX_TAPE, NO_FILE,
-    OVERFLOW_OVERWRITE, REGION_ACTIVE, REGION_CLOSED, REGION_HEADER_SIZE, RegionHeader,
+    OVERFLOW_OVERWRITE, REGION_ACTIVE, REGION_CLOSED, REGION_HEADER_SIZE, RegionHeader, TAPES,
 };
 use crate::backing::pid_in;
 use crate::loss::{LOSS_REASONS, LossReason};
@@ -71,12 +71,10 @@ pub struct Facts {
     pub process_track: u64,
     /// The time of the drain thread's last pass, in ns of the trace's clock; 0 if there was none.
     pub last_look: u64,
-    /// Whether the process records events of the kernel, which are not in the region.
-    pub has_kernel_events: bool,
     pub(super) batches_done: u64,
     pub(super) chunks_offset: u64,
     #[cfg_attr(not(feature = "recovery"), allow(dead_code))]
-    pub(super) tape: Option<TapePlace>,
+    pub(super) tapes: [Option<TapePlace>; TAPES],
     lost: [u64; LOSS_REASONS.len()],
     namespaces: Namespaces,
 }
@@ -193,11 +191,11 @@ pub(super) fn next_oldest(file: &File) -> io::Result<u64> {
     Ok(u64::from_le_bytes(raw))
 }
 
-/// Reads the position of the tape's oldest entry.
+/// Reads the position of a tape's oldest entry.
 #[cfg(feature = "recovery")]
-pub(super) fn tape_begin(file: &File) -> io::Result<u64> {
+pub(super) fn tape_begin(file: &File, number: usize) -> io::Result<u64> {
     let mut raw = [0; 8];
-    platform::read_exact_at(file, &mut raw, offset_of!(RegionHeader, tape_begin) as u64)?;
+    platform::read_exact_at(file, &mut raw, (offset_of!(RegionHeader, tape_begin) + 8 * number) as u64)?;
     Ok(u64::from_le_bytes(raw))
 }
 
@@ -253,10 +251,9 @@ fn read(file: &File, file_len: u64, path: &Path) -> Result<Facts, Wrong> {
         has_tail: tail_batch != 0 && tail_batch <= batches_done,
         process_track: raw.u64(offset_of!(RegionHeader, process_track)),
         last_look: raw.u64(offset_of!(RegionHeader, last_look)),
-        has_kernel_events: raw.u32(offset_of!(RegionHeader, kernel_events)) != 0,
         batches_done,
         chunks_offset: chunks.offset,
-        tape: tape(&raw, file_len),
+        tapes: std::array::from_fn(|number| tape(&raw, number, file_len)),
         lost: LOSS_REASONS.map(|reason| raw.u64(offset_of!(RegionHeader, lost) + 8 * reason as usize)),
         namespaces: Namespaces {
             pids: raw.u64(offset_of!(RegionHeader, pid_namespace)),
@@ -287,12 +284,12 @@ fn chunks(raw: &Raw, file_len: u64) -> Result<Chunks, Wrong> {
 }
 
 /// A tape outside of the file, or a longer one than any, is none.
-fn tape(raw: &Raw, file_len: u64) -> Option<TapePlace> {
+fn tape(raw: &Raw, number: usize, file_len: u64) -> Option<TapePlace> {
     let tape = TapePlace {
-        offset: raw.u64(offset_of!(RegionHeader, tape_offset)),
-        len: raw.u64(offset_of!(RegionHeader, tape_len)),
-        begin: raw.u64(offset_of!(RegionHeader, tape_begin)),
-        end: raw.u64(offset_of!(RegionHeader, tape_end)),
+        offset: raw.u64(offset_of!(RegionHeader, tape_offset) + 8 * number),
+        len: raw.u64(offset_of!(RegionHeader, tape_len) + 8 * number),
+        begin: raw.u64(offset_of!(RegionHeader, tape_begin) + 8 * number),
+        end: raw.u64(offset_of!(RegionHeader, tape_end) + 8 * number),
     };
     let is_inside = tape.offset.checked_add(tape.len).is_some_and(|end| end <= file_len);
     (is_inside && tape.len <= u64::from(MAX_TAPE)).then_some(tape)

@@ -13,8 +13,8 @@ use crate::recover::header::{Facts, tape_begin};
 ///  2  copy of the bytes between, or of as many as the tape has
 ///  3  begin: the writer has raised it before it overwrote an entry, so what is above is as it was written
 /// ```
-pub(super) fn read(file: &File, facts: &Facts) -> io::Result<Vec<u8>> {
-    let Some(tape) = facts.tape.filter(|tape| tape.begin < tape.end) else { return Ok(Vec::new()) };
+pub(super) fn read(file: &File, facts: &Facts, number: usize) -> io::Result<Vec<u8>> {
+    let Some(tape) = facts.tapes[number].filter(|tape| tape.begin < tape.end) else { return Ok(Vec::new()) };
     let begin = tape.begin.max(tape.end.saturating_sub(tape.len));
     let mut bytes = vec![0; usize::try_from(tape.end - begin).map_err(io::Error::other)?];
     let place = begin.checked_rem(tape.len).unwrap_or(0);
@@ -22,7 +22,7 @@ pub(super) fn read(file: &File, facts: &Facts) -> io::Result<Vec<u8>> {
     let (until_end, from_start) = bytes.split_at_mut(first);
     platform::read_exact_at(file, until_end, tape.offset + place)?;
     platform::read_exact_at(file, from_start, tape.offset)?;
-    let now = tape_begin(file)?;
+    let now = tape_begin(file, number)?;
     if now < begin {
         return Ok(Vec::new()); // no tape has so many entries
     }

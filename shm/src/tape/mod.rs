@@ -1,4 +1,4 @@
-//! The tape: a ring of bytes behind the chunks. The session's own thread writes on it what a recovery needs
+//! A tape: a ring of bytes behind the chunks. The session's own thread writes on it what a recovery needs
 //! and no chunk has, such as the samples of a flight recorder.
 //!
 //! ```text
@@ -34,8 +34,8 @@ const STEP: u64 = 256 << 10;
 /// ```
 /// use hairline_shm::{Region, RegionConfig, Tape, tape_entries};
 ///
-/// let region = Region::create(&RegionConfig { tape: 4096, ..RegionConfig::small() })?;
-/// let mut tape = Tape::of(&region).unwrap();
+/// let region = Region::create(&RegionConfig { tapes: [4096, 0], ..RegionConfig::small() })?;
+/// let mut tape = Tape::of(&region, 0).unwrap();
 /// assert!(tape.append(b"one") && tape.append(b"two"));
 /// let second = tape.end() - 7; // its length has 4 bytes
 /// assert_eq!(tape_entries(&tape.read(0)).collect::<Vec<_>>(), [b"one", b"two"]);
@@ -46,6 +46,7 @@ const STEP: u64 = 256 << 10;
 #[derive(Debug)]
 pub struct Tape {
     region: Arc<Region>,
+    number: usize,
     /// Here, since other processes can write the header's.
     begin: u64,
     end: u64,
@@ -54,16 +55,17 @@ pub struct Tape {
 }
 
 impl Tape {
-    /// Returns the tape of a region at the first call, and `None` later, or if the region has none.
+    /// Returns this tape of a region, below [`TAPES`](crate::abi::TAPES), at the first call, and `None`
+    /// later, or if the region has none.
     #[must_use]
-    pub fn of(region: &Arc<Region>) -> Option<Self> {
-        region.take_tape().then(|| Self::new(Arc::clone(region)))
+    pub fn of(region: &Arc<Region>, number: usize) -> Option<Self> {
+        region.take_tape(number).then(|| Self::new(Arc::clone(region), number))
     }
 
-    fn new(region: Arc<Region>) -> Self {
-        let len = region.tape_len() as u64;
+    fn new(region: Arc<Region>, number: usize) -> Self {
+        let len = region.tape_len(number) as u64;
         let allocated = if region.is_whole() { len } else { 0 };
-        Self { region, begin: 0, end: 0, len, allocated }
+        Self { region, number, begin: 0, end: 0, len, allocated }
     }
 
     /// Appends an entry, over the oldest ones if there is no room. Returns `false` if it is larger than a
@@ -86,7 +88,7 @@ impl Tape {
         step();
         self.end += needed;
         // Release: a reader that sees the end sees the bytes before it.
-        self.region.header().tape_end.store(self.end, Ordering::Release);
+        self.region.header().tape_end[self.number].store(self.end, Ordering::Release);
         step();
         true
     }
@@ -115,7 +117,7 @@ impl Tape {
 
     /// The position of the oldest entry. [`Region::forget_tape`] may have raised it.
     fn begin(&self) -> u64 {
-        self.region.header().tape_begin.load(Ordering::Relaxed).clamp(self.begin, self.end)
+        self.region.header().tape_begin[self.number].load(Ordering::Relaxed).clamp(self.begin, self.end)
     }
 
     /// The position after the entry at this one. Another process may have changed the length.
@@ -130,7 +132,7 @@ impl Tape {
             return;
         }
         self.begin = to;
-        self.region.forget_tape(to);
+        self.region.forget_tape(self.number, to);
         step();
         // Release: no byte is overwritten before the begin is above it.
         fence(Ordering::Release);
@@ -143,12 +145,12 @@ impl Tape {
         }
         let to = wanted.next_multiple_of(STEP).min(self.len);
         let _uncancelled = Uncancelled::new();
-        if self.region.allocate_tape(self.allocated..to) {
+        if self.region.allocate_tape(self.number, self.allocated..to) {
             self.allocated = to;
         } else {
             // All positions so far are below, so each keeps its place.
             self.len = self.allocated;
-            self.region.header().tape_len.store(self.len, Ordering::Release);
+            self.region.header().tape_len[self.number].store(self.len, Ordering::Release);
         }
     }
 
@@ -165,7 +167,7 @@ impl Tape {
         for (place, length) in self.pieces(position, bytes.len()) {
             let (piece, after) = rest.split_at(length);
             rest = after;
-            let to = self.region.tape_at(place..place + length);
+            let to = self.region.tape_at(self.number, place..place + length);
             // SAFETY: `tape_at` has checked the range. Only this value writes there: a region gives its tape
             // once, and `&mut` of the callers excludes other threads. Nothing has a reference to these bytes.
             unsafe { to.as_ptr().copy_from_nonoverlapping(piece.as_ptr(), length) };
@@ -177,7 +179,7 @@ impl Tape {
         for (place, length) in self.pieces(position, rest.len()) {
             let (piece, after) = rest.split_at_mut(length);
             rest = after;
-            let from = self.region.tape_at(place..place + length);
+            let from = self.region.tape_at(self.number, place..place + length);
             // SAFETY: `tape_at` has checked the range. No thread writes there meanwhile, as in `write`.
             // Another process may, and then these are any bytes.
             unsafe { piece.as_mut_ptr().copy_from_nonoverlapping(from.as_ptr(), length) };

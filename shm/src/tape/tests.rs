@@ -14,7 +14,7 @@ use crate::{Backing, BackingChoice, RegionConfig};
 
 /// A region in a file, with a tape of this many bytes.
 fn region(tape: u32) -> (Arc<Region>, String) {
-    let config = RegionConfig { tape, backing: BackingChoice::File, ..RegionConfig::small() };
+    let config = RegionConfig { tapes: [tape, 4096], backing: BackingChoice::File, ..RegionConfig::small() };
     let region = Region::create(&config).expect("a region");
     region.activate(None);
     let Backing::File(path) = region.backing() else { panic!("a file") };
@@ -42,7 +42,7 @@ fn numbers(tape: &[u8]) -> Vec<u64> {
 
 #[cfg(feature = "recovery")]
 fn from_outside(path: &str) -> Vec<u8> {
-    RegionFile::open(path.as_ref()).expect("a region").glance().expect("a copy").tape().to_owned()
+    RegionFile::open(path.as_ref()).expect("a region").glance().expect("a copy").tape(0).to_owned()
 }
 
 /// As after a kill at each step: the last entries are there, without a gap, and whole.
@@ -50,7 +50,7 @@ fn from_outside(path: &str) -> Vec<u8> {
 #[test]
 fn at_each_moment_the_last_entries_are_whole() {
     let (region, path) = region(8192);
-    let mut tape = Tape::of(&region).expect("the tape");
+    let mut tape = Tape::of(&region, 0).expect("the tape");
     let appended = Rc::new(RefCell::new(0));
     let (now, at) = (Rc::clone(&appended), path.clone());
     hook::set(Some(Box::new(move || {
@@ -68,7 +68,7 @@ fn at_each_moment_the_last_entries_are_whole() {
     }
     hook::set(None);
     let kept = numbers(&tape.read(0));
-    region.forget_tape(tape.end());
+    region.forget_tape(0, tape.end());
     assert!(tape.read(0).is_empty() && from_outside(&path).is_empty() && kept.len() > 12);
     assert!(tape.append(&entry(300)));
     assert_eq!((numbers(&tape.read(0)), numbers(&from_outside(&path))), (vec![300], vec![300]));
@@ -82,15 +82,15 @@ fn a_tape_grows_step_by_step_and_its_region_gives_it_once() {
         std::fs::metadata(&path).expect("the file").blocks() * 512
     };
     let before = used();
-    let mut tape = Tape::of(&region).expect("the tape");
-    assert!(Tape::of(&region).is_none());
+    let mut tape = Tape::of(&region, 0).expect("the tape");
+    assert!(Tape::of(&region, 0).is_none());
     for number in 0..100 {
         assert!(tape.append(&entry(number)));
     }
     let grown = used() - before;
     assert!((1..=512 << 10).contains(&grown) || before > 4 << 20, "{grown}"); // an old kernel allocates all
     assert_eq!(numbers(&tape.read(0)).len(), 100);
-    assert!(Tape::of(&Region::create(&RegionConfig::small()).expect("a region")).is_none());
+    assert!(Tape::of(&Region::create(&RegionConfig::small()).expect("a region"), 0).is_none());
 }
 
 /// Another process may write anything into the region.
@@ -107,7 +107,7 @@ fn a_tape_that_another_process_has_written_is_read_without_harm() {
     ];
     for [offset, len, begin, end] in words {
         let (region, path) = region(8192);
-        let mut tape = Tape::of(&region).expect("the tape");
+        let mut tape = Tape::of(&region, 0).expect("the tape");
         (0..100).for_each(|number| assert!(tape.append(&entry(number))));
         let file: File = OpenOptions::new().write(true).open(&path).expect("the file");
         let fields = [

@@ -3,6 +3,7 @@
 //! ```text
 //! stream         head, sequences, late ends, tail: the only file that looks at the format of a trace
 //! scheduling     the states of threads, as the kernel reports them
+//! kept_states    those that a flight recorder keeps
 //! sequence       what the records of one thread need in either format, as a trait
 //! fxt/           that trait for FXT records, and the stream's own records
 //! track_event/   that trait for TrackEvent packets, and the stream's own packets
@@ -12,6 +13,7 @@ pub(crate) mod begin;
 pub(crate) mod constants;
 pub(crate) mod fit;
 pub(crate) mod fxt;
+pub(crate) mod kept_states;
 pub(crate) mod no_room;
 pub(crate) mod scheduling;
 pub(crate) mod sequence;
@@ -33,6 +35,11 @@ pub(crate) const COUNTER_ID: u64 = 0;
 
 /// The packet sequence of the drain thread.
 pub(crate) const OWN_SEQUENCE: SequenceId = SequenceId(1);
+
+/// The numbers of a region's tapes.
+#[cfg_attr(not(feature = "sampling"), allow(dead_code))]
+pub(crate) const SAMPLES_TAPE: usize = 0;
+pub(crate) const STATES_TAPE: usize = 1;
 
 /// Cuts a name to [`MAX_NAME`] bytes.
 pub(crate) fn cut(name: &str) -> &str {

@@ -6,8 +6,10 @@ use std::ops::Range;
 use std::ops::{Deref, DerefMut};
 
 use hairline_formats::track_event::{SequenceId, SessionEnd, TrackUuid};
+use hairline_perf::{Change, Named};
 
 use crate::builder::Detail;
+use crate::on::base::clock;
 use crate::on::base::memory::{Bytes, Own};
 use crate::on::base::platform::process;
 use crate::on::callsite::Epoch;
@@ -142,11 +144,52 @@ pub(crate) fn put_late_end(
 }
 
 /// Writes the names and the states of threads.
-pub(crate) fn put_scheduling(format: Format, out: &mut Vec<u8>, of: &Scheduling<'_>) {
+fn put_scheduling(format: Format, out: &mut Vec<u8>, of: &Scheduling<'_>) {
     match format {
         Format::Fxt => fxt::scheduling::put(out, of),
         Format::TrackEvent => track_event::scheduling::put(out, of),
     }
+}
+
+/// The most changes in one write, so that a rotated file is not much longer than its size.
+const PIECE: usize = 1024;
+
+/// Writes the names of threads that have these changes. Returns the number of bytes.
+pub(crate) fn put_state_names<E>(
+    format: Format,
+    names: &[Named],
+    changes: &[Change],
+    write: &mut impl FnMut(&[u8]) -> Result<(), E>,
+) -> Result<u64, E> {
+    // Importers sort the names by time too, and take one after a thread's death for another thread's.
+    let time = changes.iter().map(|change| change.time).min().unwrap_or_else(clock::boottime);
+    let encoded = |names| Scheduling { names, changes: &[], time };
+    put_pieces(format, names.chunks(PIECE).map(encoded), write)
+}
+
+/// Writes the changes of threads. Returns the number of bytes.
+pub(crate) fn put_states<E>(
+    format: Format,
+    changes: &[Change],
+    write: &mut impl FnMut(&[u8]) -> Result<(), E>,
+) -> Result<u64, E> {
+    let encoded = |changes| Scheduling { names: &[], changes, time: 0 };
+    put_pieces(format, changes.chunks(PIECE).map(encoded), write)
+}
+
+fn put_pieces<'a, E>(
+    format: Format,
+    pieces: impl Iterator<Item = Scheduling<'a>>,
+    write: &mut impl FnMut(&[u8]) -> Result<(), E>,
+) -> Result<u64, E> {
+    let (mut out, mut bytes) = (Vec::new(), 0);
+    for piece in pieces {
+        out.clear();
+        put_scheduling(format, &mut out, &piece);
+        write(&out)?;
+        bytes += out.len() as u64;
+    }
+    Ok(bytes)
 }
 
 /// Writes the last names of threads, each with its track.

@@ -18,13 +18,14 @@ use std::path::Path;
 
 use hairline_formats::fxt;
 use hairline_formats::track_event::TrackUuid;
+use hairline_perf::Named;
 use hairline_shm::recover as shm;
 use hairline_shm::recover::{DeadRegion, Facts, Fragment, Glance, Life, Part, RegionFile, SessionState};
-use hairline_shm::{LOSS_REASONS, LossReason};
+use hairline_shm::{LOSS_REASONS, LossReason, tape_entries};
 
 use crate::on::base::platform::process::Thread;
-use crate::on::encode::stream;
 use crate::on::encode::tail::{BeforeTail, Tail};
+use crate::on::encode::{SAMPLES_TAPE, STATES_TAPE, kept_states, stream};
 use crate::on::recover::output::Output;
 use crate::options::Format;
 use crate::recovery::report::{FoundRegion, ProcessState, RecoverError, RecoverOptions, Recovered};
@@ -56,9 +57,6 @@ fn write(region: &DeadRegion, options: &RecoverOptions, report: &mut Recovered) 
         return Ok(());
     }
     report.cut = output.cut;
-    if region.facts().overwrites() && region.facts().has_kernel_events {
-        report.notes.push("the context switches are lost: the process had them in its own memory".to_owned());
-    }
     let part = if output.has_original { Part::NotInOutput } else { Part::All };
     let written = append(&Source::Dead(region, part), format, &mut output, report);
     end(region.facts(), output, written, report)
@@ -76,13 +74,6 @@ pub(crate) fn snapshot(path: &Path, to: &Path) -> Result<Recovered, RecoverError
     if facts.overwrites() && glance.has_gone_round() {
         let note = "the whole ring was overwritten while it was read: threads may be missing";
         report.notes.push(note.to_owned());
-    }
-    if facts.overwrites() && facts.has_kernel_events {
-        report.notes.push(
-            "the context switches are missing: the process has them in its own memory, and writes them into the \
-             snapshots that it takes itself (trigger!, HAIRLINE_TRIGGER)"
-                .to_owned(),
-        );
     }
     let written = append(&Source::Alive(&glance), format, &mut output, &mut report);
     end(facts, output, written, &mut report)?;
@@ -189,11 +180,11 @@ impl Source<'_> {
         }
     }
 
-    /// Returns the entries of the tape.
-    fn tape(&self) -> Result<Cow<'_, [u8]>, RecoverError> {
+    /// Returns the entries of a tape.
+    fn tape(&self, number: usize) -> Result<Cow<'_, [u8]>, RecoverError> {
         Ok(match self {
-            Self::Dead(region, _) => region.tape()?.into(),
-            Self::Alive(glance) => glance.tape().into(),
+            Self::Dead(region, _) => region.tape(number)?.into(),
+            Self::Alive(glance) => glance.tape(number).into(),
         })
     }
 
@@ -222,7 +213,15 @@ fn append(
     output: &mut Output,
     report: &mut Recovered,
 ) -> Result<(), RecoverError> {
-    let (chunks, threads) = append_fragments(source, format, output, report)?;
+    let threads = threads(source)?;
+    let states = kept_states::read(tape_entries(&source.tape(STATES_TAPE)?));
+    let mut put = |bytes: &[u8]| output.write(bytes);
+    // As in a snapshot: a thread that has recorded has a better name in its chunks.
+    let names: Vec<Named> =
+        states.names.into_iter().filter(|named| !threads.contains(&named.task.tid)).collect();
+    report.bytes += stream::put_state_names(format, &names, &states.changes, &mut put)?;
+    let chunks = append_fragments(source, format, output, report)?;
+    report.bytes += stream::put_states(format, &states.changes, &mut |bytes| output.write(bytes))?;
     if !output.has_original && report.records == 0 && source.facts().output_bytes > 0 {
         return Err(unreadable(source.facts(), report));
     }
@@ -236,6 +235,16 @@ fn append(
     output.write(&end)
 }
 
+/// Returns the threads of the fragments.
+fn threads(source: &Source<'_>) -> Result<HashSet<u32>, RecoverError> {
+    let mut threads = HashSet::new();
+    source.each(|fragment| {
+        threads.insert(fragment.tid);
+        Ok(())
+    })?;
+    Ok(threads)
+}
+
 /// Appends what the session has kept of its samples.
 fn append_samples(
     source: &Source<'_>,
@@ -245,7 +254,7 @@ fn append_samples(
 ) -> Result<(), RecoverError> {
     // The chunks that a flight recorder has overwritten had names too, and are gone.
     let is_whole = !source.facts().overwrites();
-    match samples::part(&source.tape()?, &|tid| threads.contains(&tid), is_whole) {
+    match samples::part(&source.tape(SAMPLES_TAPE)?, &|tid| threads.contains(&tid), is_whole) {
         Ok(part) => {
             report.bytes += part.len() as u64;
             output.write(&part)
@@ -263,15 +272,14 @@ fn unreadable(facts: &Facts, report: &Recovered) -> RecoverError {
     RecoverError::Unreadable { output: facts.output.clone(), records: report.lost.output }
 }
 
-/// Appends the fragments that can be read, and counts the others as lost. Returns the number of fragments,
-/// and the threads that wrote them.
+/// Appends the fragments that can be read, and counts the others as lost. Returns the number of fragments.
 fn append_fragments(
     source: &Source<'_>,
     format: Format,
     output: &mut Output,
     report: &mut Recovered,
-) -> Result<(u64, HashSet<u32>), RecoverError> {
-    let (mut chunks, mut threads) = (0, HashSet::new());
+) -> Result<u64, RecoverError> {
+    let mut chunks = 0;
     let mut readable = Readable::new(source.facts(), output);
     let mut take = |fragment: &Fragment<'_>| {
         let is_readable = readable.has(fragment);
@@ -279,7 +287,6 @@ fn append_fragments(
             report.records += u64::from(fragment.records);
             report.bytes += fragment.bytes.len() as u64;
             chunks += 1;
-            threads.insert(fragment.tid);
         }
         is_readable
     };
@@ -301,7 +308,7 @@ fn append_fragments(
              tracks were in the lost output"
         ));
     }
-    Ok((chunks, threads))
+    Ok(chunks)
 }
 
 /// Finds the flows whose begin may be in no file that is left, as in a snapshot: `FlowStarts` replaces the

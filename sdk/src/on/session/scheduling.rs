@@ -2,25 +2,23 @@
 //!
 //! ```text
 //! kernel: a ring for each processor ──> drain thread, each pass ──> sink
-//!                                  └──> recorder thread, each tick ──> history ──> snapshot
+//!                                  └──> recorder thread, each tick ──> tape ──> snapshot, recovery
 //! ```
 //!
 //! The states go to the sink after the bytes of the pass. So the track of a thread is in the file before the
 //! thread's death: importers take a later track for another thread.
 
-use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use hairline_perf::{Change, Named, State, Switches, Taken};
-use hairline_shm::{LossReason, Region};
+use hairline_perf::{Named, Switches, Taken};
+use hairline_shm::{LossReason, Region, Tape, tape_entries};
 
 use crate::on::base::clock;
-use crate::on::base::lock::{Map, Mutex};
-use crate::on::encode::scheduling::Scheduling as Encoded;
-use crate::on::encode::stream;
+use crate::on::base::lock::Mutex;
+use crate::on::encode::{STATES_TAPE, kept_states, stream};
 use crate::on::session::descriptors;
 use crate::on::session::thread_list::ThreadList;
 use crate::options::Format;
@@ -36,11 +34,8 @@ const SHORT_TICK: Duration = Duration::from_millis(5);
 /// become faster meanwhile.
 const FILLED: u32 = 20;
 
-/// The changes that a flight recorder keeps: 2 MiB.
-const KEPT: usize = 1 << 16;
-
-/// The most changes in one write, so that a rotated file is not much longer than its size.
-const PIECE: usize = 1024;
+/// The tape of a flight recorder, in bytes: some 70,000 changes.
+pub(crate) const TAPE_BYTES: u32 = 2 << 20;
 
 /// The longest wait of a snapshot for the recorder thread, which reads the rings.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -55,16 +50,39 @@ pub(crate) struct Scheduling {
     /// The number of the file that has the present states.
     file: u64,
     /// In a flight recorder.
-    history: History,
+    tape: Option<OnTape>,
 }
 
-/// The last changes of a flight recorder.
-#[derive(Debug, Default)]
-struct History {
-    changes: VecDeque<Change>,
-    /// The last change of each thread before those.
-    before: Map<u32, Change>,
-    names: Map<u32, Named>,
+/// The tape of a flight recorder: the last changes, and in each quarter the states of all threads.
+#[derive(Debug)]
+struct OnTape {
+    tape: Tape,
+    /// Where the last batch begins.
+    batch: Option<u64>,
+    /// The time of the last change.
+    last: u64,
+}
+
+impl OnTape {
+    /// Adds what has happened. `now`: the present states. Returns the number of entries that found no room.
+    fn add(&mut self, taken: &Taken, now: impl FnOnce() -> Taken) -> u64 {
+        let mut lost = 0;
+        let mut append = |tape: &mut Tape, entry: &[u8]| lost += u64::from(!tape.append(entry));
+        let tape = &mut self.tape;
+        if self.batch.is_none() {
+            self.batch = Some(tape.end());
+            kept_states::begin_batch(0, |entry| append(tape, entry)); // no state began before
+        }
+        kept_states::put(taken, |entry| append(tape, entry));
+        self.last = taken.changes.iter().map(|change| change.time).fold(self.last, u64::max);
+        let (_, len) = tape.filled();
+        if self.batch.is_some_and(|batch| tape.end() - batch > len / 4) {
+            self.batch = Some(tape.end());
+            kept_states::begin_batch(self.last, |entry| append(tape, entry));
+            kept_states::put(&now(), |entry| append(tape, entry));
+        }
+        lost
+    }
 }
 
 /// The session whose threads are traced.
@@ -105,7 +123,7 @@ impl Slot {
     /// # Errors
     /// A sentence that says why the session records no switches, and what helps; or that it may not record
     /// those of all threads.
-    pub(crate) fn open(&self) -> Result<(), String> {
+    pub(crate) fn open(&self, region: &Arc<Region>) -> Result<(), String> {
         let own = Switches::of_this_process(clock::boottime, descriptors::may_open())
             .map_err(|e| format!("context switches are not recorded: {e}; {}", hairline_perf::advice(&e)))?;
         descriptors::SCHEDULING.set(own.raw_fds());
@@ -116,7 +134,7 @@ impl Slot {
             last_read: Instant::now(),
             next: SHORT_TICK,
             file: 0,
-            history: History::default(),
+            tape: Tape::of(region, STATES_TAPE).map(|tape| OnTape { tape, batch: None, last: 0 }),
         })));
         if has_all_threads { Ok(()) } else { Err(hairline_perf::not_all_threads("context switches")) }
     }
@@ -165,10 +183,9 @@ impl Slot {
         }
         let Some(mut taken) = taken else { return Taken::default() };
         taken.keep(of, Keep::Recent);
-        let history =
-            Taken { names: taken.history.names.values().cloned().collect(), changes: taken.history.all() };
+        let entries = taken.tape.as_ref().map(|of| of.tape.read(0)).unwrap_or_default();
         self.put(Some(taken));
-        history
+        kept_states::read(tape_entries(&entries))
     }
 }
 
@@ -230,7 +247,11 @@ impl Scheduling {
             Keep::Recent => self.own.take_older(RECENT),
             Keep::All => self.own.finish(),
         };
-        self.history.add(taken);
+        let Some(tape) = &mut self.tape else { return };
+        let lost = tape.add(&taken, || self.own.now());
+        if lost > 0 {
+            of.region.count_lost(LossReason::KernelRing, lost);
+        }
     }
 }
 
@@ -242,80 +263,12 @@ impl Drop for Scheduling {
     }
 }
 
-impl History {
-    fn add(&mut self, taken: Taken) {
-        self.names.extend(taken.names.into_iter().map(|named| (named.task.tid, named)));
-        for change in taken.changes {
-            if self.changes.len() == KEPT
-                && let Some(oldest) = self.changes.pop_front()
-            {
-                self.forget(oldest);
-            }
-            self.changes.push_back(change);
-        }
-    }
-
-    fn forget(&mut self, oldest: Change) {
-        if oldest.state == State::Dead {
-            self.before.remove(&oldest.task.tid);
-            self.names.remove(&oldest.task.tid);
-        } else {
-            self.before.insert(oldest.task.tid, oldest);
-        }
-    }
-
-    /// Returns the states at the history's begin, and its changes.
-    fn all(&self) -> Vec<Change> {
-        let begin = self.changes.front().map_or(0, |change| change.time);
-        let before = self.before.values().map(|change| Change { time: change.time.max(begin), ..*change });
-        before.chain(self.changes.iter().copied()).collect()
-    }
-}
-
 /// Writes what a pass has found.
 fn put(of: Traced<'_>, taken: &Taken, mut write: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
     // The name of a thread that records is in its own sequence: the whole name, where the kernel's is cut. In
     // FXT the later of two names counts.
     let is_silent = |named: &&Named| !of.threads.contains(named.task.tid);
     let names: Vec<Named> = taken.names.iter().filter(is_silent).cloned().collect();
-    put_names(of, &names, &taken.changes, &mut write)?;
-    put_changes(of, &taken.changes, &mut write).map(drop)
-}
-
-/// Writes the names of threads that have these changes. Returns the number of bytes.
-pub(crate) fn put_names(
-    of: Traced<'_>,
-    names: &[Named],
-    changes: &[Change],
-    write: &mut impl FnMut(&[u8]) -> io::Result<()>,
-) -> io::Result<u64> {
-    // Importers sort the names by time too, and take one after a thread's death for another thread's.
-    let time = changes.iter().map(|change| change.time).min().unwrap_or_else(clock::boottime);
-    let encoded = |names| Encoded { names, changes: &[], time };
-    put_pieces(of, names.chunks(PIECE).map(encoded), write)
-}
-
-/// Writes the changes of threads. Returns the number of bytes.
-pub(crate) fn put_changes(
-    of: Traced<'_>,
-    changes: &[Change],
-    write: &mut impl FnMut(&[u8]) -> io::Result<()>,
-) -> io::Result<u64> {
-    let encoded = |changes| Encoded { names: &[], changes, time: 0 };
-    put_pieces(of, changes.chunks(PIECE).map(encoded), write)
-}
-
-fn put_pieces<'a>(
-    of: Traced<'_>,
-    pieces: impl Iterator<Item = Encoded<'a>>,
-    write: &mut impl FnMut(&[u8]) -> io::Result<()>,
-) -> io::Result<u64> {
-    let (mut out, mut bytes) = (Vec::new(), 0);
-    for piece in pieces {
-        out.clear();
-        stream::put_scheduling(of.format, &mut out, &piece);
-        write(&out)?;
-        bytes += out.len() as u64;
-    }
-    Ok(bytes)
+    stream::put_state_names(of.format, &names, &taken.changes, &mut write)?;
+    stream::put_states(of.format, &taken.changes, &mut write).map(drop)
 }

@@ -23,8 +23,8 @@ use crate::on::session::end::End;
 use crate::on::session::flight_recorder::FlightRecorder;
 use crate::on::session::open_slices::CopiedBegins;
 use crate::on::session::output::absolute;
+use crate::on::session::sampling;
 use crate::on::session::shared::Shared;
-use crate::on::session::{sampling, scheduling};
 use crate::options::Format;
 
 /// The most names that are tried.
@@ -187,7 +187,7 @@ fn write_trace(
     // The window was taken before: the threads of its tracks have died later, or are in the history.
     let samples = shared.sampling.window(shared.traced());
     let Taken { names, changes } = shared.scheduling.history(shared.traced());
-    bytes += scheduling::put_names(shared.traced(), &names, &changes, &mut write)?;
+    bytes += stream::put_state_names(shared.format(), &names, &changes, &mut write)?;
     let mut records_by_sequence = BTreeMap::new();
     let mut chunks = 0;
     let mut flows = (shared.format() == Format::Fxt).then(fxt::FlowStarts::default);
@@ -206,7 +206,7 @@ fn write_trace(
         *records_by_sequence.entry(piece.info.sequence).or_insert(0) += u64::from(piece.records);
         chunks += 1;
     }
-    bytes += scheduling::put_changes(shared.traced(), &changes, &mut write)?;
+    bytes += stream::put_states(shared.format(), &changes, &mut write)?;
     if let Some(samples) = samples {
         bytes += sampling::put_window(shared.traced(), samples, &mut write)?;
     }

@@ -15,7 +15,7 @@ use crate::on::base::this_thread::Busy;
 use crate::on::base::{files, this_thread};
 use crate::on::callsite::registry;
 use crate::on::callsite::watched::Watched;
-use crate::on::encode::stream;
+use crate::on::encode::{SAMPLES_TAPE, STATES_TAPE, stream};
 use crate::on::prune::Pruning;
 #[cfg(feature = "compress")]
 use crate::on::session::compress;
@@ -26,6 +26,7 @@ use crate::on::session::own_files::OwnFiles;
 use crate::on::session::placeholders::Placeholders;
 use crate::on::session::rotation::Rotation;
 use crate::on::session::sampling::{Wanted, tape_bytes};
+use crate::on::session::scheduling::TAPE_BYTES;
 use crate::on::session::settings::Settings;
 use crate::on::session::shared::Shared;
 use crate::on::session::sink::{Sink, Target};
@@ -151,12 +152,9 @@ impl Starting {
 
 /// Opens the events of context switches. If that fails, the session goes on without.
 fn record_switches(shared: &Shared) {
-    if let Err(note) = shared.scheduling.open() {
+    if let Err(note) = shared.scheduling.open(shared.region()) {
         without_effect::say(&note, shared.settings.requester);
         let _ = shared.scheduling_note.set(note);
-    }
-    if shared.scheduling.is_open() {
-        shared.region().note_kernel_events();
     }
 }
 
@@ -169,6 +167,16 @@ fn count_hardware(shared: &Shared, config: &Config) {
         without_effect::say(&note, shared.settings.requester);
         let _ = shared.hardware_note.set(note);
     }
+}
+
+/// Returns the bytes of the tapes: for samples, and for the states of threads in a flight recorder.
+fn tapes(config: &Config) -> [u32; 2] {
+    let mut tapes = [0; 2];
+    tapes[SAMPLES_TAPE] = tape_bytes(keeps_last(config), config.buffer_size);
+    if config.scheduling && config.overflow == Overflow::Overwrite {
+        tapes[STATES_TAPE] = TAPE_BYTES;
+    }
+    tapes
 }
 
 /// Whether samples wait for a snapshot, or for the end of a file: each file of a rotation has the samples of
@@ -339,7 +347,7 @@ fn create_region(
             prelude: head.to_owned(),
             process_track: process::track_uuid().0,
         },
-        tape: tape_bytes(keeps_last(config), config.buffer_size),
+        tapes: tapes(config),
     });
     region.map_err(|e| Error::Buffer(Box::new(e)))
 }

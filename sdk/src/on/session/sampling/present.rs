@@ -14,7 +14,7 @@ use crate::on::base::lock::Mutex;
 use crate::on::base::platform::own_thread::{self, OwnThread};
 use crate::on::base::platform::process;
 use crate::on::base::{clock, stacks};
-use crate::on::encode::OWN_SEQUENCE;
+use crate::on::encode::{OWN_SEQUENCE, SAMPLES_TAPE};
 use crate::on::session::rotation::Finished;
 use crate::on::session::sampling::events::Events;
 use crate::on::session::sampling::source::{SampledBy, Source};
@@ -171,7 +171,7 @@ impl Slot {
             keeps_last: wanted.keeps_last,
         };
         let (naming, running) = (Vec::new(), Arc::default());
-        let tape = Tape::of(region).map(OnTape::new);
+        let tape = Tape::of(region, SAMPLES_TAPE).map(OnTape::new);
         let sampling = Sampling { source, events, form, profile: None, tape, naming, running };
         self.is_open.store(true, Ordering::Relaxed);
         self.put(Some(Box::new(sampling)));
@@ -280,7 +280,7 @@ impl Sampling {
         lost += self.events.read(profile, is_last);
         profile.settle(start);
         if let Some(tape) = &mut self.tape {
-            of.region.forget_tape(tape.needed);
+            of.region.forget_tape(SAMPLES_TAPE, tape.needed);
             profile.note_named(&|tid| of.threads.contains(tid));
             let no_room = tape.take(profile);
             lost += if self.form.keeps_last { no_room } else { 0 };
@@ -319,7 +319,7 @@ impl Sampling {
         let (running, region, count) = (Arc::clone(&self.running), Arc::clone(of.region), window.count());
         let add = move || {
             file.add(&window.write(&has_name(is_traced)));
-            region.forget_tape(end); // until here a recovery puts them into the file after this one
+            region.forget_tape(SAMPLES_TAPE, end); // until here a recovery puts them into the file after this one
             running.fetch_sub(1, Ordering::Release);
         };
         match own_thread::spawn(c"hairline-names", add) {
