@@ -45,4 +45,4 @@ mod vdso;
 pub use history::Window;
 pub use machine::{LEAST_STACK, REGISTERS, stack_bytes};
 pub use order::{SampledAt, WRITING};
-pub use profile::{Allocated, HeapProfile, HeapTotals, Profile, Totals};
+pub use profile::{Allocated, HeapMoment, HeapProfile, HeapTotals, HeapWriter, Profile, Totals};

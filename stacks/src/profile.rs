@@ -20,7 +20,7 @@ use crate::process::{Place, Process, Sampled};
 use crate::symbols::Known;
 use crate::table::{Mapping, Table};
 
-pub use heap::{Allocated, HeapProfile, HeapTotals};
+pub use heap::{Allocated, HeapMoment, HeapProfile, HeapTotals, HeapWriter};
 
 /// The files that are kept open for their symbols. Later ones are opened again by their path.
 const MOST_OPEN: usize = 128;

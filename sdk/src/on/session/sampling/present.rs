@@ -13,7 +13,7 @@ use hairline_stacks::{Profile, WRITING, Window};
 use crate::on::base::lock::Mutex;
 use crate::on::base::platform::own_thread::{self, OwnThread};
 use crate::on::base::platform::process;
-use crate::on::base::{clock, stacks};
+use crate::on::base::{clock, stacks, this_thread};
 use crate::on::encode::OWN_SEQUENCE;
 use crate::on::session::rotation::Finished;
 use crate::on::session::sampling::events::Events;
@@ -244,6 +244,7 @@ impl Sampling {
         self.running.fetch_add(1, Ordering::Relaxed);
         let (running, count) = (Arc::clone(&self.running), window.count());
         let add = move || {
+            let _busy = this_thread::busy(); // a heap profile does not have what this thread allocates
             file.add(&window.write(&has_name(is_traced)));
             running.fetch_sub(1, Ordering::Release);
         };
