@@ -312,6 +312,11 @@ fn the_command_draws_what_is_live_what_was_allocated_and_the_peak() {
         assert_eq!(bytes(&[], "::keeps"), 1_000_000, "{format:?}");
         assert_eq!(bytes(&["--live"], "::drops"), 0, "{format:?}");
         assert_eq!(bytes(&["--allocated"], "::drops"), 10_000_000, "{format:?}");
+        let mut command = Command::new(env!("CARGO_BIN_EXE_hairline_command"));
+        let explained = command.arg("explain").arg(trace.path()).output().expect("it runs").stdout;
+        let explained = String::from_utf8_lossy(&explained).into_owned();
+        assert!(explained.starts_with("Heap profile"), "{format:?}, without slices: {explained}");
+        assert!(explained.contains("\nheap_profile::keeps "), "{format:?}: {explained}");
         let peak = bytes(&["--peak"], "::keeps");
         assert!((8_000_000..=10_000_000).contains(&peak), "{format:?}: {peak}");
         drop(kept);

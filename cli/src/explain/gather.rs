@@ -260,6 +260,7 @@ impl Found<'_> {
 fn look_inside(survey: &Survey, band: &mut Band, slice: &Slice) {
     let Some(tid) = survey.track_names.tid(slice.track) else { return };
     let (start, end) = (slice.start, slice.start.saturating_add(slice.duration));
+    band.large = band.large.and(survey.memory.large(slice.track, start, end));
     let thread = (survey.track_names.pid(slice.track), tid);
     for (_, stack) in survey.samples.of(SampleKind::OnCpu, thread, start, end) {
         add(&mut band.on_cpu, *stack, 1);
