@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::heap_profile::HeapProfile;
@@ -44,7 +45,7 @@ impl Slot {
     }
 
     #[allow(clippy::unused_self)] // as in the twin
-    pub(crate) fn window(&self) -> Option<Infallible> {
+    pub(crate) fn window(self: &Arc<Self>) -> Option<Infallible> {
         None
     }
 

@@ -18,6 +18,8 @@ mod absent;
 mod naming;
 #[cfg(feature = "sampling")]
 mod present;
+#[cfg(feature = "sampling")]
+mod reading;
 
 #[cfg(not(feature = "sampling"))]
 pub(crate) use absent::{Profiling, Slot, put_window};

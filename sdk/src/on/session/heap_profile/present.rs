@@ -18,6 +18,7 @@ use crate::on::base::platform::process;
 use crate::on::encode::OWN_SEQUENCE;
 use crate::on::session::heap_profile::Parts;
 use crate::on::session::heap_profile::naming::Naming;
+use crate::on::session::heap_profile::reading::Reading;
 use crate::on::session::rotation::Finished;
 use crate::options::Format;
 
@@ -52,6 +53,8 @@ pub(crate) struct Window {
     writer: HeapWriter,
     peak: Option<Arc<HeapMoment>>,
     now: HeapMoment,
+    /// Until this is written.
+    _reading: Reading,
 }
 
 /// Where a session keeps its profile, while no thread uses it.
@@ -143,8 +146,9 @@ impl Slot {
         Some(longest)
     }
 
-    /// Returns the profile of a flight recorder up to now, for a snapshot.
-    pub(crate) fn window(&self) -> Option<Window> {
+    /// Returns the profile of a flight recorder up to now, for a snapshot. Until that is written, another thread
+    /// reads the samples too.
+    pub(crate) fn window(self: &Arc<Self>) -> Option<Window> {
         let until = Instant::now() + PATIENCE;
         let mut taken = self.take();
         while taken.is_none() && self.is_open() && Instant::now() < until {
@@ -154,9 +158,10 @@ impl Slot {
         let mut profiling = taken?;
         profiling.keep();
         let Profiling { profile, peak, .. } = &*profiling;
-        let window = Window { writer: profile.writer(), peak: peak.clone(), now: profiling.now() };
+        let (writer, peak, now) = (profile.writer(), peak.clone(), profiling.now());
         self.put(Some(profiling));
-        Some(window)
+        let slot = Arc::clone(self);
+        Some(Window { writer, peak, now, _reading: Reading::begin(move || _ = slot.keep()) })
     }
 }
 
@@ -265,7 +270,7 @@ fn write_some(bytes: &[u8], mut write: impl FnMut(&[u8]) -> io::Result<()>) -> i
 /// Writes the profile of a snapshot: at the highest peak and at its moment, with the functions of all frames.
 /// Returns the number of bytes.
 pub(crate) fn put_window(window: Window, mut write: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<u64> {
-    let Window { mut writer, peak, now } = window;
+    let Window { mut writer, peak, now, _reading } = window;
     let mut bytes = 0;
     let mut put = |part: &[u8]| {
         bytes += part.len() as u64;

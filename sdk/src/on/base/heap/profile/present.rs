@@ -166,8 +166,6 @@ impl Reader {
         allocated: impl Fn(&mut T, [u64; 3], &[u64], &[u8]),
         freed: impl Fn(&mut T, u32) -> bool,
     ) {
-        // First: the samples of these blocks are in the ring, unless a slower thread's comes before them.
-        BLOCKS.freed(|number| self.waiting.push(number));
         let position = self.stacks.read(POSITION.load(Ordering::Relaxed), |note, registers, stack| {
             let [of, bytes, count] = note;
             // A thread may be late with a sample of the profile before.
@@ -176,6 +174,8 @@ impl Reader {
             }
         });
         POSITION.store(position, Ordering::Relaxed);
+        // After the ring, whose samples take time: a block that was freed meanwhile is not live.
+        BLOCKS.freed(|number| self.waiting.push(number));
         self.waiting.retain(|number| {
             let is_known = freed(to, *number);
             if is_known {
