@@ -5,6 +5,7 @@ use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
 
 use crate::on::base::platform::own_thread::{self, OwnThread};
+use crate::on::base::platform::process;
 use crate::on::base::this_thread;
 
 /// The time between two reads. The threads do not wake this reader.
@@ -12,7 +13,11 @@ const EVERY: Duration = Duration::from_millis(5);
 
 /// The thread. A drop ends it.
 #[derive(Debug)]
-pub(super) struct Reading(Option<(SyncSender<()>, OwnThread)>);
+pub(super) struct Reading {
+    thread: Option<(SyncSender<()>, OwnThread)>,
+    /// The process that has the thread.
+    process: u32,
+}
 
 impl Reading {
     /// Starts the thread. Without one, samples may find no room, which is counted.
@@ -24,15 +29,20 @@ impl Reading {
                 read();
             }
         };
-        Self(own_thread::spawn(c"hairline-heap", live).ok().map(|thread| (sender, thread)))
+        let thread = own_thread::spawn(c"hairline-heap", live).ok();
+        Self { thread: thread.map(|thread| (sender, thread)), process: process::id() }
     }
 }
 
 impl Drop for Reading {
     fn drop(&mut self) {
-        if let Some((sender, thread)) = self.0.take() {
-            drop(sender);
-            thread.join();
+        let Some((sender, thread)) = self.thread.take() else { return };
+        if self.process != process::id() {
+            // A signal handler has forked: the child has no such thread, which perhaps held the channel's lock.
+            std::mem::forget((sender, thread));
+            return;
         }
+        drop(sender);
+        thread.join();
     }
 }
