@@ -11,8 +11,8 @@ use crate::{ALLOCATIONS, EVERY, Pace, Sums, ask_file, drops, keeps, question, su
 
 const BLOCK: usize = 100_000;
 
-/// Records events until the output has its `n`th finished file.
-fn fill(folder: &Path, format: Format, n: usize) {
+/// Records events until the output has its `n`th finished file, with its profile.
+fn fill(session: &Session, folder: &Path, format: Format, n: usize) {
     let path = folder.join(format!("t.{n}.{}", extension(format)));
     let until = Instant::now() + Duration::from_secs(60);
     while !path.exists() {
@@ -22,6 +22,7 @@ fn fill(folder: &Path, format: Format, n: usize) {
         }
         std::thread::sleep(Duration::from_millis(5));
     }
+    session.flush().expect("flushed");
 }
 
 /// The files, in their order.
@@ -38,11 +39,13 @@ fn check(format: Format, compress: bool) {
     let builder = Session::builder().output(&output).rotate(64 << 10, 0).compress(compress);
     let session = builder.heap_profile(HeapProfile::new().every(EVERY)).start().expect("a session");
     let mut kept = Vec::with_capacity(100);
+    let mut ended_before = Vec::new(); // by round: the files that had ended after it
     for round in 1..=4 {
         keeps(Pace::of(&session), &mut kept, 20, BLOCK);
         drops(Pace::of(&session), 10, BLOCK);
         session.flush().expect("flushed");
-        fill(folder, format, 3 * round);
+        ended_before.push(files(folder, format).len() - 1);
+        fill(&session, folder, format, 3 * round);
     }
     kept.truncate(5);
     let summary = session.stop().expect("a stopped session");
@@ -52,8 +55,8 @@ fn check(format: Format, compress: bool) {
     let mut before = Sums::default();
     for (number, path) in (1..).zip(&files) {
         let [keeps, drops] = ask_file(path, ["keeps", "drops"]);
-        // Those of the rounds up to its end, at least: a file ends while the next one is waited for.
-        let rounds = f64::from((number as u32).div_ceil(3).min(4));
+        // At least those of the rounds that were over when it ended.
+        let rounds = ended_before.iter().filter(|ended| **ended < number).count() as f64;
         let is_last = number == files.len();
         assert!(keeps.blocks >= 20.0 * rounds && keeps.blocks >= before.blocks, "{path:?}: {keeps:?}");
         assert_eq!(keeps.live_blocks, if is_last { 5.0 } else { keeps.blocks }, "{format:?} {path:?}");
@@ -84,13 +87,13 @@ fn a_peak_is_in_the_file_of_its_time() {
         let builder = Session::builder().output(&output).rotate(64 << 10, 0);
         let profile = HeapProfile::new().every(EVERY).at_peaks(4 << 20);
         let session = builder.heap_profile(profile).start().expect("a session");
-        fill(folder, format, 2);
+        fill(&session, folder, format, 2);
         let mut kept = Vec::with_capacity(50);
         keeps(Pace::of(&session), &mut kept, 50, BLOCK);
         session.flush().expect("flushed");
         kept.clear();
         session.flush().expect("flushed");
-        fill(folder, format, 6);
+        fill(&session, folder, format, 6);
         session.stop().expect("a stopped session");
         let mut with_peak = 0;
         let files = files(folder, format);

@@ -27,8 +27,8 @@ const LONGEST: Duration = Duration::from_millis(50);
 /// The same if peaks are looked for.
 const LONGEST_FOR_PEAKS: Duration = Duration::from_millis(10);
 
-/// The longest wait of a snapshot for another thread that reads the samples: it may look at a large program
-/// for the first time, on a busy machine.
+/// The longest wait for another thread that reads the samples: it may look at a large program for the first
+/// time, on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The heap profile of a session.
@@ -102,7 +102,7 @@ impl Slot {
 
     /// Makes the calling thread, the session's own, the one that is woken when there are many samples.
     pub(crate) fn begin(&self) {
-        let profiling = self.take();
+        let profiling = self.take_when_there(); // the program may write a snapshot already
         if let Some(profiling) = &profiling {
             profiling.reader.is_here();
         }
@@ -122,6 +122,17 @@ impl Slot {
 
     fn take(&self) -> Option<Box<Profiling>> {
         self.profiling.lock_unless_lost()?.take()
+    }
+
+    /// Takes the profile. Waits while another thread has it, for a read.
+    fn take_when_there(&self) -> Option<Box<Profiling>> {
+        let until = Instant::now() + PATIENCE;
+        let mut taken = self.take();
+        while taken.is_none() && self.is_open() && Instant::now() < until {
+            std::thread::sleep(Duration::from_micros(200));
+            taken = self.take();
+        }
+        taken
     }
 
     fn put(&self, mut profiling: Option<Box<Profiling>>) {
@@ -149,13 +160,7 @@ impl Slot {
     /// Returns the profile of a flight recorder up to now, for a snapshot. Until that is written, another thread
     /// reads the samples too.
     pub(crate) fn window(self: &Arc<Self>) -> Option<Window> {
-        let until = Instant::now() + PATIENCE;
-        let mut taken = self.take();
-        while taken.is_none() && self.is_open() && Instant::now() < until {
-            std::thread::sleep(Duration::from_micros(200)); // another thread has it, for a read
-            taken = self.take();
-        }
-        let mut profiling = taken?;
+        let mut profiling = self.take_when_there()?;
         profiling.keep();
         let Profiling { profile, peak, .. } = &*profiling;
         let (writer, peak, now) = (profile.writer(), peak.clone(), profiling.now());
