@@ -13,6 +13,7 @@ mod filter;
 mod flame;
 mod folded;
 mod format;
+mod heap_sums;
 mod incomplete;
 mod input;
 mod json_version;

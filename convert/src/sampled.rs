@@ -322,7 +322,7 @@ impl Samples {
 
     /// What is known of all frames, in the order of their numbers.
     pub fn places(&self) -> impl Iterator<Item = Place<'_>> {
-        (0..self.frames.values.len() as u32).map(|frame| self.place(frame))
+        (0..self.frames.values.len() as u32).map(|frame| self.place(FrameId(frame)))
     }
 
     /// The paths and the build ids of the programs and libraries, in the order of their numbers.
@@ -330,8 +330,10 @@ impl Samples {
         self.modules.values.iter().map(|module| (self.text(module.path), &*module.build_id))
     }
 
-    fn place(&self, frame: u32) -> Place<'_> {
-        let Frame { function, module, address } = *self.frames.get(frame);
+    /// What is known of a frame.
+    #[must_use]
+    pub fn place(&self, frame: FrameId) -> Place<'_> {
+        let Frame { function, module, address } = *self.frames.get(frame.0);
         let name = self.text(function);
         let functions = match self.symbols.get(&(module, address)) {
             _ if !name.is_empty() => vec![Function { name, file: "", line: 0 }],
@@ -355,7 +357,7 @@ impl Samples {
 
     /// The function of a frame, with the functions that are inlined in it.
     fn frame_names(&self, frame: u32) -> Vec<Cow<'_, str>> {
-        let place = self.place(frame);
+        let place = self.place(FrameId(frame));
         if place.functions.is_empty() {
             return vec![self.address_name(&place).into()];
         }

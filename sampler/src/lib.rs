@@ -49,5 +49,5 @@ mod watch;
 pub use asking::Asked;
 pub use here::{Here, Stacks};
 pub use ring::Note;
-pub use sampler::{Clock, Sampler, advice, as_record, frequency_of};
+pub use sampler::{Clock, Earlier, Sampler, advice, as_record, frequency_of};
 pub use watch::{Next, Watch, Watched};

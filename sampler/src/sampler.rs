@@ -15,6 +15,9 @@ const ROOM_FOR: u64 = 100;
 /// The fewest slots, and the most: 128 MiB of stacks of 32 KiB.
 const SLOTS: std::ops::RangeInclusive<u64> = 64..=4096;
 
+/// The fewest slots for samples by the clock: a session may begin before its threads.
+const SLOTS_BY_CLOCK: u64 = 1024;
+
 /// The shortest time between two reads, and between two looks for threads that have started.
 const SHORTEST: Duration = Duration::from_millis(10);
 const LOOK: Duration = Duration::from_millis(20);
@@ -41,6 +44,15 @@ impl std::fmt::Debug for Clock {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(if matches!(self, Self::CpuTime) { "CpuTime" } else { "WallTime" })
     }
+}
+
+/// The samples before one that a signal stands for too.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Earlier {
+    /// How many there are.
+    pub count: u32,
+    /// The time between two of them, in ns.
+    pub interval: u64,
 }
 
 /// Samples of this process's threads, present and future. There is one at a time.
@@ -117,7 +129,8 @@ impl Sampler {
             }
         };
         let in_flight = at_a_time as u64 * ROOM_FOR * 1_000_000 / interval;
-        let slots = in_flight.clamp(*SLOTS.start(), *SLOTS.end());
+        let least = if matches!(clock, Clock::CpuTime) { *SLOTS.start() } else { SLOTS_BY_CLOCK };
+        let slots = in_flight.clamp(least, *SLOTS.end());
         let handler = Handler::install(Box::new(Ring::new(slots as u32, stack)?))?;
         let mut sampler = Self {
             threads: Map::default(),
@@ -197,17 +210,15 @@ impl Sampler {
     /// Calls `each` for the samples since the last call, and looks for new threads.
     ///
     /// A signal can stand for several samples: those for which the thread's timer expired while the thread
-    /// was in the kernel. They have the stack of the first one.
-    pub fn read(&mut self, mut each: impl FnMut(Record<'_>, Stamp)) {
+    /// was in the kernel. They have the same stack; the time is that of the last one.
+    pub fn read(&mut self, mut each: impl FnMut(Record<'_>, Stamp, Earlier)) {
         let (pid, interval) = (std::process::id(), self.interval);
         let beyond = &mut self.beyond;
         self.position = self.handler.ring().read(self.position, |head, stack| {
             *beyond += u64::from(head.missed.saturating_sub(MOST_MISSED));
+            let earlier = Earlier { count: head.missed.min(MOST_MISSED), interval };
             as_record(&head.registers[..REGISTERS], stack, |record| {
-                for missed in (0..=head.missed.min(MOST_MISSED)).rev() {
-                    let time = head.time.saturating_sub(u64::from(missed) * interval);
-                    each(record, Stamp { pid, tid: head.tid, time, id: 0, cpu: head.cpu });
-                }
+                each(record, Stamp { pid, tid: head.tid, time: head.time, id: 0, cpu: head.cpu }, earlier);
             });
         });
         if self.is_stopped {

@@ -39,11 +39,12 @@ struct Seen {
 
 impl Seen {
     fn read(&mut self, sampler: &mut Sampler) {
-        sampler.read(|record, stamp| {
+        sampler.read(|record, stamp, earlier| {
             let Record::Sample { stack, registers, .. } = record else { panic!("a sample") };
             assert!(registers.len() >= 3 && stack.len() <= 8192 && stamp.time > 0);
-            self.samples += 1;
-            self.empty += u64::from(stack.is_empty());
+            let several = u64::from(1 + earlier.count);
+            self.samples += several;
+            self.empty += several * u64::from(stack.is_empty());
             self.threads.insert(stamp.tid);
         });
     }
@@ -101,7 +102,7 @@ fn a_thread_has_as_many_samples_as_its_cpu_time_says() {
     for _ in 0..20 {
         spin(|| cpu_time() - before < 50_000_000);
         before = cpu_time();
-        sampler.read(|_, stamp| seen += u64::from(stamp.tid == own));
+        sampler.read(|_, stamp, earlier| seen += u64::from(stamp.tid == own) * u64::from(1 + earlier.count));
     }
     // On a busy machine it may be another thread that runs at each tick. The next signal has all that are
     // due.
@@ -109,7 +110,7 @@ fn a_thread_has_as_many_samples_as_its_cpu_time_says() {
     while seen == until_now {
         spin(|| cpu_time() - before < 5_000_000);
         before = cpu_time();
-        sampler.read(|_, stamp| seen += u64::from(stamp.tid == own));
+        sampler.read(|_, stamp, earlier| seen += u64::from(stamp.tid == own) * u64::from(1 + earlier.count));
     }
     let expected = (cpu_time() - begin) * sampler.frequency() / 1_000_000_000;
     assert!(seen.abs_diff(expected) <= expected / 20 + 2, "{seen} of {expected}");
@@ -351,7 +352,7 @@ fn a_thread_that_blocks_the_signal_for_the_start_is_sampled_soon_after_it() {
     while seen == 0 {
         let before = cpu_time();
         spin(|| cpu_time() - before < 5_000_000);
-        sampler.read(|_, stamp| seen += u64::from(stamp.tid == own));
+        sampler.read(|_, stamp, earlier| seen += u64::from(stamp.tid == own) * u64::from(1 + earlier.count));
         assert!(cpu_time() - begin < 500_000_000, "no sample in half a second of CPU time");
     }
 }
@@ -373,7 +374,7 @@ fn handles_the_signal_itself() {
     let mut sampler = Sampler::start(Clock::CpuTime, 100, 8192).expect("it does not any more");
     assert!(Sampler::start(Clock::CpuTime, 100, 8192).is_err(), "there is one at a time");
     handle(nothing as *const () as usize);
-    sampler.read(|_, _| {});
+    sampler.read(|_, _, _| {});
     assert!(sampler.is_stopped(), "the program has it again");
 }
 

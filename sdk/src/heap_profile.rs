@@ -45,8 +45,9 @@ impl HeapProfile {
 
     /// Writes the profile also at each new peak of the live bytes that is `bytes` above the one before
     /// (default: only at the session's end). It is in the file at once, and stays there if the process is
-    /// killed. Live bytes are those that were allocated since the session began, estimated from the samples,
-    /// some 100 times in a second: a peak that lasts for less than 10 ms may be missed.
+    /// killed. A flight recorder keeps the last one for its snapshots. Live bytes are those that were
+    /// allocated since the session began, estimated from the samples, some 100 times in a second: a peak that
+    /// lasts for less than 10 ms may be missed.
     pub const fn at_peaks(mut self, bytes: u64) -> Self {
         self.peak = Some(if bytes == 0 { 1 } else { bytes });
         self

@@ -46,5 +46,6 @@ mod window;
 
 pub use machine::{LEAST_STACK, REGISTERS, stack_bytes};
 pub use order::{SampledAt, WRITING};
-pub use profile::{Allocated, HeapProfile, HeapTotals, Profile, Totals};
-pub use window::Window;
+pub use profile::{Allocated, HeapMoment, HeapProfile, HeapTotals, HeapWriter, Profile, Totals};
+pub use tape::is_sample;
+pub use window::{Functions, Window};

@@ -31,7 +31,7 @@ pub(crate) enum Happening {
     Fork { parent: Task, child: Task },
     Exit { task: Task },
     Comm { task: Task, is_exec: bool, name: Vec<u8> },
-    Sample { address: u64, registers: Vec<u64>, stack: Vec<u8>, at: SampledAt },
+    Sample { address: u64, registers: Vec<u64>, stack: Vec<u8>, at: SampledAt, earlier: (u32, u64) },
     Lost { records: u64, at: SampledAt },
 }
 
@@ -57,6 +57,7 @@ impl Happening {
                 registers: registers.iter().collect(),
                 stack: (*stack).to_owned(),
                 at,
+                earlier: (0, 0),
             },
             Record::Lost { records } => Self::Lost { records: *records, at },
             _ => return None,

@@ -10,6 +10,9 @@ use hairline_formats::track_event::{
 use crate::file::ProgramFile;
 use crate::table::Table;
 
+/// The entries of a packet, which has then rarely more than a blob has room for: a stack takes up to 1 KiB.
+const ENTRIES_OF_A_PACKET: usize = 24;
+
 /// The packets of one sequence.
 #[derive(Debug)]
 pub(crate) struct Packets {
@@ -93,7 +96,9 @@ impl Packets {
         if !self.has_started {
             start_of_samples(out, self.sequence, self.by);
         }
-        interned_stacks(out, self.sequence, false, &entries);
+        for entries in entries.chunks(ENTRIES_OF_A_PACKET) {
+            interned_stacks(out, self.sequence, false, entries);
+        }
         self.has_started = true;
         self.files = files.len();
         self.mappings = table.mappings.values().len();

@@ -19,9 +19,9 @@ use crate::process::{Place, Process, Sampled};
 use crate::symbols::Known;
 use crate::table::{Mapping, Table, UNKNOWN};
 use crate::tape::{Form, Keeps, Tape};
-use crate::window::Window;
+use crate::window::Functions;
 
-pub use heap::{Allocated, HeapProfile, HeapTotals};
+pub use heap::{Allocated, HeapMoment, HeapProfile, HeapTotals, HeapWriter};
 
 /// The files that are kept open for their symbols. Later ones are opened again by their path.
 const MOST_OPEN: usize = 128;
@@ -69,6 +69,8 @@ pub struct Profile {
     /// In FXT.
     records: Option<Records>,
     tape: Option<Tape>,
+    /// Whether it closes files, and forgets threads that have ended: it may go on for months.
+    is_long: bool,
     known: Arc<Known>,
     /// Dropped records of each processor, for its next sample.
     lost: Map<u32, u64>,
@@ -108,7 +110,7 @@ impl Profile {
     /// keeps for a [`window`](Self::window).
     #[must_use]
     pub fn on_tape(self) -> Self {
-        self.with_tape(Keeps::Samples)
+        self.for_months().with_tape(Keeps::Samples)
     }
 
     /// Makes this a profile that also writes entries, by which the functions of its frames and the names of
@@ -116,6 +118,12 @@ impl Profile {
     #[must_use]
     pub fn beside_tape(self) -> Self {
         self.with_tape(Keeps::Frames)
+    }
+
+    /// Closes files once they are read, since threads with other open files look functions up, and forgets
+    /// threads that have ended.
+    fn for_months(self) -> Self {
+        Self { is_long: true, ..self }
     }
 
     fn with_tape(mut self, keeps: Keeps) -> Self {
@@ -151,10 +159,10 @@ impl Profile {
         }
     }
 
-    /// Returns the samples of these entries. Functions that a window before had are not looked up again.
+    /// Returns the functions that were looked up so far, for windows of this profile's entries.
     #[must_use]
-    pub fn window(&self, entries: &[&[u8]]) -> Option<Window> {
-        Window::knowing(entries, Arc::clone(&self.known))
+    pub fn functions(&self) -> Functions {
+        Functions(Arc::clone(&self.known))
     }
 
     /// Whether the samples are on the tape, and not in the trace.
@@ -199,10 +207,10 @@ impl Profile {
         present::mappings(pid).iter().for_each(|present| self.map(pid, present));
         self.processes.entry(pid).or_default().set_endless();
         let names = present::names(pid);
-        if self.keeps_samples() {
-            let ended = self.names.take_others(&names);
-            self.tape.iter_mut().for_each(|tape| ended.iter().for_each(|(tid, _)| tape.ended(*tid)));
+        if self.is_long {
+            self.names.take_others(&names);
         }
+        self.tape.iter_mut().for_each(|tape| tape.retain(|tid| names.contains_key(&tid)));
         names.into_iter().for_each(|(tid, name)| self.set_name(tid, name));
     }
 
@@ -222,6 +230,7 @@ impl Profile {
             events: Packets::new(FXT_EVENTS, SampledBy::Events),
             records,
             tape: None,
+            is_long: false,
             known: Arc::default(),
             lost: Map::default(),
             out: Vec::new(),
@@ -237,6 +246,23 @@ impl Profile {
     /// order.
     pub fn add(&mut self, record: &Record<'_>, stamp: Stamp, at: SampledAt) {
         if let Some(happening) = Happening::of(record, at) {
+            self.order.add(stamp, happening);
+        }
+    }
+
+    /// As [`add`](Self::add), of a sample that stands for `count` earlier ones too, each `interval` ns
+    /// before.
+    pub fn add_several(
+        &mut self,
+        record: &Record<'_>,
+        stamp: Stamp,
+        at: SampledAt,
+        (count, interval): (u32, u64),
+    ) {
+        if let Some(mut happening) = Happening::of(record, at) {
+            if let Happening::Sample { earlier, .. } = &mut happening {
+                *earlier = (count, interval);
+            }
             self.order.add(stamp, happening);
         }
     }
@@ -314,8 +340,9 @@ impl Profile {
             }
             // A thread that ends has no registers at its last switch.
             Happening::Sample { registers, at: SampledAt::Switches, .. } if registers.is_empty() => {}
-            Happening::Sample { address, registers, stack, at } => {
-                self.sample(stamp, &Sampled { address, registers: &registers, stack: &stack }, at);
+            Happening::Sample { address, registers, stack, at, earlier } => {
+                let sampled = Sampled { address, registers: &registers, stack: &stack };
+                self.sample(stamp, &sampled, at, earlier);
             }
             Happening::Lost { records, at: SampledAt::CpuTime | SampledAt::WallTime } => {
                 *self.lost.entry(stamp.cpu).or_default() += records;
@@ -328,7 +355,7 @@ impl Profile {
 
     /// Forgets what is needed no more of a thread that has ended.
     fn ended(&mut self, task: Task) {
-        if self.keeps_samples() {
+        if self.is_long {
             self.names.take(task.tid);
         } else {
             self.names.ended(task);
@@ -370,7 +397,7 @@ impl Profile {
             return *number;
         }
         let mut file = ProgramFile::open(pid, path);
-        if self.files.len() >= MOST_OPEN || self.keeps_samples() {
+        if self.files.len() >= MOST_OPEN || self.is_long {
             file.close(); // a snapshot may be written by any thread, which may have other open files
         }
         let number = u32::try_from(self.files.len()).unwrap_or(u32::MAX);
@@ -387,8 +414,22 @@ impl Profile {
         process.unwind(sampled, &mut self.cache.0, &mut self.places)
     }
 
-    fn sample(&mut self, stamp: Stamp, sampled: &Sampled<'_>, at: SampledAt) {
+    fn sample(
+        &mut self,
+        stamp: Stamp,
+        sampled: &Sampled<'_>,
+        at: SampledAt,
+        (earlier, interval): (u32, u64),
+    ) {
         let error = self.unwind(stamp.pid, sampled);
+        for before in (0..=u64::from(earlier)).rev() {
+            let time = stamp.time.saturating_sub(before * interval);
+            self.put(Stamp { time, ..stamp }, error, at);
+        }
+    }
+
+    /// Writes a sample with the stack in `places`.
+    fn put(&mut self, stamp: Stamp, error: UnwindError, at: SampledAt) {
         let is_cut = !matches!(error, UnwindError::None);
         if !self.keeps_samples() {
             self.names.sampled(stamp.pid, stamp.tid, stamp.time); // a window has the threads of its own samples
@@ -437,6 +478,7 @@ mod tests {
     use hairline_perf::Mapping as Mapped;
 
     use super::*;
+    use crate::window::Window;
 
     fn mapping(pid: u32, path: &str, inode: u64) -> Record<'_> {
         Record::Mmap(Mapped {
@@ -517,11 +559,11 @@ mod tests {
         profile.repeat();
         profile.take_entries(|entry| entries.push(entry.to_vec()));
         let entries: Vec<&[u8]> = entries.iter().map(Vec::as_slice).collect();
-        let window = profile.window(&entries).expect("a recorder");
+        let window = profile.functions().window(&entries).expect("a recorder");
         assert_eq!(window.count(), 9998);
         // Without the oldest ones. The last entries are what is repeated.
         let last = entries.iter().position(|entry| entry.ends_with(b"worker 9998")).expect("its name");
-        let written = profile.window(&entries[last..]).expect("a recorder").write(&|_| false);
+        let written = profile.functions().window(&entries[last..]).expect("a recorder").write(&|_| false);
         let has = |name: &str| written.windows(name.len()).any(|part| part == name.as_bytes());
         assert!(has("worker 9998") && has("worker 9999") && !has("worker 9997"));
     }

@@ -47,6 +47,11 @@ impl<T: Clone + Eq + Hash> Numbered<T> {
         self.numbers.contains_key(value)
     }
 
+    /// Returns a copy without the numbers by value: it gets no further values.
+    fn to_read(&self) -> Self {
+        Self { numbers: Map::default(), values: self.values.clone(), first: self.first }
+    }
+
     /// Returns the values that are kept.
     pub(crate) fn values(&self) -> &[T] {
         &self.values
@@ -94,6 +99,13 @@ pub(crate) struct Frame {
     pub(crate) rel_pc: u64,
 }
 
+impl Frame {
+    /// Returns the frame of a place. `unknown` is the mapping of code without a file.
+    fn of(place: &Place, unknown: u32) -> Self {
+        Self { mapping: place.mapping.unwrap_or(unknown), rel_pc: place.rel_pc }
+    }
+}
+
 /// The frames and stacks of all samples.
 #[derive(Debug, Default)]
 pub(crate) struct Table {
@@ -114,33 +126,42 @@ impl Table {
         Some(Place { mapping: is_known.then_some(frame.mapping), rel_pc: frame.rel_pc, address })
     }
 
+    /// Returns a copy that gets no further entries.
+    pub(crate) fn to_read(&self) -> Self {
+        let Self { mappings, frames, stacks, depths } = self;
+        Self {
+            mappings: mappings.to_read(),
+            frames: frames.to_read(),
+            stacks: stacks.to_read(),
+            depths: *depths,
+        }
+    }
+
     /// Returns the number of the stack with these places, the innermost first. `unknown` is the mapping of
     /// code without a file. If there are too many stacks, all others are forgotten.
     pub(crate) fn stack(&mut self, places: &[Place], unknown: u32) -> u32 {
-        let (stack, has_room) = self.look_up(places, unknown);
-        if !has_room {
+        let frames = places.iter().rev().map(|place| self.frames.number(&Frame::of(place, unknown)));
+        let stack: Arc<[u32]> = frames.collect();
+        if !self.has_room(stack.len()) && !self.stacks.has(&stack) {
             self.stacks.forget();
             self.depths = 0;
         }
         self.number(&stack)
     }
 
-    /// As [`stack`](Self::stack). `None` if others would have to be forgotten.
+    /// As [`stack`](Self::stack). `None` if others would have to be forgotten: the table then gets no frames of
+    /// the stack either.
     pub(crate) fn stack_if_room(&mut self, places: &[Place], unknown: u32) -> Option<u32> {
-        let (stack, has_room) = self.look_up(places, unknown);
-        has_room.then(|| self.number(&stack))
+        if self.has_room(places.len()) {
+            return Some(self.stack(places, unknown));
+        }
+        let frame = |place: &Place| self.frames.numbers.get(&Frame::of(place, unknown)).copied();
+        let stack: Arc<[u32]> = places.iter().rev().map(frame).collect::<Option<_>>()?;
+        self.stacks.numbers.get(&stack).copied()
     }
 
-    /// Returns the frames, and whether the table has the stack or has room for it.
-    fn look_up(&mut self, places: &[Place], unknown: u32) -> (Arc<[u32]>, bool) {
-        let frames = places.iter().rev().map(|place| {
-            let mapping = place.mapping.unwrap_or(unknown);
-            self.frames.number(&Frame { mapping, rel_pc: place.rel_pc })
-        });
-        let stack: Arc<[u32]> = frames.collect();
-        let has_room = self.stacks.values().len() < MOST_STACKS && self.depths + stack.len() <= MOST_DEPTHS;
-        let has_room = has_room || self.stacks.has(&stack);
-        (stack, has_room)
+    fn has_room(&self, depth: usize) -> bool {
+        self.stacks.values().len() < MOST_STACKS && self.depths + depth <= MOST_DEPTHS
     }
 
     fn number(&mut self, stack: &Arc<[u32]>) -> u32 {
@@ -169,5 +190,18 @@ mod tests {
         }
         assert_eq!(stack(3 * MOST_STACKS - 1).0, 3 * MOST_STACKS - 1, "one that is kept");
         assert_eq!(stack(0).0, 3 * MOST_STACKS, "one that was forgotten");
+    }
+
+    #[test]
+    fn a_stack_without_room_leaves_a_full_table_as_it_is() {
+        let mut table = Table::default();
+        let place = |n: usize| Place { mapping: None, rel_pc: n as u64, address: n as u64 };
+        for n in 0..MOST_STACKS {
+            assert_eq!(table.stack_if_room(&[place(n)], 0), Some(n as u32));
+        }
+        assert_eq!(table.stack_if_room(&[place(MOST_STACKS)], 0), None);
+        assert_eq!(table.stack_if_room(&[place(1), place(2)], 0), None, "a new one of known frames");
+        assert_eq!(table.stack_if_room(&[place(7)], 0), Some(7));
+        assert_eq!(table.frames.values().len(), MOST_STACKS);
     }
 }

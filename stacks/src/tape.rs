@@ -71,6 +71,9 @@ const SAMPLE: u8 = 6;
 const FRAMES: u8 = 7;
 const NAMED: u8 = 8;
 
+/// The most frames that are written again, some 100 KiB: the first ones, which most stacks have.
+const MOST_REPEATED: usize = 20_000;
+
 /// The writer of the entries.
 #[derive(Debug)]
 pub(crate) struct Tape {
@@ -80,12 +83,22 @@ pub(crate) struct Tape {
     files: usize,
     mappings: usize,
     frames: usize,
-    /// The threads of the samples, with the names that they have on the tape.
-    threads: Map<u32, String>,
+    /// The threads of the samples.
+    threads: Map<u32, Known>,
     /// Those of the last samples.
     sampled: Set<u32>,
     /// Those that are on the tape as named in the trace.
     named: Set<u32>,
+}
+
+/// What the tape has of a thread.
+#[derive(Debug, Default)]
+struct Known {
+    /// Empty if it is not known.
+    name: String,
+    pid: u32,
+    /// The time of its first sample.
+    time: u64,
 }
 
 /// Entries, each with its end.
@@ -143,8 +156,15 @@ impl Tape {
         self.entries.begin(START, &numbers);
         (self.files, self.mappings) = (0, 0);
         self.define(files, table);
-        for (tid, name) in &self.threads {
+        for (tid, Known { name, pid, time }) in self.threads.iter().filter(|(_, of)| !of.name.is_empty()) {
             self.entries.begin(NAME, &[u64::from(*tid)]).extend_from_slice(name.as_bytes());
+            if self.keeps == Keeps::Frames {
+                self.entries.begin(THREAD, &[u64::from(*pid), u64::from(*tid), *time]);
+            }
+        }
+        if self.keeps == Keeps::Frames {
+            let first = table.frames.values().iter().take(MOST_REPEATED).take(self.frames);
+            put_frames(self.entries.begin(FRAMES, &[]), first);
         }
         for tid in &self.named {
             self.entries.begin(NAMED, &[u64::from(*tid)]);
@@ -192,8 +212,10 @@ impl Tape {
         let task = Task { pid: sample.pid, tid: sample.tid };
         let is_new = !self.threads.contains_key(&task.tid);
         self.sampled.insert(task.tid);
-        self.name(task.tid, names.get(task.tid));
-        self.name(task.pid, names.get(task.pid));
+        for tid in [task.pid, task.tid] {
+            self.threads.entry(tid).or_insert_with(|| Known { pid: task.pid, time, ..Known::default() });
+            self.name(tid, names.get(tid));
+        }
         if self.keeps == Keeps::Frames {
             if is_new {
                 self.entries.begin(THREAD, &[task.pid.into(), task.tid.into(), time]);
@@ -218,27 +240,38 @@ impl Tape {
         put_frames(entry, stack.iter().filter_map(|frame| frames.get(*frame as usize)));
     }
 
-    /// Writes the name of a thread of the samples, if it has another one on the tape.
+    /// Writes the name of a thread of the samples, if it has another one on the tape. A thread that has ended
+    /// may have no name any more, and has it on the tape.
     fn name(&mut self, tid: u32, name: Option<&str>) {
-        let name = name.unwrap_or_default();
-        if self.threads.get(&tid).is_none_or(|written| written != name) {
-            self.threads.insert(tid, name.to_owned());
+        if let Some(name) = name
+            && let Some(known) = self.threads.get_mut(&tid)
+            && known.name != name
+        {
+            name.clone_into(&mut known.name);
             self.entries.begin(NAME, &[tid.into()]).extend_from_slice(name.as_bytes());
         }
     }
 
     /// Notes that a thread is called so now.
     pub(crate) fn renamed(&mut self, tid: u32, name: &str) {
-        if self.threads.contains_key(&tid) {
-            self.name(tid, Some(name));
-        }
+        self.name(tid, Some(name));
+    }
+
+    /// Forgets the threads that are not present.
+    pub(crate) fn retain(&mut self, is_present: impl Fn(u32) -> bool) {
+        let ended: Vec<u32> = self.threads.keys().copied().filter(|tid| !is_present(*tid)).collect();
+        ended.into_iter().for_each(|tid| self.ended(tid));
     }
 
     /// Forgets a thread that has ended. Its name is on the tape as long as its last sample.
     pub(crate) fn ended(&mut self, tid: u32) {
-        self.named.remove(&tid);
-        if let Some(name) = self.threads.remove(&tid) {
-            self.entries.begin(NAME, &[tid.into()]).extend_from_slice(name.as_bytes());
+        if let Some(known) = self.threads.remove(&tid)
+            && !known.name.is_empty()
+        {
+            self.entries.begin(NAME, &[tid.into()]).extend_from_slice(known.name.as_bytes());
+        }
+        if self.named.remove(&tid) {
+            self.entries.begin(NAMED, &[tid.into()]);
         }
     }
 }
@@ -266,6 +299,17 @@ pub(crate) struct Read {
     pub(crate) frames: Vec<u32>,
     /// The threads that have a better name in the trace.
     pub(crate) named: Set<u32>,
+}
+
+/// The most different frames and samples that are read, some 200 MiB: of a tape that this crate has written
+/// there are fewer.
+const MOST_FRAMES_READ: usize = 1 << 20;
+const MOST_SAMPLES_READ: usize = 1 << 20;
+
+/// Whether an entry is a sample.
+#[must_use]
+pub fn is_sample(entry: &[u8]) -> bool {
+    entry.first() == Some(&SAMPLE)
 }
 
 /// Reads entries. `None`: there is no start among them, so nothing was recorded.
@@ -299,9 +343,12 @@ pub(crate) fn read(entries: &[&[u8]]) -> Option<Read> {
         named.extend(Reader::of(entry, NAMED).and_then(|mut named| named.number_of_32()));
     }
     let (mut samples, mut frames) = (Vec::new(), Vec::new());
-    let mut numbered = |mut of: Reader<'_>| {
+    let mut numbered = |mut of: Reader<'_>, most: usize| {
         let (mut stack, mut before) = (Vec::new(), 0_u64);
         while let Some([mapping, difference]) = of.numbers() {
+            if stack.len() == most || table.frames.values().len() >= MOST_FRAMES_READ {
+                return None;
+            }
             before = before.wrapping_add((difference >> 1) ^ (difference & 1).wrapping_neg());
             let mapping = *mappings.get(&mapping)?;
             stack.push(table.frames.number(&Frame { mapping, rel_pc: before }));
@@ -315,12 +362,13 @@ pub(crate) fn read(entries: &[&[u8]]) -> Option<Read> {
         {
             names.sampled(pid, tid, time);
         }
-        if let Some(new) = Reader::of(entry, FRAMES).and_then(&mut numbered) {
+        if let Some(new) = Reader::of(entry, FRAMES).and_then(|of| numbered(of, MOST_FRAMES_READ)) {
             frames.extend(new);
         }
         if let Some(mut sample) = Reader::of(entry, SAMPLE)
             && let Some((time, at, read)) = read_sample(&mut sample)
-            && let Some(stack) = numbered(sample).filter(|stack| stack.len() <= MOST_FRAMES)
+            && samples.len() < MOST_SAMPLES_READ
+            && let Some(stack) = numbered(sample, MOST_FRAMES)
         {
             samples.push(Kept { time, sample: read, stack: stack.into(), at });
         }

@@ -1,6 +1,6 @@
 //! Samples of a time, and a part of a trace with them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
 use hairline_formats::track_event::{PerfSample, SampledBy};
@@ -21,15 +21,23 @@ pub struct Window {
     known: Arc<Known>,
 }
 
+/// Functions that were looked up: a window has them at once.
+#[derive(Clone, Debug, Default)]
+pub struct Functions(pub(crate) Arc<Known>);
+
+impl Functions {
+    /// Reads entries as [`Window::read`].
+    #[must_use]
+    pub fn window(&self, entries: &[&[u8]]) -> Option<Window> {
+        Some(Window { read: tape::read(entries)?, known: Arc::clone(&self.0) })
+    }
+}
+
 impl Window {
     /// Reads the entries of a [`Profile`](crate::Profile), also damaged ones. `None`: nothing was recorded.
     #[must_use]
     pub fn read(entries: &[&[u8]]) -> Option<Self> {
-        Self::knowing(entries, Arc::default())
-    }
-
-    pub(crate) fn knowing(entries: &[&[u8]], known: Arc<Known>) -> Option<Self> {
-        Some(Self { read: tape::read(entries)?, known })
+        Functions::default().window(entries)
     }
 
     /// Returns the number of its samples.
@@ -39,8 +47,9 @@ impl Window {
     }
 
     /// Returns the threads of [`Profile::note_named`](crate::Profile::note_named).
-    pub fn named(&self) -> impl Iterator<Item = u32> {
-        self.read.named.iter().copied()
+    #[must_use]
+    pub fn named(&self) -> HashSet<u32> {
+        self.read.named.iter().copied().collect()
     }
 
     /// Returns the samples, the functions of their frames and the names of their threads, as a part of a

@@ -2,9 +2,13 @@
 
 #![allow(unsafe_code)] // fork, and calls of an allocator
 
+mod recorder;
+mod rotated;
+
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::hint::black_box;
 use std::io::{BufRead, BufReader};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -29,7 +33,7 @@ const ALLOCATIONS: &str = "create perfetto table allocations as \
       join stack_profile_frame f on f.id = c.frame_id join stack_profile_symbol s using (symbol_set_id)";
 
 /// Bytes and blocks of a function: allocated, and live.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Sums {
     allocated: f64,
     blocks: f64,
@@ -57,9 +61,13 @@ fn question(function: &str, dumps: Option<u32>) -> String {
 }
 
 fn ask<const N: usize>(trace: &Trace, functions: [&str; N]) -> [Sums; N] {
+    ask_file(trace.path(), functions)
+}
+
+fn ask_file<const N: usize>(path: &Path, functions: [&str; N]) -> [Sums; N] {
     let questions = functions.map(|function| question(function, None));
     let sql: Vec<&str> = [ALLOCATIONS].into_iter().chain(questions.iter().map(String::as_str)).collect();
-    let verdict = trace.ask(&sql);
+    let verdict = judge::load(path, &sql);
     verdict.require_clean();
     std::array::from_fn(|n| sums(&verdict, n + 1))
 }
@@ -304,6 +312,11 @@ fn the_command_draws_what_is_live_what_was_allocated_and_the_peak() {
         assert_eq!(bytes(&[], "::keeps"), 1_000_000, "{format:?}");
         assert_eq!(bytes(&["--live"], "::drops"), 0, "{format:?}");
         assert_eq!(bytes(&["--allocated"], "::drops"), 10_000_000, "{format:?}");
+        let mut command = Command::new(env!("CARGO_BIN_EXE_hairline_command"));
+        let explained = command.arg("explain").arg(trace.path()).output().expect("it runs").stdout;
+        let explained = String::from_utf8_lossy(&explained).into_owned();
+        assert!(explained.starts_with("Heap profile"), "{format:?}, without slices: {explained}");
+        assert!(explained.contains("\nheap_profile::keeps "), "{format:?}: {explained}");
         let peak = bytes(&["--peak"], "::keeps");
         assert!((8_000_000..=10_000_000).contains(&peak), "{format:?}: {peak}");
         drop(kept);
@@ -345,10 +358,11 @@ fn the_environment_asks_for_a_profile_and_a_peak_is_in_the_file_of_a_killed_proc
 #[test]
 fn a_forked_child_has_a_profile_of_its_own() {
     let _turn = turn();
-    for format in FORMATS {
+    let both = [Overflow::Drop, Overflow::Overwrite];
+    for (format, overflow) in FORMATS.into_iter().flat_map(|format| both.map(|overflow| (format, overflow))) {
         let directory = tempfile::tempdir().expect("a directory");
         let template = directory.path().join(format!("t-%p.{}", extension(format)));
-        let builder = Session::builder().output(&template).format(format);
+        let builder = Session::builder().output(&template).format(format).overflow(overflow);
         let session = builder.heap_profile(HeapProfile::new().every(EVERY)).start().expect("a session");
         let mut of_parent = Vec::with_capacity(50);
         let at_once = || Pace { session: None, allocated: 0 };
@@ -397,15 +411,4 @@ fn samples_without_room_are_counted_and_the_trace_says_so() {
         let verdict = trace.ask(&["select 1"]);
         assert_eq!(verdict.stat("heapprofd_buffer_overran"), 1, "{format:?}");
     }
-}
-
-#[test]
-fn a_flight_recorder_says_that_it_has_no_profile() {
-    let trace = record_with(
-        Format::TrackEvent,
-        |b| b.overflow(Overflow::Overwrite).heap_profile(HeapProfile::new()),
-        |_| (),
-    );
-    let notes = trace.summary.notes.join("\n");
-    assert!(notes.contains("the heap profile is not recorded: a flight recorder"), "{notes}");
 }

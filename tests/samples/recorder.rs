@@ -44,9 +44,37 @@ fn snapshots(format: Format) {
         let [named, all] = numbers(&verdict, 1)[..] else { panic!() };
         let missing = verdict.results[2].single_i64();
         assert!(named * 10 >= all * 9 && all >= 30 * slices, "{format:?} {path:?}: {named} of {all}");
-        // Two samples are 4 ms apart, or many ticks of the kernel on a busy machine: another thread may run at each.
+        // Two samples are 4 ms apart, or many ticks of the kernel on a busy machine: another thread may run
+        // at each.
         assert!(missing <= 50, "{format:?} {path:?}: no sample in the last {missing} % of the work");
         assert!(all >= before, "the history has all so far");
         before = all;
+    }
+}
+
+#[test]
+fn threads_that_have_ended_keep_their_names_in_the_window() {
+    let _one = crate::ONE.lock();
+    for overflow in [Overflow::Drop, Overflow::Overwrite] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("t.pftrace");
+        without_perf(|| {
+            let session =
+                Session::builder().output(&path).overflow(overflow).sampling(997).start().expect("it starts");
+            for round in 0..4 {
+                std::thread::scope(|scope| {
+                    for n in 0..4 {
+                        let thread = std::thread::Builder::new().name(format!("short {round} {n}"));
+                        thread.spawn_scoped(scope, || burn(40)).expect("a thread");
+                    }
+                });
+            }
+            session.stop().expect("it stops");
+        });
+        let sql = "select count(distinct utid), count(distinct iif(name glob 'short*', utid, null)) from perf_sample \
+            join thread using (utid) where not is_main_thread and name not glob 'hairline*'";
+        let verdict = judge::load(&path, &[sql]);
+        let [sampled, named] = numbers(&verdict, 0)[..] else { panic!() };
+        assert!(sampled >= 16 && named == sampled, "{overflow:?}: {named} of {sampled}");
     }
 }

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 
+use super::json::parse;
 use super::{hairline, run, stderr, without_tracing};
 
 /// How often a program is recorded if others have its core.
@@ -100,6 +101,43 @@ fn an_interval_inside_of_a_request() {
         let share = first.split(" %) inside `ask`.").next().and_then(|before| before.rsplit('(').next());
         let share: u32 = share.and_then(|share| share.parse().ok()).unwrap_or_default();
         assert!(share >= 95, "{first}");
+    }
+}
+
+#[test]
+fn the_memory_of_slices_and_who_allocated_what_is_live() {
+    for file in ["t.pftrace", "t.fxt"] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut program = Command::new(env!("CARGO_BIN_EXE_hoarder"));
+        without_tracing(&mut program);
+        program.env("HAIRLINE", file).env("HAIRLINE_HEAP", "256K,peak:2M");
+        let recorded = run(program.current_dir(folder.path()).arg("serve"));
+        assert!(recorded.status.success(), "{}", stderr(&recorded));
+        let text = explain(folder.path(), file, "hoarder/request");
+        let memory = "Memory: one of the slowest makes 2.0 large allocations of 6.0 MiB together on average, typical \
+                      ones make none.\n";
+        assert!(text.contains(memory) && !text.contains("Heap profile"), "{file}: {text}");
+        let output = run(hairline(folder.path()).args(["explain", file]));
+        let text = String::from_utf8(output.stdout).expect("text");
+        let heap =
+            text.split("\nHeap profile, an estimate: ").nth(1).unwrap_or_else(|| panic!("{file}: {text}"));
+        assert!(heap.starts_with("12.") && heap.contains(" since its first dump, "), "{file}: {heap}");
+        let store = heap.lines().find(|line| line.starts_with("hoarder::store ")).expect("the function");
+        let cells: Vec<&str> = store.split_whitespace().collect();
+        assert_eq!(cells[1..3], ["12.0", "MiB"], "{file}: {store}");
+        assert_eq!(cells[5..], ["+6.0", "MiB", "12.0", "MiB"], "{file}: {store}");
+        let output = run(hairline(folder.path()).args(["explain", "--json", file]));
+        let json = parse("explain", &output.stdout);
+        let first = &json["heap"]["functions"][0];
+        let mebibytes = |key: &str| first[key].as_u64().expect("a number") >> 20; // an estimate: some bytes more
+        assert_eq!(first["name"], "hoarder::store", "{file}");
+        assert_eq!(["live_bytes", "allocated_bytes", "grown_bytes"].map(mebibytes), [12, 12, 6]);
+        let requests = json["names"].as_array().expect("names").iter().find(|of| of["name"] == "request");
+        let slowest = &requests.expect("the requests")["slowest"];
+        assert_eq!(
+            (&slowest["large_allocations"], &slowest["large_allocated_bytes"]),
+            (&2.into(), &6_291_456.into())
+        );
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use crate::explain::heap::Heap;
 use crate::explain::survey::Survey;
 use crate::explain::target::{Band, Target};
 use crate::explain::threads::Threads;
@@ -15,6 +16,10 @@ pub(super) struct Explained {
     /// The names. There are none if threads are explained.
     pub(super) targets: Vec<Target>,
     pub(super) threads: Threads,
+    /// The heap profile, if the trace has one.
+    pub(super) heap: Option<Heap>,
+    /// Whether the question was about the whole trace.
+    pub(super) is_of_all: bool,
 }
 
 impl Explained {

@@ -4,6 +4,7 @@ use hairline_convert::timeline::Split;
 use serde_json::{Value, json};
 
 use crate::explain::explained::Explained;
+use crate::explain::heap::{Heap, Row};
 use crate::explain::held::{Held, Lock, task_name};
 use crate::explain::locks::Holder;
 use crate::explain::queue;
@@ -35,6 +36,7 @@ pub(super) fn json(explained: &Explained) -> String {
         "notes": survey.left_out(),
         "threads": chosen.iter().map(|of| thread(survey, of)).collect::<Vec<_>>(),
         "processes": processes.iter().map(process).collect::<Vec<_>>(),
+        "heap": explained.heap.as_ref().map(heap),
         "names": explained.targets.iter().map(|of| target(explained, of)).collect::<Vec<_>>(),
     });
     let mut text = serde_json::to_string_pretty(&all).unwrap_or_default();
@@ -52,6 +54,26 @@ fn thread(survey: &Survey, thread: &Thread) -> Value {
         "samples": samples,
         "has_states": split.is_some(),
         "did": band(survey, &thread.band),
+    })
+}
+
+fn heap(heap: &Heap) -> Value {
+    let grown = |row: &Row| heap.has_growth().then(|| row.grown());
+    let function = |row: &Row| {
+        json!({
+            "name": row.name,
+            "live_bytes": row.live,
+            "allocated_bytes": row.allocated,
+            "grown_bytes": grown(row),
+        })
+    };
+    json!({
+        "first_dump_ns": heap.dumps.0,
+        "last_dump_ns": heap.dumps.1,
+        "live_bytes": heap.all.live,
+        "allocated_bytes": heap.all.allocated,
+        "grown_bytes": grown(&heap.all),
+        "functions": heap.functions.iter().take(ROWS).map(function).collect::<Vec<_>>(),
     })
 }
 
@@ -226,6 +248,8 @@ fn band(survey: &Survey, band: &Band) -> Value {
         "stacks_by_clock": shares(by_clock, "samples"),
         "stacks_of_events": shares(events, "stacks"),
         "threads_on_core": shares(largest(&band.holders, thread, ROWS), "ns"),
+        "large_allocations": band.large.count,
+        "large_allocated_bytes": band.large.bytes,
         "wakers": shares(largest(&band.wakers, thread, ROWS), "ns"),
     })
 }

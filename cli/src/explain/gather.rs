@@ -260,6 +260,7 @@ impl Found<'_> {
 fn look_inside(survey: &Survey, band: &mut Band, slice: &Slice) {
     let Some(tid) = survey.track_names.tid(slice.track) else { return };
     let (start, end) = (slice.start, slice.start.saturating_add(slice.duration));
+    band.large = band.large.and(survey.memory.large(slice.track, start, end));
     let thread = (survey.track_names.pid(slice.track), tid);
     for (_, stack) in survey.samples.of(SampleKind::OnCpu, thread, start, end) {
         add(&mut band.on_cpu, *stack, 1);
@@ -303,10 +304,15 @@ pub(super) fn look_at_waits(survey: &Survey, band: &mut Band, thread: (u64, u64)
                     stretch.start.saturating_sub(BEFORE),
                     stretch.start.saturating_add(1),
                 );
-                // Where the kernel gives no stacks of sleeps, a sample by the clock was taken in the middle
-                // of one.
-                let inside = survey.samples.of(SampleKind::Wall, thread, stretch.start, stretch.end);
-                if let Some((_, stack)) = off_cpu.last().or(inside.first()) {
+                // A sample by the clock ends the sleep, and is taken as soon as the thread runs.
+                const AFTER: i64 = 100_000;
+                let woken = survey.samples.of(
+                    SampleKind::Wall,
+                    thread,
+                    stretch.start,
+                    stretch.end.saturating_add(AFTER),
+                );
+                if let Some((_, stack)) = off_cpu.last().or(woken.first()) {
                     add(&mut band.off_cpu, *stack, duration);
                 }
             }

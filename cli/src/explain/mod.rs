@@ -6,10 +6,12 @@ mod explained;
 mod export;
 mod flames;
 mod gather;
+mod heap;
 mod held;
 mod lists;
 mod locks;
 mod meanwhile;
+mod memory;
 mod nested;
 mod queue;
 mod refused;
@@ -29,6 +31,7 @@ use hairline_convert::slices::Slices;
 
 use crate::explain::explained::Explained;
 use crate::explain::gather::Gather;
+use crate::explain::heap::Heap;
 use crate::explain::meanwhile::Meanwhile;
 use crate::explain::survey::Survey;
 use crate::explain::threads::Threads;
@@ -46,8 +49,8 @@ use crate::trace::{FileArguments, TraceArguments, unsorted};
 /// The first lines name the cause. Waits for locks that the program recorded (`lock/wait: NAME`) come first:
 /// the lock, who held it, and where. A trace without scheduling still shows inner slices, and what other
 /// threads did meanwhile. Intervals of async tasks are explained by the intervals inside of them: waits for
-/// locks, and the time in the queue of the workers, come first. Reads the trace up to three times, so it must
-/// be a file.
+/// locks, and the time in the queue of the workers, come first. Without a name, a heap profile is summed up
+/// by the functions that allocated what is live. Reads the trace up to three times, so it must be a file.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   hairline explain trace.pftrace
@@ -125,12 +128,14 @@ fn explain(arguments: &Arguments, trace: &TraceArguments) -> Result<Explained, S
     }
     let most = arguments.top as usize;
     let asked = arguments.thread.as_deref();
+    let heap = Heap::of(&survey.memory.profile, &survey.samples);
+    let is_of_all = asked.is_none() && arguments.pattern.is_none();
     let chosen = if asked.is_none() { survey.choose(arguments.pattern.as_ref(), most) } else { Vec::new() };
     if chosen.is_empty() && arguments.pattern.is_none() {
         let threads = threads::choose(&survey, asked, most);
-        if !threads.chosen.is_empty() {
+        if !threads.chosen.is_empty() || is_of_all && heap.is_some() {
             let trace = trace.path().to_owned();
-            return Ok(Explained { trace, summary, survey, targets: Vec::new(), threads });
+            return Ok(Explained { trace, summary, survey, targets: Vec::new(), threads, heap, is_of_all });
         }
     }
     if let Some(thread) = asked {
@@ -153,5 +158,6 @@ fn explain(arguments: &Arguments, trace: &TraceArguments) -> Result<Explained, S
         trace.show_again(&mut meanwhile)?;
     }
     let targets = meanwhile.finish().map_err(unsorted)?;
-    Ok(Explained { trace: trace.path().to_owned(), summary, survey, targets, threads: Threads::default() })
+    let trace = trace.path().to_owned();
+    Ok(Explained { trace, summary, survey, targets, threads: Threads::default(), heap, is_of_all })
 }

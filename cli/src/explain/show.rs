@@ -26,7 +26,13 @@ pub(super) fn text(explained: &Explained) -> String {
         }
         target_text(&mut out, explained, target);
     }
-    out.push_str(&show_threads::text(&explained.survey, &explained.threads));
+    if !(explained.targets.is_empty() && explained.threads.chosen.is_empty()) {
+        out.push_str(&show_threads::text(&explained.survey, &explained.threads));
+    }
+    if let Some(heap) = explained.heap.as_ref().filter(|_| explained.is_of_all) {
+        let separator = if out.is_empty() { "" } else { "\n" };
+        let _ = write!(out, "{separator}{}", heap.text());
+    }
     let notes = explained.survey.left_out();
     if !notes.is_empty() {
         let _ = write!(out, "\n{}\n", notes.join("\n"));

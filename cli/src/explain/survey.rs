@@ -9,6 +9,7 @@ use hairline_convert::{Item, TrackId};
 
 use crate::explain::cpu_times::CpuTimes;
 use crate::explain::locks::Locks;
+use crate::explain::memory::Memory;
 use crate::explain::refused::Refused;
 use crate::explain::tasks::Tasks;
 use crate::folded::without_symbols;
@@ -31,6 +32,7 @@ pub(super) struct Survey {
     pub(super) tasks: Tasks,
     pub(super) cpu_times: CpuTimes,
     pub(super) refused: Refused,
+    pub(super) memory: Memory,
 }
 
 /// The kinds of slices.
@@ -94,6 +96,7 @@ impl Survey {
             tasks: Tasks::default(),
             cpu_times: CpuTimes::default(),
             refused: Refused::default(),
+            memory: Memory::default(),
         }
     }
 
@@ -102,6 +105,7 @@ impl Survey {
         self.timeline.finish();
         self.samples.finish();
         self.cpu_times.finish();
+        self.memory.finish();
         Ok(())
     }
 
@@ -173,6 +177,8 @@ impl Survey {
             of(self.locks.left_out, "wait", "for locks beyond 65,534 different ones have no holder here"),
             of(self.tasks.left_out, "task", "beyond the first 1,048,576 has no name here"),
             of(self.cpu_times.left_out, "reading", "of thread CPU times beyond the first 4,194,304 left out"),
+            of(self.memory.left_out, "large allocation", "beyond the first 4,194,304 left out"),
+            of(self.memory.profile.left_out, "call stack", "of the heap profile beyond the limit left out"),
             of(shared, "thread id", "of several processes, whose states are left out"),
         ];
         notes.into_iter().flatten().chain(without_symbols(&self.samples)).collect()
@@ -200,8 +206,10 @@ impl ItemVisitor for Survey {
             Item::Event(event) => {
                 self.locks.add(event);
                 self.refused.add(event);
+                self.memory.event(event);
                 self.tasks.add(event, &self.track_names, self.slices.keys_mut());
             }
+            Item::Heap(sums) => self.memory.profile.add(sums, &mut self.samples),
             _ => self.samples.item(item),
         }
         self.cpu_times.item(item);

@@ -8,6 +8,7 @@ use hairline_convert::timeline::Split;
 
 use crate::explain::arguments::Arguments;
 use crate::explain::locks::Tags;
+use crate::explain::memory::Allocations;
 use crate::explain::survey::Chosen;
 use hairline_convert::sampled::StackId;
 
@@ -90,6 +91,8 @@ pub(super) struct Band {
     pub(super) in_waits: i64,
     pub(super) in_queue: i64,
     pub(super) in_both: i64,
+    /// Large allocations of their threads.
+    pub(super) large: Allocations,
 }
 
 /// Polls of one name.

@@ -37,7 +37,7 @@ pub(super) struct Process {
 /// waiting for one.
 pub(super) fn choose(survey: &Survey, pattern: Option<&str>, most: usize) -> Threads {
     let mut counts = SampleCounts::default();
-    survey.samples.each(SampleKind::OnCpu, &mut |thread, _, _| counts.add(thread));
+    survey.samples.each(survey.samples.of_time(), &mut |thread, _, _| counts.add(thread));
     let mut all = thread_times::of_all(&survey.track_names, &survey.timeline, &counts);
     let mut threads = Threads { chosen: Vec::new(), processes: processes(&all) };
     if let Some(pattern) = pattern {
@@ -79,6 +79,9 @@ fn look(survey: &Survey, times: ThreadTimes) -> Thread {
     let thread = (times.pid, times.tid);
     for (_, stack) in survey.samples.of(SampleKind::OnCpu, thread, i64::MIN, i64::MAX) {
         add(&mut band.on_cpu, *stack, 1);
+    }
+    for (_, stack) in survey.samples.of(SampleKind::Wall, thread, i64::MIN, i64::MAX) {
+        add(&mut band.by_clock, *stack, 1);
     }
     if let Some((start, end)) = survey.timeline.span().filter(|_| times.split.is_some()) {
         look_at_waits(survey, &mut band, thread, (start, end));

@@ -6,6 +6,7 @@ use hairline_convert::TrackId;
 use hairline_convert::slices::Key;
 use hairline_convert::timeline::Split;
 
+use crate::explain::heap;
 use crate::explain::held::{Lock, locks};
 use crate::explain::queue;
 use crate::explain::separation::Separation;
@@ -96,6 +97,7 @@ pub(super) fn verdict(survey: &Survey, target: &Target, all: &[Target]) -> Verdi
     let mut verdict = with_polls(survey, target, all);
     let argument = verdict.argument.as_ref().map(Separation::text);
     verdict.lines.extend(argument);
+    verdict.lines.extend(heap::sentence(target));
     verdict
 }
 

@@ -411,7 +411,13 @@ impl Timer {
             tv_sec: (interval / 1_000_000_000).cast_signed(),
             tv_nsec: (interval % 1_000_000_000).cast_signed(),
         };
-        if timer.set(every, every) { Ok(Found::Timer(timer)) } else { Ok(Found::Ended) }
+        // Threads that were found at a time do not expire at a time.
+        let first = interval / 2 + u64::from(tid).wrapping_mul(0x9e37_79b9) % interval.max(1);
+        let first = libc::timespec {
+            tv_sec: (first / 1_000_000_000).cast_signed(),
+            tv_nsec: (first % 1_000_000_000).cast_signed(),
+        };
+        if timer.set(every, first) { Ok(Found::Timer(timer)) } else { Ok(Found::Ended) }
     }
 
     /// Creates a timer of a clock, whose signal goes to this thread with this value.

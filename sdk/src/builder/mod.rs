@@ -356,12 +356,14 @@ impl SessionBuilder {
     /// root. It looks up the functions when the session ends, and at each peak: then events wait in the ring
     /// for as long as it takes to read the debug information.
     ///
-    /// It needs the crate's feature `sampling`, and Linux on x86-64 or aarch64. Without them, in a flight
-    /// recorder and with a rotated output, the session records all else: a note of the
-    /// [`Summary`](crate::Summary) says why. Samples that found no room, because the session's thread was too
-    /// late or some 32,000 sampled blocks were live, are in no sum; a note has their number. Not in the
-    /// profile: memory that was allocated before the session, that the program maps itself or that C code
-    /// allocates, and what Hairline allocates while it records an event.
+    /// Each snapshot of a flight recorder has what is live at its moment, and at the highest peak so far.
+    /// Each file of a rotated output has the whole profile at its end.
+    ///
+    /// It needs the crate's feature `sampling`, and Linux on x86-64 or aarch64. Without them the session
+    /// records all else: a note of the [`Summary`](crate::Summary) says why. Samples that found no room,
+    /// because the session's thread was too late or some 32,000 sampled blocks were live, are in no sum; a
+    /// note has their number. Not in the profile: memory that was allocated before the session, that the
+    /// program maps itself or that C code allocates, and what Hairline allocates while it records an event.
     ///
     /// ```
     /// # use hairline::{HeapProfile, MemoryOutput, Session};

@@ -7,22 +7,30 @@
 //!                                                      │
 //!  freed: slot ────────────────────────────────────────┴─────────────> sums of the stack: + freed
 //!
-//!  dump: the sums of all stacks that have changed since the dump before
+//!  moment: a copy of the sums and stacks ──> writer of a trace: what has changed since the moment before
 //! ```
 //!
 //! Sums only grow, and a block is freed with the weight with which it was allocated: what is live never is
 //! negative. Stacks have the numbers of the [table](crate::table). It may not forget any here, so one that
 //! finds no room in it shares the sums of [`OTHERS`].
+//!
+//! A writer knows what its trace has. So the first dump of each trace is whole: those of a snapshot, and of a
+//! file of an output in several. Later dumps cost what is new.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hairline_formats::track_event::{
-    HeapDump, HeapSample, SequenceId, UnwindError, clock_snapshot, fields::clock, heap_dump,
+    HeapDump, HeapSample, SampledBy, SequenceId, UnwindError, clock_snapshot, fields::clock, heap_dump,
 };
 
+use crate::file::ProgramFile;
 use crate::fxt::Records;
+use crate::packets::{Packets, iid};
 use crate::process::{Place, Sampled};
 use crate::profile::Profile;
+use crate::symbols::Known;
+use crate::table::Table;
 
 /// The name that the heap has in the trace.
 const HEAP: &str = "heap";
@@ -65,8 +73,6 @@ pub struct HeapTotals {
     pub others: u64,
     /// An estimate of the bytes that are live, of all blocks allocated since the profile's begin.
     pub live: u64,
-    /// Dumps.
-    pub dumps: u64,
 }
 
 /// The sums of a stack. They only grow.
@@ -92,16 +98,41 @@ pub struct HeapProfile {
     profile: Profile,
     pid: u32,
     interval: u64,
-    /// By the number of the stack: now, and in the last dump.
-    sums: Vec<(Sums, Sums)>,
+    /// By the number of the stack.
+    sums: Vec<Sums>,
     /// By slot.
     blocks: Vec<Option<Block>>,
     totals: HeapTotals,
+    /// The last look at the process's mappings.
+    last_look: Option<Instant>,
+}
+
+/// A heap profile at one moment: a copy, which another thread may write.
+#[derive(Debug)]
+pub struct HeapMoment {
+    boottime: u64,
+    coarse: u64,
+    has_losses: bool,
+    pid: u32,
+    interval: u64,
+    sums: Vec<Sums>,
+    files: Vec<Arc<ProgramFile>>,
+    table: Table,
+    known: Arc<Known>,
+}
+
+/// Writes moments of a heap profile into one trace, in the order of time.
+#[derive(Debug)]
+pub struct HeapWriter {
+    packets: Packets,
+    /// In FXT.
+    records: Option<Records>,
+    /// The sums that the trace has, by the number of the stack.
+    dumped: Vec<Sums>,
     /// The number of the next packet.
     index: u64,
     /// The number of frames whose functions are written.
     named: usize,
-    last_look: Instant,
 }
 
 impl HeapProfile {
@@ -119,8 +150,13 @@ impl HeapProfile {
         Self::new(profile, pid, interval)
     }
 
-    fn new(mut profile: Profile, pid: u32, interval: u64) -> Self {
-        profile.add_present(pid);
+    /// Closes each file once it was read for unwinding: threads with other open files look functions up.
+    #[must_use]
+    pub fn closing_files(self) -> Self {
+        Self { profile: self.profile.for_months(), ..self }
+    }
+
+    fn new(profile: Profile, pid: u32, interval: u64) -> Self {
         let mut heap = Self {
             profile,
             pid,
@@ -128,9 +164,7 @@ impl HeapProfile {
             sums: Vec::new(),
             blocks: Vec::new(),
             totals: HeapTotals::default(),
-            index: 0,
-            named: 0,
-            last_look: Instant::now(),
+            last_look: None,
         };
         let nowhere = Place { mapping: None, rel_pc: 0, address: 0 };
         let others = heap.profile.table.stack(&[nowhere], heap.profile.unknown);
@@ -138,12 +172,12 @@ impl HeapProfile {
         heap
     }
 
-    /// Adds a sampled allocation, and writes its stack if it is new.
+    /// Adds a sampled allocation.
     pub fn allocated(&mut self, of: &Allocated<'_>) {
         let stack = self.stack(&Sampled { address: 0, registers: of.registers, stack: of.stack });
         let sums = at(&mut self.sums, stack);
-        sums.0.allocated = sums.0.allocated.saturating_add(of.bytes);
-        sums.0.allocations = sums.0.allocations.saturating_add(of.count);
+        sums.allocated = sums.allocated.saturating_add(of.bytes);
+        sums.allocations = sums.allocations.saturating_add(of.count);
         *at(&mut self.blocks, of.slot) = Some(Block { stack, bytes: of.bytes, count: of.count });
         self.totals.samples += 1;
         self.totals.live = self.totals.live.saturating_add(of.bytes);
@@ -154,8 +188,8 @@ impl HeapProfile {
     pub fn freed(&mut self, slot: u32) -> bool {
         let Some(block) = self.blocks.get_mut(slot as usize).and_then(Option::take) else { return false };
         let sums = at(&mut self.sums, block.stack);
-        sums.0.freed = sums.0.freed.saturating_add(block.bytes);
-        sums.0.frees = sums.0.frees.saturating_add(block.count);
+        sums.freed = sums.freed.saturating_add(block.bytes);
+        sums.frees = sums.frees.saturating_add(block.count);
         self.totals.live = self.totals.live.saturating_sub(block.bytes);
         true
     }
@@ -169,74 +203,109 @@ impl HeapProfile {
                 || profile.places.last().is_none_or(|place| place.mapping.is_none())
         };
         // A library may have been loaded since.
-        if is_strange(profile, &error) && self.last_look.elapsed() > BETWEEN_LOOKS {
+        let is_due = self.last_look.is_none_or(|last| last.elapsed() > BETWEEN_LOOKS);
+        if is_strange(profile, &error) && is_due {
             profile.add_present(self.pid);
-            self.last_look = Instant::now();
+            self.last_look = Some(Instant::now());
             error = profile.unwind(self.pid, sampled);
         }
         self.totals.cut += u64::from(!matches!(error, UnwindError::None));
         let stack = profile.table.stack_if_room(&profile.places, profile.unknown);
         self.totals.others += u64::from(stack.is_none());
-        profile.packets.intern(&mut profile.out, &profile.files, &profile.table);
         stack.unwrap_or(OTHERS)
-    }
-
-    /// Writes what has changed since the dump before. Times are in ns, on `CLOCK_BOOTTIME` and on
-    /// `CLOCK_MONOTONIC_COARSE`. `has_losses`: whether samples were lost.
-    pub fn dump(&mut self, boottime: u64, coarse: u64, has_losses: bool) {
-        let profile = &mut self.profile;
-        let sequence = profile.packets.sequence();
-        profile.packets.intern(&mut profile.out, &profile.files, &profile.table);
-        clock_snapshot(
-            &mut profile.out,
-            sequence,
-            &[(clock::BOOTTIME, boottime), (clock::MONOTONIC_COARSE, coarse)],
-        );
-        let changed = (0..).zip(&mut self.sums).filter(|(_, (now, dumped))| now != dumped);
-        let samples: Vec<HeapSample> = changed
-            .map(|(number, (now, dumped))| {
-                *dumped = *now;
-                now.sample(number)
-            })
-            .collect();
-        // An empty dump is one too: what was live before still is.
-        let pieces = samples.len().div_ceil(SUMS_OF_A_PACKET).max(1);
-        for piece in 0..pieces {
-            let samples = samples.chunks(SUMS_OF_A_PACKET).nth(piece).unwrap_or_default();
-            let dump = HeapDump {
-                pid: self.pid,
-                heap: HEAP,
-                coarse_ns: coarse,
-                interval: self.interval,
-                has_losses,
-                index: self.index,
-                is_continued: piece + 1 < pieces,
-            };
-            heap_dump(&mut profile.out, sequence, boottime, &dump, samples);
-            self.index += 1;
-        }
-        self.totals.dumps += 1;
-    }
-
-    /// Writes the functions of the frames that are new since the last call.
-    pub fn write_functions(&mut self) {
-        let profile = &mut self.profile;
-        let frames = profile.table.frames.values();
-        let new = frames[self.named..].iter();
-        let sequence = profile.packets.sequence();
-        profile.known.write(&mut profile.out, sequence, &profile.files, &profile.table, new);
-        self.named = frames.len();
-    }
-
-    /// Returns the part of the trace that has been written since the last call.
-    pub fn take_output(&mut self) -> Vec<u8> {
-        self.profile.take_output()
     }
 
     /// Returns the numbers of samples and of what was left out.
     #[must_use]
     pub fn totals(&self) -> HeapTotals {
         self.totals
+    }
+
+    /// Copies the sums of this moment. Times are in ns, on `CLOCK_BOOTTIME` and on `CLOCK_MONOTONIC_COARSE`.
+    /// `has_losses`: whether samples were lost.
+    #[must_use]
+    pub fn at(&self, boottime: u64, coarse: u64, has_losses: bool) -> HeapMoment {
+        let Self { profile, pid, interval, sums, .. } = self;
+        HeapMoment {
+            boottime,
+            coarse,
+            has_losses,
+            pid: *pid,
+            interval: *interval,
+            sums: sums.clone(),
+            files: profile.files.clone(),
+            table: profile.table.to_read(),
+            known: Arc::clone(&profile.known),
+        }
+    }
+
+    /// Creates the writer for a trace that has nothing of this profile.
+    #[must_use]
+    pub fn writer(&self) -> HeapWriter {
+        HeapWriter {
+            packets: Packets::new(self.profile.packets.sequence(), SampledBy::CpuTime { period: 0 }),
+            records: self.profile.records.is_some().then(Records::within),
+            dumped: Vec::new(),
+            index: 0,
+            named: 0,
+        }
+    }
+}
+
+impl HeapWriter {
+    /// Returns a dump of this moment: the stacks and sums that the trace does not have yet.
+    #[must_use]
+    pub fn dump(&mut self, at: &HeapMoment) -> Vec<u8> {
+        let mut out = Vec::new();
+        let sequence = self.packets.sequence();
+        self.packets.intern(&mut out, &at.files, &at.table);
+        let clocks = [(clock::BOOTTIME, at.boottime), (clock::MONOTONIC_COARSE, at.coarse)];
+        clock_snapshot(&mut out, sequence, &clocks);
+        let samples = self.changed(at);
+        // An empty dump is one too: what was live before still is.
+        let pieces = samples.len().div_ceil(SUMS_OF_A_PACKET).max(1);
+        for piece in 0..pieces {
+            let samples = samples.chunks(SUMS_OF_A_PACKET).nth(piece).unwrap_or_default();
+            let dump = HeapDump {
+                pid: at.pid,
+                heap: HEAP,
+                coarse_ns: at.coarse,
+                interval: at.interval,
+                has_losses: at.has_losses,
+                index: self.index,
+                is_continued: piece + 1 < pieces,
+            };
+            heap_dump(&mut out, sequence, at.boottime, &dump, samples);
+            self.index += 1;
+        }
+        self.take(out)
+    }
+
+    /// Returns the sums that are others than in the dump before, which are then those of the trace.
+    fn changed(&mut self, at: &HeapMoment) -> Vec<HeapSample> {
+        self.dumped.resize(at.sums.len(), Sums::default());
+        let changed = (0..).zip(at.sums.iter().zip(&self.dumped)).filter(|(_, (now, dumped))| now != dumped);
+        let samples = changed.map(|(number, (now, _))| now.sample(number)).collect();
+        self.dumped.clone_from(&at.sums);
+        samples
+    }
+
+    /// Returns the functions that the trace does not have yet. Looks up those that are not known.
+    #[must_use]
+    pub fn functions(&mut self, at: &HeapMoment) -> Vec<u8> {
+        let mut out = Vec::new();
+        let frames = at.table.frames.values();
+        let new = frames.get(self.named..).unwrap_or_default().iter();
+        at.known.write(&mut out, self.packets.sequence(), &at.files, &at.table, new);
+        self.named = frames.len();
+        self.take(out)
+    }
+
+    fn take(&mut self, packets: Vec<u8>) -> Vec<u8> {
+        match &mut self.records {
+            Some(records) => records.take(&packets),
+            None => packets,
+        }
     }
 }
 
@@ -246,7 +315,7 @@ const FXT_SEQUENCE: SequenceId = SequenceId(3);
 impl Sums {
     fn sample(&self, number: u32) -> HeapSample {
         HeapSample {
-            callstack: crate::packets::iid(number),
+            callstack: iid(number),
             allocated: self.allocated,
             freed: self.freed,
             allocations: rounded(self.allocations),
@@ -287,12 +356,27 @@ mod tests {
         assert!(!heap.freed(9), "an allocation that comes later");
         assert!(heap.freed(7) && !heap.freed(7));
         assert_eq!(heap.totals().live, 50);
-        let [_, (first, _), (second, _)] = heap.sums[..] else { panic!() };
+        let [_, first, second] = heap.sums[..] else { panic!() };
         let expected = HeapSample { callstack: 2, allocated: 150, freed: 150, allocations: 2, frees: 2 };
         assert_eq!(first.sample(1), expected);
         assert_eq!((second.allocated, second.freed), (50, 0));
-        heap.dump(5, 4, false);
-        assert!(heap.sums.iter().all(|(now, dumped)| now == dumped));
-        assert_eq!(heap.totals().dumps, 1);
+    }
+
+    #[test]
+    fn the_first_dump_of_each_trace_is_whole_and_the_next_one_has_what_has_changed() {
+        let mut heap = HeapProfile::packets(SequenceId(9), std::process::id(), 100).closing_files();
+        heap.allocated(&allocated(7, 150, 1 << 16, &[0x10; 4][..REGISTERS]));
+        let (mut writer, first) = (heap.writer(), heap.at(5, 4, false));
+        heap.allocated(&allocated(8, 50, 1 << 16, &[0x20; 4][..REGISTERS]));
+        let second = heap.at(7, 6, false);
+        assert!(heap.freed(7) && heap.freed(8));
+        let changed = |writer: &mut HeapWriter, at: &HeapMoment| -> Vec<(u64, u64, u64)> {
+            let changed = writer.changed(at).into_iter();
+            changed.map(|sample| (sample.callstack, sample.allocated, sample.freed)).collect()
+        };
+        assert_eq!(changed(&mut writer, &first), [(2, 150, 0)]);
+        assert_eq!(changed(&mut writer, &second), [(3, 50, 0)]);
+        assert_eq!(changed(&mut heap.writer(), &second), [(2, 150, 0), (3, 50, 0)]);
+        assert_eq!(changed(&mut writer, &heap.at(9, 8, false)), [(2, 150, 150), (3, 50, 50)]);
     }
 }

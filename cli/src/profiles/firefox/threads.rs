@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
+use hairline_convert::SampleKind;
 use hairline_convert::sampled::StackId;
 use serde_json::{Value, json};
 
@@ -119,9 +120,12 @@ impl<'c> Threads<'c> {
         let samples = || thread.samples.iter();
         column(output, "stack", samples().map(|(_, stack)| stacks.row(*stack).into()))?;
         column(output, "time", samples().map(|(time, _)| self.since_first(*time)))?;
-        // Without it, a thread that slept between two samples would look busy.
+        // Without it, a thread that slept between two samples would look busy. What it used between two
+        // samples by the clock is not known.
+        let is_wall = collected.samples.of_time() == SampleKind::Wall;
         if let Some(period) = collected.samples.period() {
-            column(output, "threadCPUDelta", samples().map(|_| period.into()))?;
+            let used = if is_wall { 0 } else { period };
+            column(output, "threadCPUDelta", samples().map(|_| used.into()))?;
         }
         write!(output, r#""weight":null,"weightType":"samples","length":{}}},"#, thread.samples.len())
     }

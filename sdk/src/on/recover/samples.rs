@@ -16,7 +16,7 @@ pub(super) fn part(
 ) -> Result<Vec<u8>, &'static str> {
     let entries: Vec<&[u8]> = hairline_shm::tape_entries(tape).collect();
     let Some(window) = hairline_stacks::Window::read(&entries) else { return Ok(Vec::new()) };
-    let named: Vec<u32> = window.named().filter(|_| is_whole).collect();
+    let named = if is_whole { window.named() } else { Default::default() };
     Ok(window.write(&|task| task.tid == task.pid || is_traced(task.tid) || named.contains(&task.tid)))
 }
 

@@ -118,7 +118,8 @@ enum NextPass {
 impl<'s> DrainThread<'s> {
     fn new(shared: &'s Arc<Shared>, mut sink: Sink, upkeep: Upkeep) -> Self {
         shared.sampling.begin();
-        if shared.sampling.is_open() {
+        shared.heap_profile.begin();
+        if shared.sampling.is_open() || shared.heap_profile.is_open() {
             sink.keep_finished();
         }
         Self {
@@ -155,6 +156,7 @@ impl<'s> DrainThread<'s> {
             self.next_sample = hooks::sample(self.shared.epoch().get(), sampled);
             self.pass(if has_flush || requests.stop { Flush::Now } else { Flush::Later });
             self.write_switches();
+            self.end_files();
             self.write_samples();
             self.write_heap_profile();
             self.write_heartbeat_if_due();
@@ -177,6 +179,8 @@ impl<'s> DrainThread<'s> {
         }
         self.last_passes();
         self.write_names(true);
+        self.sink.stay(); // the last file is whole with what follows
+        self.end_files();
         self.write_last_samples();
         self.write_last_heap_profile();
         self.write_last_switches();
@@ -236,14 +240,23 @@ impl<'s> DrainThread<'s> {
         }
     }
 
-    /// Writes the samples that were taken. Those of a rotated output go to the file that has just ended.
+    /// Adds the samples and the heap profile to the files of a rotation that have just ended.
+    fn end_files(&mut self) {
+        let finished = self.sink.take_finished();
+        let (Some(last), State::Open) = (finished.last().cloned(), self.state) else { return };
+        if let Some(profile) = &mut self.heap_profile {
+            profile.end_files(finished);
+        }
+        if let Some(sampling) = &mut self.sampling {
+            let shared = Arc::clone(self.shared);
+            sampling.end_file(self.shared.traced(), move |tid| shared.threads.contains(tid), last);
+        }
+    }
+
+    /// Writes the samples that were taken.
     fn write_samples(&mut self) {
         let (Some(sampling), State::Open) = (&mut self.sampling, self.state) else { return };
         let (drain, sink, of) = (&mut self.drain, &mut self.sink, self.shared.traced());
-        if let Some(finished) = sink.take_finished() {
-            let shared = Arc::clone(self.shared);
-            sampling.end_file(of, move |tid| shared.threads.contains(tid), finished);
-        }
         let written = sink.in_present_file(|sink| sampling.write(of, |bytes| drain.insert(bytes, sink)));
         if let Err(e) = written {
             self.fail(e);
@@ -266,7 +279,8 @@ impl<'s> DrainThread<'s> {
     fn write_heap_profile(&mut self) {
         let (Some(profile), State::Open) = (&mut self.heap_profile, self.state) else { return };
         let (drain, sink) = (&mut self.drain, &mut self.sink);
-        if let Err(e) = profile.write(|bytes| drain.insert(bytes, sink)) {
+        let written = sink.in_present_file(|sink| profile.write(|bytes| drain.insert(bytes, sink)));
+        if let Err(e) = written {
             self.fail(e);
         }
     }

@@ -44,13 +44,15 @@ pub(crate) fn run(shared: &Arc<Shared>, destination: Destination, upkeep: Upkeep
     shared.deactivate();
     drop(shared.scheduling.close());
     drop(shared.sampling.close());
+    let heap_note = shared.heap_profile.close().and_then(|profile| profile.note());
+    heap_note.into_iter().for_each(|note| _ = shared.heap_note.set(note));
     shared.hardware.close();
     match shared.recorder() {
         Some(recorder) => recorder.close(shared.region()),
         // SAFETY: this is the session's only thread, and it has no drain.
         None => unsafe { shared.region().close() },
     }
-    drop(shared.sampling.close()); // a snapshot that was being written has put them back
+    drop((shared.sampling.close(), shared.heap_profile.close())); // a snapshot has put them back meanwhile
     let end = end.unwrap_or_else(|e| {
         shared.requests.set_error(&Arc::new(e));
         End::default()
@@ -82,6 +84,7 @@ impl<'s> RecorderThread<'s> {
 
     fn live(mut self) -> io::Result<End> {
         self.shared.sampling.begin();
+        self.shared.heap_profile.begin();
         loop {
             self.shared.drain.clear_wake();
             let stop = self.answer_requests();
@@ -96,6 +99,7 @@ impl<'s> RecorderThread<'s> {
             let next_read = self.keep_switches(stop);
             let next_read =
                 self.shared.sampling.keep(self.shared.traced()).map_or(next_read, |at| at.min(next_read));
+            let next_read = self.shared.heap_profile.keep().map_or(next_read, |at| at.min(next_read));
             self.recall_if_refused();
             current::free_retired();
             self.upkeep.refine_clock(self.shared);

@@ -27,6 +27,7 @@ use std::collections::VecDeque;
 use std::io::{IoSlice, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 use std::{fs, io};
 
 use hairline_formats::track_event::{Erasure, SequenceId};
@@ -38,6 +39,7 @@ use crate::on::base::files;
 use crate::on::base::files::claim;
 use crate::on::base::files::output_file::OutputFile;
 use crate::on::base::files::unfinished::Unfinished;
+use crate::on::base::lock::Mutex;
 use crate::on::base::platform;
 use crate::on::encode::stream;
 use crate::options::Format;
@@ -66,30 +68,48 @@ pub(crate) struct Rotation {
     full_at: u64,
     /// The error of the last attempt to create the next file.
     error: Option<io::Error>,
-    /// The file before the newest one, if somebody wants to add to it.
-    finished_file: Option<Finished>,
+    /// The files before the newest one that somebody wants to add to.
+    finished_files: Vec<Finished>,
     keeps_finished: bool,
     /// Whether the newest file stays, however long it is.
     is_held: bool,
 }
 
-/// A file that was finished.
-#[derive(Debug)]
+/// A file that was finished. Several threads may add to it.
+#[derive(Clone, Debug)]
+#[cfg_attr(not(feature = "sampling"), allow(dead_code))]
 pub(crate) struct Finished {
-    file: OutputFile,
-    /// Where its end begins.
-    len: u64,
+    /// The file, and where its end begins; `None` while a thread writes.
+    file: Arc<Mutex<Option<(OutputFile, u64)>>>,
     format: Format,
 }
+
+/// The most files that wait for those who add to them: a pass rarely ends two.
+const MOST_FINISHED: usize = 16;
 
 impl Finished {
     /// Adds whole records before the file's end. After an error, such as a full disk, it is as it was.
     #[cfg_attr(not(feature = "sampling"), allow(dead_code))]
-    pub(crate) fn add(mut self, records: &[u8]) {
+    pub(crate) fn add(&self, records: &[u8]) {
+        const PATIENCE: Duration = Duration::from_secs(10); // with a disk that is busy for another thread
         let end = stream::session_end(self.format, 0, clock::boottime());
-        if self.file.replace_at(self.len, &[records, &end].concat()).is_err() {
-            let _ = self.file.cut_to(self.len);
-            let _ = self.file.replace_at(self.len, &end);
+        let bytes = [records, &end].concat();
+        let until = Instant::now() + PATIENCE;
+        let (mut file, len) = loop {
+            match self.file.lock_unless_lost().map(|mut file| file.take()) {
+                Some(Some(taken)) => break taken,
+                Some(None) if Instant::now() < until => std::thread::sleep(Duration::from_millis(1)),
+                _ => return,
+            }
+        };
+        let added = file.replace_at(len, &bytes);
+        if added.is_err() {
+            let _ = file.cut_to(len);
+            let _ = file.replace_at(len, &end);
+        }
+        let len = if added.is_ok() { len + records.len() as u64 } else { len };
+        if let Some(mut place) = self.file.lock_unless_lost() {
+            *place = Some((file, len)); // replaces `None`: nothing is freed under the lock
         }
     }
 }
@@ -137,7 +157,7 @@ impl Rotation {
             finished: 0,
             full_at: size,
             error: None,
-            finished_file: None,
+            finished_files: Vec::new(),
             keeps_finished: false,
             is_held: false,
         }
@@ -148,14 +168,14 @@ impl Rotation {
         self.keeps_finished = true;
     }
 
-    /// Returns the last file that was finished, once.
-    pub(crate) fn take_finished(&mut self) -> Option<Finished> {
-        self.finished_file.take()
+    /// Returns the files that were finished since the last call, the oldest first.
+    pub(crate) fn take_finished(&mut self) -> Vec<Finished> {
+        std::mem::take(&mut self.finished_files)
     }
 
-    /// Keeps the output in its present file, or no longer.
-    pub(crate) fn hold(&mut self, is_held: bool) {
-        self.is_held = is_held;
+    /// Keeps the output in its present file, or no longer. Returns whether it was kept there.
+    pub(crate) fn hold(&mut self, is_held: bool) -> bool {
+        std::mem::replace(&mut self.is_held, is_held)
     }
 
     /// Returns the bytes that a file of this length has room for; `None` while it must not end.
@@ -271,8 +291,10 @@ impl Rotation {
                 self.end(file, *len);
                 let finished = std::mem::replace(file, next);
                 let format = self.carry.format();
-                let finished = Finished { file: finished, len: *len, format };
-                self.finished_file = self.keeps_finished.then_some(finished);
+                if self.keeps_finished && self.finished_files.len() < MOST_FINISHED {
+                    let file = Arc::new(Mutex::new(Some((finished, *len))));
+                    self.finished_files.push(Finished { file, format });
+                }
                 *len = next_len;
                 // Head and carry may be long: at least half of the size is for records.
                 self.full_at = self.size.max(next_len + self.size / 2);

@@ -61,7 +61,7 @@ pub(crate) struct Shared {
     pub(crate) no_samples: OnceLock<String>,
     pub(crate) sampling_notes: OnceLock<Vec<String>>,
     /// The heap profile.
-    pub(crate) heap_profile: heap_profile::Slot,
+    pub(crate) heap_profile: Arc<heap_profile::Slot>,
     /// Why the session has none, though its settings ask for one, or what its profile lacks.
     pub(crate) heap_note: OnceLock<String>,
     /// Slices that ended out of order.
@@ -101,7 +101,7 @@ impl Shared {
             sampling: sampling::Slot::default(),
             no_samples: OnceLock::new(),
             sampling_notes: OnceLock::new(),
-            heap_profile: heap_profile::Slot::default(),
+            heap_profile: Arc::default(),
             heap_note: OnceLock::new(),
             out_of_order: AtomicU64::new(0),
             filter_notes: Mutex::default(),

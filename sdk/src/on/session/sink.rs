@@ -90,23 +90,26 @@ impl Sink {
         }
     }
 
-    /// Returns the last file that a rotation has finished, once.
-    pub(crate) fn take_finished(&mut self) -> Option<Finished> {
-        self.rotation.as_mut()?.take_finished()
+    /// Returns the files that a rotation has finished since the last call, the oldest first.
+    pub(crate) fn take_finished(&mut self) -> Vec<Finished> {
+        self.rotation.as_mut().map(Rotation::take_finished).unwrap_or_default()
     }
 
     /// Runs `f`, in which the output stays in its present file.
     pub(crate) fn in_present_file<R>(&mut self, f: impl FnOnce(&mut Self) -> R) -> R {
-        self.hold(true);
+        let was_held = self.hold(true);
         let result = f(self);
-        self.hold(false);
+        self.hold(was_held);
         result
     }
 
-    fn hold(&mut self, is_held: bool) {
-        if let Some(rotation) = &mut self.rotation {
-            rotation.hold(is_held);
-        }
+    /// Keeps the output in its present file from here on.
+    pub(crate) fn stay(&mut self) {
+        self.hold(true);
+    }
+
+    fn hold(&mut self, is_held: bool) -> bool {
+        self.rotation.as_mut().is_some_and(|rotation| rotation.hold(is_held))
     }
 
     /// Tells the rotation, or the service, that a pass begins now.

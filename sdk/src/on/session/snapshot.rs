@@ -23,8 +23,8 @@ use crate::on::session::end::End;
 use crate::on::session::flight_recorder::FlightRecorder;
 use crate::on::session::open_slices::CopiedBegins;
 use crate::on::session::output::absolute;
-use crate::on::session::sampling;
 use crate::on::session::shared::Shared;
+use crate::on::session::{heap_profile, sampling};
 use crate::options::Format;
 
 /// The most names that are tried.
@@ -186,6 +186,7 @@ fn write_trace(
     let mut bytes = (head.len() + open.len()) as u64;
     // The window was taken before: the threads of its tracks have died later, or are in the history.
     let samples = shared.sampling.window(shared.traced());
+    let heap = shared.heap_profile.window();
     let Taken { names, changes } = shared.scheduling.history(shared.traced());
     bytes += stream::put_state_names(shared.format(), &names, &changes, &mut write)?;
     let mut records_by_sequence = BTreeMap::new();
@@ -209,6 +210,9 @@ fn write_trace(
     bytes += stream::put_states(shared.format(), &changes, &mut write)?;
     if let Some(samples) = samples {
         bytes += sampling::put_window(shared.traced(), samples, &mut write)?;
+    }
+    if let Some(heap) = heap {
+        bytes += heap_profile::put_window(heap, &mut write)?;
     }
     let mut last_names = Bytes::new();
     stream::put_names(shared.format(), &mut last_names, &shared.threads.all_new_names());

@@ -22,6 +22,7 @@ use crate::on::session::compress;
 use crate::on::session::current::Reserved;
 use crate::on::session::destination::Destination;
 use crate::on::session::drain_handle::Life;
+use crate::on::session::heap_profile::Parts;
 use crate::on::session::own_files::OwnFiles;
 use crate::on::session::placeholders::Placeholders;
 use crate::on::session::rotation::Rotation;
@@ -206,12 +207,9 @@ fn record_samples(shared: &Shared, config: &Config) {
 /// Begins the heap profile. If that fails, the session goes on without.
 fn profile_heap(shared: &Shared, config: &Config, profile: HeapProfile) {
     let is_one_file = config.overflow != Overflow::Overwrite && config.rotate.is_none();
-    let opened = if is_one_file {
-        shared.heap_profile.open(profile, shared.format(), || shared.region().new_sequence())
-    } else {
-        Err("the heap profile is not recorded: a flight recorder and a rotated output have none".to_owned())
-    };
-    if let Err(note) = opened {
+    let parts = if is_one_file { Parts::One } else { Parts::Several };
+    let sequence = || shared.region().new_sequence();
+    if let Err(note) = shared.heap_profile.open(profile, parts, shared.format(), sequence) {
         without_effect::say(&note, shared.settings.requester);
         let _ = shared.heap_note.set(note);
     }

@@ -1,11 +1,13 @@
-//! Samples of allocations into the session's sink.
+//! Samples of allocations into the session's sink, and into the snapshots of a flight recorder.
 
 use std::io;
-use std::time::Duration;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use hairline_formats::track_event::SequenceId;
 use hairline_formats::track_event::fields::clock as id;
-use hairline_stacks::{Allocated, HeapProfile as Profile};
+use hairline_stacks::{Allocated, HeapMoment, HeapProfile as Profile, HeapWriter};
 
 use crate::heap_profile::HeapProfile;
 use crate::on::base::heap;
@@ -14,6 +16,10 @@ use crate::on::base::lock::Mutex;
 use crate::on::base::platform;
 use crate::on::base::platform::process;
 use crate::on::encode::OWN_SEQUENCE;
+use crate::on::session::heap_profile::Parts;
+use crate::on::session::heap_profile::naming::Naming;
+use crate::on::session::heap_profile::reading::Reading;
+use crate::on::session::rotation::Finished;
 use crate::options::Format;
 
 /// The longest time between two reads. The threads wake the reader when a quarter of the ring is full.
@@ -21,29 +27,43 @@ const LONGEST: Duration = Duration::from_millis(50);
 /// The same if peaks are looked for.
 const LONGEST_FOR_PEAKS: Duration = Duration::from_millis(10);
 
-/// The heap profile of a session, on its drain thread.
+/// The longest wait for another thread that reads the samples: it may look at a large program for the first
+/// time, on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The heap profile of a session.
 #[derive(Debug)]
 pub(crate) struct Profiling {
     reader: Reader,
     profile: Profile,
-    /// The distance of two peaks that are written.
+    /// Of the output's present file.
+    writer: HeapWriter,
+    naming: Naming,
+    /// The distance of two peaks that are noted.
     step: Option<u64>,
-    /// The live bytes from which the next peak is written.
+    /// The live bytes from which the next peak is noted.
     next_peak: u64,
+    /// The last peak of a flight recorder, which is the highest.
+    peak: Option<Arc<HeapMoment>>,
 }
 
-/// What the drain thread needs to begin.
+/// The heap profile of a flight recorder at the moment of a snapshot.
 #[derive(Debug)]
-struct Opened {
-    reader: Reader,
-    settings: HeapProfile,
-    /// The sequence of the packets; `None` in FXT.
-    sequence: Option<SequenceId>,
+pub(crate) struct Window {
+    writer: HeapWriter,
+    peak: Option<Arc<HeapMoment>>,
+    now: HeapMoment,
+    /// Until this is written.
+    _reading: Reading,
 }
 
-/// Where a session keeps its profile until its drain thread has it.
+/// Where a session keeps its profile, while no thread uses it.
 #[derive(Debug, Default)]
-pub(crate) struct Slot(Mutex<Option<Box<Opened>>>);
+pub(crate) struct Slot {
+    profiling: Mutex<Option<Box<Profiling>>>,
+    /// Whether the session has a profile, and has not ended.
+    is_open: AtomicBool,
+}
 
 impl Slot {
     /// Begins to sample allocations.
@@ -52,85 +72,176 @@ impl Slot {
     /// A sentence that says why the session has no profile.
     pub(crate) fn open(
         &self,
-        settings: HeapProfile,
+        HeapProfile { every, peak }: HeapProfile,
+        parts: Parts,
         format: Format,
         sequence: impl FnOnce() -> u32,
     ) -> Result<(), String> {
-        let reader =
-            Reader::begin(settings.every).map_err(|e| format!("the heap profile is not recorded: {e}"))?;
-        let sequence = (format == Format::TrackEvent).then(|| SequenceId(sequence() + OWN_SEQUENCE.0));
-        let mut opened = Some(Box::new(Opened { reader, settings, sequence }));
-        if let Some(mut slot) = self.0.lock_unless_lost() {
-            std::mem::swap(&mut *slot, &mut opened); // nothing is freed under the lock
-        }
+        let reader = Reader::begin(every).map_err(|e| format!("the heap profile is not recorded: {e}"))?;
+        let pid = process::id();
+        let profile = match format {
+            Format::TrackEvent => Profile::packets(SequenceId(sequence() + OWN_SEQUENCE.0), pid, every),
+            Format::Fxt => Profile::fxt_within(pid, every),
+        };
+        let profile = if parts == Parts::Several { profile.closing_files() } else { profile };
+        let writer = profile.writer();
+        let next_peak = peak.unwrap_or(u64::MAX);
+        let naming = Naming::default();
+        self.is_open.store(true, Ordering::Relaxed);
+        self.put(Some(Box::new(Profiling {
+            reader,
+            profile,
+            writer,
+            naming,
+            step: peak,
+            next_peak,
+            peak: None,
+        })));
         Ok(())
     }
 
-    /// Takes the profile, for good. The drain thread calls this.
+    /// Makes the calling thread, the session's own, the one that is woken when there are many samples.
+    pub(crate) fn begin(&self) {
+        let profiling = self.take_when_there(); // the program may write a snapshot already
+        if let Some(profiling) = &profiling {
+            profiling.reader.is_here();
+        }
+        self.put(profiling);
+    }
+
+    /// Whether the session has a profile, and no thread has taken it for good.
+    pub(crate) fn is_open(&self) -> bool {
+        self.is_open.load(Ordering::Relaxed)
+    }
+
+    /// Takes the profile for good: no snapshot waits for it.
     pub(crate) fn close(&self) -> Option<Box<Profiling>> {
-        let Opened { reader, settings, sequence } = *self.0.lock_unless_lost()?.take()?;
-        reader.is_here();
-        let (pid, every) = (process::id(), settings.every);
-        let profile = match sequence {
-            Some(sequence) => Profile::packets(sequence, pid, every),
-            None => Profile::fxt_within(pid, every),
-        };
-        let step = settings.peak;
-        Some(Box::new(Profiling { reader, profile, step, next_peak: step.unwrap_or(u64::MAX) }))
+        self.is_open.store(false, Ordering::Relaxed);
+        self.take()
+    }
+
+    fn take(&self) -> Option<Box<Profiling>> {
+        self.profiling.lock_unless_lost()?.take()
+    }
+
+    /// Takes the profile. Waits while another thread has it, for a read.
+    fn take_when_there(&self) -> Option<Box<Profiling>> {
+        let until = Instant::now() + PATIENCE;
+        let mut taken = self.take();
+        while taken.is_none() && self.is_open() && Instant::now() < until {
+            std::thread::sleep(Duration::from_micros(200));
+            taken = self.take();
+        }
+        taken
+    }
+
+    fn put(&self, mut profiling: Option<Box<Profiling>>) {
+        if profiling.is_some()
+            && let Some(mut slot) = self.profiling.lock_unless_lost()
+        {
+            std::mem::swap(&mut *slot, &mut profiling); // nothing is freed under the lock
+        }
+    }
+
+    /// Takes in the samples of a flight recorder. Returns the longest time until the next call; `None` if the
+    /// session has no profile.
+    pub(crate) fn keep(&self) -> Option<Duration> {
+        if !self.is_open() {
+            return None;
+        }
+        // A snapshot that has the profile reads the samples itself.
+        let Some(mut profiling) = self.take() else { return Some(LONGEST_FOR_PEAKS) };
+        profiling.keep();
+        let longest = profiling.longest_sleep();
+        self.put(Some(profiling));
+        Some(longest)
+    }
+
+    /// Returns the profile of a flight recorder up to now, for a snapshot. Until that is written, another thread
+    /// reads the samples too.
+    pub(crate) fn window(self: &Arc<Self>) -> Option<Window> {
+        let mut profiling = self.take_when_there()?;
+        profiling.keep();
+        let Profiling { profile, peak, .. } = &*profiling;
+        let (writer, peak, now) = (profile.writer(), peak.clone(), profiling.now());
+        self.put(Some(profiling));
+        let slot = Arc::clone(self);
+        Some(Window { writer, peak, now, _reading: Reading::begin(move || _ = slot.keep()) })
     }
 }
 
 impl Profiling {
-    /// Returns the longest time until the next call of [`write`](Self::write).
+    /// Returns the longest time until the next read.
     pub(crate) fn longest_sleep(&self) -> Duration {
         if self.step.is_some() { LONGEST_FOR_PEAKS } else { LONGEST }
     }
 
-    fn read(&mut self) {
+    /// Takes in the samples since the last call. Returns the profile if there is a new peak.
+    fn read(&mut self) -> Option<HeapMoment> {
         let allocated =
             |profile: &mut Profile, [slot, bytes, count]: [u64; 3], registers: &[u64], stack: &[u8]| {
                 profile.allocated(&Allocated { slot: slot as u32, bytes, count, registers, stack });
             };
         self.reader.read(&mut self.profile, allocated, Profile::freed);
+        let live = self.profile.totals().live;
+        if live < self.next_peak {
+            return None;
+        }
+        self.next_peak = live.saturating_add(self.step.unwrap_or(u64::MAX));
+        Some(self.now())
     }
 
-    fn dump(&mut self) {
+    fn now(&self) -> HeapMoment {
         let clocks = platform::clocks();
         let time = |of| clocks.iter().find(|(clock, _)| *clock == of).map_or(0, |(_, time)| *time);
         let has_losses = self.reader.lost()[0] > 0;
-        self.profile.dump(time(id::BOOTTIME), time(id::MONOTONIC_COARSE), has_losses);
+        self.profile.at(time(id::BOOTTIME), time(id::MONOTONIC_COARSE), has_losses)
     }
 
-    /// Takes the samples since the last call in. Writes new stacks, and the profile if there is a new peak,
-    /// with the functions of its frames: a killed process has no later moment for them.
-    pub(crate) fn write(&mut self, mut write: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
-        self.read();
-        let live = self.profile.totals().live;
-        if live >= self.next_peak {
-            self.next_peak = live.saturating_add(self.step.unwrap_or(u64::MAX));
-            self.dump();
-            write(&self.profile.take_output())?;
-            self.profile.write_functions();
+    fn keep(&mut self) {
+        if let Some(peak) = self.read() {
+            self.peak = Some(Arc::new(peak));
         }
-        let out = self.profile.take_output();
-        if out.is_empty() { Ok(()) } else { write(&out) }
     }
 
-    /// Ends the recording, and writes the rest, the profile and the functions of all frames. Returns what is
-    /// to be said of it.
+    /// Takes the samples since the last call in. Writes the profile if there is a new peak, with the functions
+    /// of its frames: a killed process has no later moment for them.
+    pub(crate) fn write(&mut self, mut write: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
+        let Some(peak) = self.read() else { return Ok(()) };
+        write(&self.writer.dump(&peak))?;
+        write_some(&self.writer.functions(&peak), write)
+    }
+
+    /// Adds the profile to the files that have ended since the last call, each of which is whole then. A thread
+    /// of its own looks the functions up: until then the ring would have no reader.
+    pub(crate) fn end_files(&mut self, files: Vec<Finished>) {
+        // A peak that is found only now is in this dump.
+        let now = self.read().unwrap_or_else(|| self.now());
+        let mut ended = Vec::with_capacity(files.len());
+        for file in files {
+            let mut writer = std::mem::replace(&mut self.writer, self.profile.writer());
+            file.add(&writer.dump(&now));
+            ended.push((file, writer));
+        }
+        self.naming.name(ended, now);
+    }
+
+    /// Ends the recording, and writes the profile and the functions of all frames. Returns what is to be said
+    /// of it.
     pub(crate) fn finish(
         mut self: Box<Self>,
         mut write: impl FnMut(&[u8]) -> io::Result<()>,
     ) -> io::Result<Option<String>> {
         self.reader.stop();
-        self.read();
-        self.dump();
-        self.profile.write_functions();
-        write(&self.profile.take_output())?;
+        let now = self.read().unwrap_or_else(|| self.now());
+        write(&self.writer.dump(&now))?;
+        write_some(&self.writer.functions(&now), write)?;
+        std::mem::take(&mut self.naming).join();
         Ok(self.note())
     }
 
-    fn note(&self) -> Option<String> {
+    /// Returns what is to be said of the profile at the session's end.
+    pub(crate) fn note(&self) -> Option<String> {
         if heap::is_unannounced() {
             return Some(
                 "the heap profile is empty: the program's allocator is no `hairline::Heap`".to_owned(),
@@ -155,4 +266,25 @@ impl Profiling {
         let all = totals.samples + lost;
         (!parts.is_empty()).then(|| format!("of the heap profile's {all} samples, {}", parts.join("; ")))
     }
+}
+
+fn write_some(bytes: &[u8], mut write: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
+    if bytes.is_empty() { Ok(()) } else { write(bytes) }
+}
+
+/// Writes the profile of a snapshot: at the highest peak and at its moment, with the functions of all frames.
+/// Returns the number of bytes.
+pub(crate) fn put_window(window: Window, mut write: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<u64> {
+    let Window { mut writer, peak, now, _reading } = window;
+    let mut bytes = 0;
+    let mut put = |part: &[u8]| {
+        bytes += part.len() as u64;
+        write(part)
+    };
+    if let Some(peak) = peak {
+        put(&writer.dump(&peak))?;
+    }
+    put(&writer.dump(&now))?;
+    put(&writer.functions(&now))?;
+    Ok(bytes)
 }

@@ -8,12 +8,12 @@ use std::time::{Duration, Instant};
 use hairline_formats::track_event::SequenceId;
 use hairline_perf::Task;
 use hairline_shm::{LossReason, Region, Tape, tape_entries};
-use hairline_stacks::{Profile, WRITING, Window};
+use hairline_stacks::{Functions, Profile, WRITING};
 
 use crate::on::base::lock::Mutex;
 use crate::on::base::platform::own_thread::{self, OwnThread};
 use crate::on::base::platform::process;
-use crate::on::base::{clock, stacks};
+use crate::on::base::{clock, stacks, this_thread};
 use crate::on::encode::{OWN_SEQUENCE, SAMPLES_TAPE};
 use crate::on::session::rotation::Finished;
 use crate::on::session::sampling::events::Events;
@@ -51,8 +51,60 @@ pub(crate) struct Sampling {
     tape: Option<OnTape>,
     /// The threads that add samples to finished files.
     naming: Vec<OwnThread>,
-    /// How many of these have not ended.
-    running: Arc<AtomicU32>,
+    adding: Arc<Adding>,
+}
+
+/// The windows that are being added to files. Until a file has its window, recovery needs the entries.
+#[derive(Debug, Default)]
+struct Adding {
+    /// The number of threads that add one.
+    threads: AtomicU32,
+    /// Where each begins, and where the last of those that files have ends.
+    windows: Mutex<([Option<u64>; MOST_NAMING as usize + 1], u64)>,
+}
+
+impl Adding {
+    /// Notes that a window is about to be added that begins here.
+    fn begin(&self, start: u64) {
+        if let Some(mut windows) = self.windows.lock_unless_lost()
+            && let Some(place) = windows.0.iter_mut().find(|place| place.is_none())
+        {
+            *place = Some(start);
+        }
+    }
+
+    /// Forgets the entries of a window that a file has, unless others need them.
+    fn end(&self, start: u64, end: u64, region: &Region) {
+        let Some(mut windows) = self.windows.lock_unless_lost() else { return };
+        if let Some(place) = windows.0.iter_mut().find(|place| **place == Some(start)) {
+            *place = None;
+        }
+        windows.1 = windows.1.max(end);
+        let needed = windows.0.iter().flatten().copied().fold(windows.1, u64::min);
+        region.forget_tape(SAMPLES_TAPE, needed);
+    }
+}
+
+/// Samples as a tape has them. They are read where nothing waits for it: a full tape takes half a second.
+#[derive(Debug)]
+pub(crate) struct Unread {
+    entries: Vec<u8>,
+    functions: Functions,
+    /// Where they begin and end.
+    start: u64,
+    end: u64,
+}
+
+impl Unread {
+    fn count(&self) -> u64 {
+        tape_entries(&self.entries).filter(|entry| hairline_stacks::is_sample(entry)).count() as u64
+    }
+
+    /// Returns a part of a trace with them.
+    fn part(&self, has_name: &dyn Fn(Task) -> bool) -> Vec<u8> {
+        let entries: Vec<&[u8]> = tape_entries(&self.entries).collect();
+        self.functions.window(&entries).map(|window| window.write(has_name)).unwrap_or_default()
+    }
 }
 
 /// The tape of the session's region.
@@ -61,15 +113,13 @@ struct OnTape {
     tape: Tape,
     /// Where the samples begin that no file has got.
     taken: u64,
-    /// Where the entries begin that need none before.
+    /// Where the last definitions end.
     repeated: u64,
-    /// Where the entries begin that are needed once the present pass is over.
-    needed: u64,
 }
 
 impl OnTape {
     fn new(tape: Tape) -> Self {
-        Self { tape, taken: 0, repeated: 0, needed: 0 }
+        Self { tape, taken: 0, repeated: 0 }
     }
 
     /// Takes the profile's entries. Returns the number of those that found no room: the system has no memory.
@@ -81,27 +131,27 @@ impl OnTape {
         append(profile, &mut self.tape);
         let (_, len) = self.tape.filled();
         if self.tape.end() - self.repeated > len / 4 {
-            self.repeated = self.tape.end();
             profile.repeat();
             append(profile, &mut self.tape);
+            self.repeated = self.tape.end();
         }
         lost
     }
 
     /// Returns the samples that no file has got.
-    fn window(&self, profile: &Profile) -> Option<Window> {
-        let entries = self.tape.read(self.taken);
-        profile.window(&tape_entries(&entries).collect::<Vec<_>>())
+    fn unread(&self, profile: &Profile) -> Unread {
+        let (entries, functions) = (self.tape.read(self.taken), profile.functions());
+        Unread { entries, functions, start: self.taken, end: self.tape.end() }
     }
 
-    /// As [`window`](Self::window), for a file. Returns also where the entries end that it has.
-    fn take_window(&mut self, profile: &mut Profile) -> Option<(Window, u64)> {
-        let window = self.window(profile).filter(|window| window.count() > 0)?;
+    /// As [`unread`](Self::unread), for a file. `None` if there is none.
+    fn take_unread(&mut self, profile: &mut Profile) -> Option<Unread> {
+        let unread = Some(self.unread(profile)).filter(|unread| unread.count() > 0)?;
         self.taken = self.tape.end();
-        self.repeated = self.taken;
         profile.repeat();
         self.take(profile);
-        Some((window, self.taken))
+        self.repeated = self.tape.end();
+        Some(unread)
     }
 
     /// Whether the next samples would displace others soon.
@@ -170,9 +220,9 @@ impl Slot {
             samples: source.as_ref().map(Source::by),
             keeps_last: wanted.keeps_last,
         };
-        let (naming, running) = (Vec::new(), Arc::default());
+        let (naming, adding) = (Vec::new(), Arc::default());
         let tape = Tape::of(region, SAMPLES_TAPE).map(OnTape::new);
-        let sampling = Sampling { source, events, form, profile: None, tape, naming, running };
+        let sampling = Sampling { source, events, form, profile: None, tape, naming, adding };
         self.is_open.store(true, Ordering::Relaxed);
         self.put(Some(Box::new(sampling)));
         Opened { no_samples, notes }
@@ -239,7 +289,7 @@ impl Slot {
     }
 
     /// Returns the history of a flight recorder up to now, for a snapshot.
-    pub(crate) fn window(&self, of: Traced<'_>) -> Option<Window> {
+    pub(crate) fn window(&self, of: Traced<'_>) -> Option<Unread> {
         let until = Instant::now() + PATIENCE;
         let mut taken = self.take();
         while taken.is_none() && self.is_open.load(Ordering::Relaxed) && Instant::now() < until {
@@ -256,7 +306,7 @@ impl Slot {
         sampling.read(of, false);
         sampling.read(of, false);
         let (tape, profile) = (sampling.tape.as_ref(), sampling.profile.as_ref());
-        let window = tape.zip(profile).and_then(|(tape, profile)| tape.window(profile));
+        let window = tape.zip(profile).map(|(tape, profile)| tape.unread(profile));
         self.put(Some(sampling));
         window
     }
@@ -280,7 +330,6 @@ impl Sampling {
         lost += self.events.read(profile, is_last);
         profile.settle(start);
         if let Some(tape) = &mut self.tape {
-            of.region.forget_tape(SAMPLES_TAPE, tape.needed);
             profile.note_named(&|tid| of.threads.contains(tid));
             let no_room = tape.take(profile);
             lost += if self.form.keeps_last { no_room } else { 0 };
@@ -308,24 +357,29 @@ impl Sampling {
         file: Finished,
     ) {
         self.read(of, false);
-        if self.running.load(Ordering::Acquire) >= MOST_NAMING {
+        let running = self.adding.threads.load(Ordering::Acquire);
+        if running >= MOST_NAMING {
             return; // the next file has them: the ring has no reader while this thread waits
         }
-        if self.running.load(Ordering::Acquire) == 0 {
+        if running == 0 {
             self.naming.drain(..).for_each(OwnThread::join); // they have ended, and each keeps its stack
         }
-        let Some((window, end)) = self.take_window() else { return };
-        self.running.fetch_add(1, Ordering::Relaxed);
-        let (running, region, count) = (Arc::clone(&self.running), Arc::clone(of.region), window.count());
+        let Some(unread) = self.take_unread() else { return };
+        let (adding, region) = (Arc::clone(&self.adding), Arc::clone(of.region));
+        let (start, end, count) = (unread.start, unread.end, unread.count());
+        adding.threads.fetch_add(1, Ordering::Relaxed);
+        adding.begin(start);
         let add = move || {
-            file.add(&window.write(&has_name(is_traced)));
-            region.forget_tape(SAMPLES_TAPE, end); // until here a recovery puts them into the file after this one
-            running.fetch_sub(1, Ordering::Release);
+            let _busy = this_thread::busy(); // a heap profile does not have what this thread allocates
+            file.add(&unread.part(&has_name(is_traced)));
+            adding.end(start, end, &region);
+            adding.threads.fetch_sub(1, Ordering::Release);
         };
         match own_thread::spawn(c"hairline-names", add) {
             Ok(thread) => self.naming.push(thread),
             Err(_) => {
-                self.running.fetch_sub(1, Ordering::Relaxed);
+                self.adding.threads.fetch_sub(1, Ordering::Relaxed);
+                self.adding.end(start, end, of.region);
                 of.region.count_lost(LossReason::KernelRing, count);
             }
         }
@@ -340,17 +394,29 @@ impl Sampling {
     ) -> io::Result<()> {
         self.read(of, false);
         let is_nearly_full = self.form.keeps_last && self.tape.as_ref().is_some_and(OnTape::is_nearly_full);
-        if is_nearly_full && let Some((window, end)) = self.take_window() {
-            self.tape.iter_mut().for_each(|tape| tape.needed = end);
-            write(&window.write(&has_name(|tid| of.threads.contains(tid))))?;
+        if is_nearly_full && let Some(unread) = self.take_unread() {
+            self.add(&unread, of, &mut write)?;
         }
         let out = self.profile.as_mut().map(Profile::take_output).unwrap_or_default();
         if out.is_empty() { Ok(()) } else { write(&out) }
     }
 
-    /// Returns the samples of a rotated output that no file has got, and where their entries end.
-    fn take_window(&mut self) -> Option<(Window, u64)> {
-        self.tape.as_mut()?.take_window(self.profile.as_mut()?)
+    /// Returns the samples of a rotated output that no file has got.
+    fn take_unread(&mut self) -> Option<Unread> {
+        self.tape.as_mut()?.take_unread(self.profile.as_mut()?)
+    }
+
+    /// Adds them to the present file.
+    fn add(
+        &self,
+        unread: &Unread,
+        of: Traced<'_>,
+        write: &mut impl FnMut(&[u8]) -> io::Result<()>,
+    ) -> io::Result<()> {
+        self.adding.begin(unread.start);
+        write(&unread.part(&has_name(|tid| of.threads.contains(tid))))?;
+        self.adding.end(unread.start, unread.end, of.region);
+        Ok(())
     }
 
     /// Ends the recording, and writes the rest and the functions of all frames.
@@ -361,19 +427,18 @@ impl Sampling {
     ) -> io::Result<()> {
         self.stop();
         self.read(of, true);
-        let has_name = has_name(|tid| of.threads.contains(tid));
+        self.naming.drain(..).for_each(OwnThread::join);
         let Some(profile) = &mut self.profile else { return Ok(()) };
-        profile.finish(&has_name);
+        profile.finish(&has_name(|tid| of.threads.contains(tid)));
         if let Some(tape) = &mut self.tape {
             tape.take(profile);
         }
         let out = profile.take_output();
         if self.form.keeps_last
-            && let Some((window, _)) = self.take_window()
+            && let Some(unread) = self.take_unread()
         {
-            write(&window.write(&has_name))?;
+            self.add(&unread, of, &mut write)?;
         }
-        self.naming.into_iter().for_each(OwnThread::join);
         write(&out)
     }
 }
@@ -387,10 +452,10 @@ fn has_name(is_traced: impl Fn(u32) -> bool) -> impl Fn(Task) -> bool {
 /// Writes the samples of a window, and the functions of their frames. Returns the number of bytes.
 pub(crate) fn put_window(
     of: Traced<'_>,
-    window: Window,
+    window: Unread,
     mut write: impl FnMut(&[u8]) -> io::Result<()>,
 ) -> io::Result<u64> {
-    let out = window.write(&has_name(|tid| of.threads.contains(tid)));
+    let out = window.part(&has_name(|tid| of.threads.contains(tid)));
     write(&out)?;
     Ok(out.len() as u64)
 }

@@ -4,7 +4,7 @@ use std::io;
 use std::time::Duration;
 
 use hairline_perf::{Attributes, Inherit, OwnEvents, RING, Record, Stamp};
-use hairline_sampler::{Clock, Sampler};
+use hairline_sampler::{Clock, Earlier, Sampler};
 use hairline_stacks::{Profile, REGISTERS, SampledAt, stack_bytes};
 
 use crate::filter::Filter;
@@ -120,9 +120,9 @@ impl Source {
             }
             Self::Threads { sampler, looks, at } => {
                 let mut has_new = false;
-                sampler.read(|record: Record<'_>, stamp: Stamp| {
+                sampler.read(|record: Record<'_>, stamp: Stamp, earlier: Earlier| {
                     has_new |= !profile.knows(&record, stamp);
-                    profile.add(&record, stamp, *at);
+                    profile.add_several(&record, stamp, *at, (earlier.count, earlier.interval));
                 });
                 looks.look(profile, has_new, is_last);
                 sampler.newly_lost()

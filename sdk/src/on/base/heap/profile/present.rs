@@ -11,6 +11,7 @@ use crate::on::base::heap::profile::countdown::{Countdown, Weight, weight};
 use crate::on::base::heap::switch::set_profile;
 use crate::on::base::memory::leak;
 use crate::on::base::platform::own_thread::Handle;
+use crate::on::base::platform::process;
 use crate::on::base::{forever, this_thread};
 
 /// The samples that the ring has room for, of 8 KiB each: with one in 512 KiB, those of 256 MiB between two
@@ -112,6 +113,8 @@ pub(crate) fn leave_in_child() {
 pub(crate) struct Reader {
     stacks: &'static Stacks,
     profile: u32,
+    /// The process that reads. A forked child may drop its copy, and have a reader of its own.
+    process: u32,
     /// Numbers of blocks that were freed, but whose samples were not read yet.
     waiting: Vec<u32>,
     lost_before: [u64; 2],
@@ -143,7 +146,8 @@ impl Reader {
         let profile = LAST.fetch_add(1, Ordering::Relaxed) % 0xff_ffff + 1;
         let lost_before = LOST.each_ref().map(|lost| lost.load(Ordering::Relaxed));
         set_profile(profile);
-        Ok(Self { stacks, profile, waiting: Vec::new(), lost_before })
+        let process = process::id();
+        Ok(Self { stacks, profile, process, waiting: Vec::new(), lost_before })
     }
 
     /// Makes the calling thread the one that reads. Its own allocations are not sampled.
@@ -162,8 +166,6 @@ impl Reader {
         allocated: impl Fn(&mut T, [u64; 3], &[u64], &[u8]),
         freed: impl Fn(&mut T, u32) -> bool,
     ) {
-        // First: the samples of these blocks are in the ring, unless a slower thread's comes before them.
-        BLOCKS.freed(|number| self.waiting.push(number));
         let position = self.stacks.read(POSITION.load(Ordering::Relaxed), |note, registers, stack| {
             let [of, bytes, count] = note;
             // A thread may be late with a sample of the profile before.
@@ -172,6 +174,8 @@ impl Reader {
             }
         });
         POSITION.store(position, Ordering::Relaxed);
+        // After the ring, whose samples take time: a block that was freed meanwhile is not live.
+        BLOCKS.freed(|number| self.waiting.push(number));
         self.waiting.retain(|number| {
             let is_known = freed(to, *number);
             if is_known {
@@ -194,6 +198,9 @@ impl Reader {
 
 impl Drop for Reader {
     fn drop(&mut self) {
+        if self.process != process::id() {
+            return;
+        }
         self.stop();
         READER.store(std::ptr::null_mut(), Ordering::Relaxed);
         IS_READ.store(false, Ordering::Release); // pairs with the Acquire of `begin`
