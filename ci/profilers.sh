@@ -12,7 +12,7 @@
 #   ci/profilers.sh oom                whether the peak is in the trace of a program that the kernel kills for its memory
 #
 # perf, samply and heaptrack are left out where they are not installed (Debian: linux-perf, heaptrack; `cargo install
-# samply`). addr2line is needed (Debian: binutils).
+# samply`, with llvm-symbolizer of Debian's llvm). addr2line is needed for jemalloc's (binutils).
 set -euo pipefail
 folder=$(dirname "${BASH_SOURCE[0]}")/profilers
 what=${1:-}

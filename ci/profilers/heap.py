@@ -2,12 +2,13 @@
 """Heap profiles of Hairline, jemalloc, heaptrack and dial9 beside what a program knows of itself (see ci/profilers.sh).
 
     heap.py sums [SCALE]      the bytes and blocks of each function, allocated and live at the end
-    heap.py cost [ROUNDS]     the program's CPU time with each
+    heap.py cost [ROUNDS] [SCALE]   the program's CPU time with each
     heap.py leak [SECONDS]    whether a leak of 100 KiB in a second is found
     heap.py oom               whether the peak is in the file when the kernel kills the program for its memory
 """
 
 import collections
+import json
 import math
 import os
 import pathlib
@@ -31,34 +32,47 @@ COLUMNS = ("bytes allocated", "blocks allocated", "bytes live", "blocks live")
 def function_of(names):
     """The function of the plan that a stack is in."""
     for name in names:
-        if found := re.search(r"allocates::(\w+)", name):
-            if found[1] in KINDS:
-                return found[1]
+        if (found := re.search(r"(?:\ballocates::|^)(\w+)", name)) and found[1] in KINDS:
+            return found[1]
     return None
 
 
-def folded(hairline, trace, part, names=KINDS):
-    """The weights of `hairline flame --heap`, by function."""
-    said = subprocess.run([hairline, "flame", "--heap", "--by", "all", *part, str(trace)], text=True, capture_output=True, check=True)
-    sums = collections.Counter()
-    for line in said.stdout.splitlines():
-        stack, _, weight = line.rpartition(" ")
-        for frame in stack.split(";"):
-            if (found := re.search(r"allocates::(\w+)", frame)) and found[1] in names:
-                sums[found[1]] += int(weight)
-                break
-    return sums
+# Each row of trace_processor's table is a change of one call stack, allocated or freed, at the time of a dump.
+NAMED = r"""create perfetto table named as
+    with recursive up(callsite, at, level) as (
+      select distinct callsite_id, callsite_id, 0 from heap_profile_allocation union all
+      select callsite, parent_id, level + 1 from up join stack_profile_callsite c on c.id = at where parent_id is not null),
+    functions as (select callsite, s.name from up join stack_profile_callsite c on c.id = up.at
+      join stack_profile_frame f on f.id = c.frame_id join stack_profile_symbol s using (symbol_set_id)
+      where s.name glob 'allocates::*' and s.name not glob '*::block' and s.name not glob '*::main' order by callsite, level, s.id)
+    select callsite, min(name) as function from (select callsite, first_value(name) over (partition by callsite) as name
+      from functions) group by callsite"""
 
 
-def by_hairline(out, hairline, program, scale):
+def ask(trace, *sql):
+    """The rows of each question to Perfetto's trace_processor (tests/oracle)."""
+    request = json.dumps({"id": 1, "trace": str(trace), "sql": [NAMED, *sql]})
+    command = ["node", str(programs.ROOT / "tests/oracle/judge.mjs")]
+    said = subprocess.run(command, input=request + "\n", text=True, capture_output=True, check=True).stdout
+    answer = json.loads(said.splitlines()[-1])
+    if answer.get("error"):
+        sys.exit(f"{answer['error']}: run tests/oracle/setup.sh first")
+    return [[[int(cell) if str(cell).lstrip("-").isdigit() else cell for cell in row] for row in result["rows"]]
+            for result in answer["results"][1:]]
+
+
+def by_hairline(out, program, scale):
     trace = out / "t.pftrace"
-    ran = programs.run(out, [program, "sums", scale], variables={"HAIRLINE": str(trace), "HAIRLINE_HEAP": "512K"})
-    query = """select kind, sum(bytes), sum(blocks), sum(live), sum(live_blocks) from sums group by kind"""
-    sums = {kind: [None] * 4 for kind in KINDS}
-    for column, part in ((0, "--allocated"), (2, "--live")):
-        for kind, weight in folded(hairline, trace, [part]).items():
-            sums[kind][column] = weight
+    ran = programs.run(out, plan(program, scale), variables={"HAIRLINE": str(trace), "HAIRLINE_HEAP": "512K"})
+    (rows,) = ask(trace, "select function, sum(max(size, 0)), sum(max(count, 0)), sum(size), sum(count) "
+                         "from heap_profile_allocation join named on callsite = callsite_id group by 1")
+    sums = {kind: [0] * 4 for kind in KINDS}
+    sums |= {function.removeprefix("allocates::"): numbers for function, *numbers in rows}
     return ran, sums
+
+
+def plan(program, scale):
+    return [program, os.environ.get("PLAN", "sums"), scale]
 
 
 def addresses_named(stacks, exe, maps):
@@ -75,7 +89,7 @@ def by_jemalloc(out, program, scale):
     for old in out.glob("jeprof*"):
         old.unlink()
     conf = f"{CONF},prof_accum:true,prof_final:true,prof_prefix:{out}/jeprof"
-    ran = programs.run(out, [program, "sums", scale], variables={"MALLOC_CONF": conf})
+    ran = programs.run(out, plan(program, scale), variables={"MALLOC_CONF": conf})
     (dump,) = out.glob("jeprof*.heap")
     text, _, maps = dump.read_text().partition("MAPPED_LIBRARIES:")
     stacks = {}
@@ -99,7 +113,8 @@ def by_jemalloc(out, program, scale):
 def by_heaptrack(out, program, scale):
     for old in out.glob("heaptrack*"):
         old.unlink()
-    ran = programs.run(out, [program, "sums", scale], ["heaptrack", "--record-only", "-o", f"{out}/heaptrack"])
+    # It preloads its library into the program itself only, not into what that starts.
+    ran = programs.run(out, ["heaptrack", "-o", f"{out}/heaptrack", *plan(program, scale)])
     (file,) = out.glob("heaptrack*")
     sums = {kind: [None, 0, 0, None] for kind in KINDS}
     start = time.monotonic()
@@ -115,7 +130,8 @@ def by_heaptrack(out, program, scale):
 
 
 def truth_of(said):
-    return {kind: [int(n) for n in rest] for kind, *rest in (line.split() for line in said.splitlines())}
+    lines = (line.split() for line in said.splitlines())
+    return {words[0]: [int(n) for n in words[1:]] for words in lines if words and words[0] in KINDS}
 
 
 def expected(kind, truth, column):
@@ -127,9 +143,8 @@ def expected(kind, truth, column):
 
 
 def sums(out, scale):
-    hairline = programs.hairline_command()
     heap = programs.build(out, "heap", "allocates", features="heap")
-    tools = [("Hairline", lambda: by_hairline(out, hairline, heap, scale))]
+    tools = [("Hairline", lambda: by_hairline(out, heap, scale))]
     jemalloc = programs.build(out, "jemalloc", "allocates", features="jemalloc")
     tools.append(("jemalloc", lambda: by_jemalloc(out, jemalloc, scale)))
     if shutil.which("heaptrack"):
@@ -139,13 +154,15 @@ def sums(out, scale):
     missed = []
     for tool, measure in tools:
         ran, found = measure()
+        notes = [line for line in ran.errors.splitlines() if "heap profile" in line]
+        print(tool, *notes, sep=": ", file=sys.stderr)
         truth = truth_of(ran.said)
         total = [0.0] * 4
         for kind in KINDS:
             cells = []
             for column in range(4):
-                if truth[kind][column] * 1.0 == 0 or found[kind][column] is None:
-                    cells.append("" if not found[kind][column] else f"{found[kind][column]:.0f} of none")
+                if truth[kind][min(column | 1, 3)] < 100 or found[kind][column] is None:  # of "none", one is kept
+                    cells.append("")
                     continue
                 ratio = found[kind][column] / truth[kind][column]
                 error = expected(kind, truth, column)
@@ -160,7 +177,7 @@ def sums(out, scale):
         sys.exit("not the truth: " + "; ".join(missed))
 
 
-def cost(out, rounds):
+def cost(out, rounds, scale):
     system = programs.build(out, "system", "allocates")
     heap = programs.build(out, "heap", "allocates", features="heap")
     jemalloc = programs.build(out, "jemalloc", "allocates", features="jemalloc")
@@ -177,17 +194,18 @@ def cost(out, rounds):
         ("dial9, 512 KiB, with frees", [dial9], (), {"DIAL9": f"{out}/d9", "DIAL9_RECORDS": "heap"}, "system"),
     ]
     if shutil.which("heaptrack"):
-        ways.append(("heaptrack", [system], ["heaptrack", "--record-only", "-o", f"{out}/heaptrack"], {}, "system"))
+        command = ["heaptrack", "-o", f"{out}/heaptrack", system]
+        ways.append(("heaptrack, with the process that reads for it", command, (), {}, "system"))
     cpu = {name: [] for name, *_ in ways}
     for round in range(rounds + 1):
         turn = round % len(ways)
         for name, program, prefix, variables, _ in ways[turn:] + ways[:turn]:
-            if name == "heaptrack" and round > 3:
+            if name.startswith("heaptrack") and round > 3:
                 continue  # some ten times as long as the others
-            ran = programs.run(out, [*program, "work", 2], prefix, variables)
+            ran = programs.run(out, [*program, "work", scale], prefix, variables)
             if round > 0:
                 cpu[name].append(ran.cpu)
-    print(f"| {rounds} rounds in turn: CPU time | beside | min | lower quartile | median | upper quartile |\n|---|---|---:|---:|---:|---:|")
+    print(f"| {rounds} rounds in turn at scale {scale}: CPU time | beside | min | lower quartile | median | upper quartile |\n|---|---|---:|---:|---:|---:|")
     print(f"| system's allocator | | {min(cpu['system']):.3f} s | | {statistics.median(cpu['system']):.3f} s | |")
     for name, _, _, _, base in ways[1:]:
         ratios = [mine / other for mine, other in zip(cpu[name], cpu[base])]
@@ -196,20 +214,29 @@ def cost(out, rounds):
     print(f"| the profile alone | a session without one | {programs.spread([a / b for a, b in zip(profile, counted)])} |")
 
 
-LEAKED = ("leaks", "caches", "churns")
-
-
 def leak(out, seconds):
-    hairline = programs.hairline_command()
+    """A dump at each new peak of 512 KiB: what has grown from the dump after a fifth of the run to the end."""
     heap = programs.build(out, "heap", "allocates", features="heap")
     trace = out / "t.pftrace"
-    variables = {"HAIRLINE": str(trace), "HAIRLINE_HEAP": os.environ.get("HEAP", "512K")}
-    ran = programs.run(out, [heap, "leaks", seconds], variables=variables)
-    print(ran.said.strip(), f"({variables['HAIRLINE_HEAP']})", ran.errors.strip())
-    live = folded(hairline, trace, ["--live"], LEAKED)
-    print("live since the session's start:", ", ".join(f"{name} {bytes_ / 1024:.0f} KiB" for name, bytes_ in live.most_common()))
-    if not live or live.most_common(1)[0][0] != "leaks":
-        sys.exit("the leak is not the largest")
+    ran = programs.run(out, [heap, "leaks", seconds], variables={"HAIRLINE": str(trace), "HAIRLINE_HEAP": "512K,peak:512K"})
+    since = f"(select min(ts) + {seconds} * 200000000 from heap_profile_allocation)"
+    grown, live, dumps = ask(
+        trace,
+        f"select function, sum(size) from heap_profile_allocation join named on callsite = callsite_id where ts > {since} group by 1 order by 2 desc",
+        "select function, sum(size) from heap_profile_allocation join named on callsite = callsite_id group by 1 order by 2 desc",
+        "select count(distinct ts) from heap_profile_allocation")
+    show = lambda rows: ", ".join(f"`{function}` {size / 1024:.0f} KiB" for function, size in rows)
+    print(f"leaked in {seconds} s: {ran.said.strip()}; {dumps[0][0]} dumps", ran.errors.strip())
+    print(f"grown since {seconds / 5:.0f} s: {show(grown)}\nlive at the end: {show(live)}")
+    if not grown or grown[0][0] != "allocates::leaks":
+        sys.exit("the leak is not what has grown most")
+
+
+def peak_of(trace):
+    """What `hoards` has live in the last dump, in bytes."""
+    (rows,) = ask(trace, "select coalesce(sum(size), 0) from heap_profile_allocation join named on callsite = callsite_id "
+                         "where function glob '*hoards'")
+    return rows[0][0]
 
 
 def oom(out):
@@ -244,9 +271,9 @@ def oom(out):
                 time.sleep(0.001)
             process.communicate(timeout=120)
             killed = process.returncode == -signal.SIGKILL
-            before = folded(hairline, trace, ["--peak"], ("hoards",))["hoards"] if killed and trace.exists() else 0
-            said = subprocess.run([hairline, "recover", str(trace)], text=True, capture_output=True, check=False)
-            after = folded(hairline, trace, ["--peak"], ("hoards",))["hoards"] if killed and trace.exists() else 0
+            before = peak_of(trace) if killed and trace.exists() else 0
+            subprocess.run([hairline, "recover", str(trace)], capture_output=True, check=False)
+            after = peak_of(trace) if killed and trace.exists() else 0
             print(f"{extension}, a MiB in {pause} ms: exit {process.returncode}; the last peak has {before / 2**20:.0f} MiB by `hoards`, "
                   f"after `hairline recover` {after / 2**20:.0f} MiB", flush=True)
             missed |= not killed or after < limit / 2
@@ -256,15 +283,16 @@ def oom(out):
         sys.exit("a peak is missing")
 
 
-def main(what, number):
+def main(what, number, scale):
     with tempfile.TemporaryDirectory() as folder:
         out = pathlib.Path(folder)
         match what:
             case "sums": sums(out, number or 1)
-            case "cost": cost(out, number or 15)
+            case "cost": cost(out, number or 15, scale or 2)
             case "leak": leak(out, number or 60)
             case "oom": oom(out)
             case _: sys.exit(__doc__)
 
 
-main(sys.argv[1] if len(sys.argv) > 1 else "", int(sys.argv[2]) if len(sys.argv) > 2 else 0)
+numbers = [int(argument) for argument in sys.argv[2:]] + [0, 0]
+main(sys.argv[1] if len(sys.argv) > 1 else "", *numbers[:2])

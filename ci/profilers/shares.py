@@ -68,14 +68,15 @@ def firefox_stacks(file, symbolise):
 
 
 class Symbols:
-    """Functions and lines by addr2line, as a viewer looks them up."""
+    """Functions and lines by llvm-symbolizer, as a viewer looks them up. (addr2line calls the innermost function of an address
+    by the name of the outermost.)"""
 
     def __init__(self):
         self.known = {}
 
     def learn(self, library, addresses):
         asked = "".join(f"{address:#x}\n" for address in addresses)
-        said = subprocess.run(["addr2line", "-a", "-f", "-i", "-C", "-e", library], input=asked, text=True,
+        said = subprocess.run(["llvm-symbolizer", "-a", "-f", "-i", "-C", "--output-style=GNU", "-e", library], input=asked, text=True,
                               capture_output=True, check=False).stdout
         for block in re.split(r"^0x", said, flags=re.M)[1:]:
             lines = block.splitlines()
@@ -177,11 +178,11 @@ def recorders(out, hairline, program):
         yield "perf", ROUNDS, lambda: (programs.run(out, usual, perf), perf_stacks(f"{out}/perf.data", program.name))
     else:
         print("perf is not installed: apt install linux-perf", file=sys.stderr)
-    if shutil.which("samply"):
+    if shutil.which("samply") and shutil.which("llvm-symbolizer"):
         samply = [*programs.less_paranoid(out), "samply", "record", "--rate", "997", "--save-only", "-o", f"{out}/samply.json", "--"]
         yield "samply", ROUNDS, lambda: (programs.run(out, usual, samply), samply_stacks(f"{out}/samply.json"))
     else:
-        print("samply is not installed: cargo install samply", file=sys.stderr)
+        print("samply or llvm-symbolizer is not installed: cargo install samply, apt install llvm", file=sys.stderr)
 
 
 def main(only):

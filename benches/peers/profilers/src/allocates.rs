@@ -1,21 +1,21 @@
 //! Allocates by a known plan, and prints what each function has allocated.
 //!
 //! ```text
-//! allocates sums SCALE      each function's bytes and blocks, allocated and still live at the end
-//! allocates work SCALE      the same functions, and work on each block: what a profile costs such a program
-//! allocates leaks SECONDS   100 KiB in a second are never freed, beside 100 MiB in a second that are
+//! allocates sums SCALE      each function writes its blocks; then their bytes and blocks, allocated and still live
+//! allocates burst SCALE     the same without the writing: 100 GB in a second and more
+//! allocates work SCALE      the same with a little work on each block: what a profile costs such a program
+//! allocates leaks SECONDS    100 KiB in a second are never freed, beside 140 MiB in a second that are
 //! allocates hoards MIB MS   keeps so many MiB, one in so many milliseconds, says `full`, and waits
 //! ```
 
 mod peer;
 
-use std::alloc::System;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 #[cfg(feature = "heap")]
 #[global_allocator]
-static HEAP: hairline::Heap<System> = hairline::Heap::new(System);
+static HEAP: hairline::Heap<std::alloc::System> = hairline::Heap::new(std::alloc::System);
 
 #[cfg(feature = "jemalloc")]
 #[global_allocator]
@@ -28,9 +28,17 @@ static HEAP: dial9_perf_self_profile::memory_profiling::Dial9Allocator =
 
 #[cfg(not(any(feature = "heap", feature = "jemalloc", feature = "dial9")))]
 #[global_allocator]
-static HEAP: System = System;
+static HEAP: std::alloc::System = std::alloc::System;
 
 type Kept = Vec<Vec<u8>>;
+
+/// What is done with each block.
+#[derive(Clone, Copy, PartialEq)]
+enum Does {
+    Nothing,
+    Write,
+    Work,
+}
 
 /// A block whose first and last bytes are written, as a program would.
 #[inline(always)]
@@ -45,12 +53,14 @@ fn block(size: usize) -> Vec<u8> {
 macro_rules! kinds {
     ($($name:ident: $size:literal bytes, $times:literal times, one of $of:literal is kept;)*) => {
         $(#[inline(never)]
-        fn $name(scale: usize, work: bool, kept: &mut Kept) {
+        fn $name(scale: usize, does: Does, kept: &mut Kept) {
             for n in 0..scale * $times {
                 let mut block = block($size);
-                if work {
-                    let bytes = $size.min(512);
-                    block.resize(bytes, n as u8);
+                if does == Does::Write {
+                    block.resize($size, n as u8);
+                    black_box(&block);
+                } else if does == Does::Work {
+                    block.resize($size.min(512), n as u8);
                     black_box(block.iter().fold(0_u64, |sum, byte| sum.rotate_left(5) ^ u64::from(*byte)));
                 }
                 if n % $of == 0 {
@@ -59,15 +69,15 @@ macro_rules! kinds {
             }
         })*
 
-        /// Runs them all. Prints the truth if it is asked for.
-        fn run_all(scale: usize, work: bool, says: bool) -> Kept {
+        /// Runs them all, and prints the truth.
+        fn run_all(scale: usize, does: Does) -> Kept {
             // Room for all that is kept, so that this vector is allocated once, before and outside of them.
             let mut kept = Vec::with_capacity(0 $(+ (scale * $times).div_ceil($of))*);
-            $($name(scale, work, &mut kept);)*
-            $(if says {
+            $($name(scale, does, &mut kept);)*
+            $(
                 let (blocks, live) = (scale * $times, (scale * $times).div_ceil($of));
                 println!("{} {} {blocks} {} {live}", stringify!($name), blocks * $size, live * $size);
-            })*
+            )*
             kept
         }
     };
@@ -105,24 +115,22 @@ fn caches(cache: &mut Kept, n: usize) {
 }
 
 fn leaks_for(time: Duration) {
-    hairline::trace_scope!("profilers", "run");
-    let (mut leaked, mut cache) = (Vec::with_capacity(1 << 20), Vec::with_capacity(4_000));
-    let mut turn = 0_usize;
+    let (mut leaked, mut cache) = (Vec::with_capacity(1 << 16), Vec::with_capacity(4_000));
     let begun = Instant::now();
+    let mut turn = 0_u32;
     while begun.elapsed() < time {
         for n in 0..100 {
-            caches(&mut cache, turn * 100 + n);
+            caches(&mut cache, turn as usize * 100 + n);
         }
         churns(1 << 20);
         leaks(&mut leaked);
         turn += 1;
         // A hundred turns in a second: 100 KiB that are leaked, 100 MiB that are freed, 40 MiB through the cache.
-        let next = Duration::from_millis(10) * u32::try_from(turn).expect("a short run");
-        std::thread::sleep(next.saturating_sub(begun.elapsed()));
+        std::thread::sleep((Duration::from_millis(10) * turn).saturating_sub(begun.elapsed()));
     }
-    println!("leaked {}", leaked.len() * 1024);
+    println!("{} KiB", leaked.len());
     end(leaked);
-    drop(cache);
+    end(cache);
 }
 
 #[inline(never)]
@@ -142,8 +150,9 @@ fn main() {
     hairline::trace_instant!("profilers", "begins");
     let _recorder = peer::dial9();
     match arguments.get(1).map(String::as_str) {
-        Some("sums") => end(run_all(number(2), false, true)),
-        Some("work") => end(run_all(number(2), true, false)),
+        Some("sums") => end(run_all(number(2), Does::Write)),
+        Some("burst") => end(run_all(number(2), Does::Nothing)),
+        Some("work") => end(run_all(number(2), Does::Work)),
         Some("leaks") => leaks_for(Duration::from_secs(number(2) as u64)),
         Some("hoards") => {
             let mut kept = Vec::with_capacity(number(2));
@@ -155,6 +164,6 @@ fn main() {
             std::thread::sleep(Duration::from_secs(600));
             end(kept);
         }
-        _ => panic!("sums, work, leaks or hoards"),
+        _ => panic!("sums, burst, work, leaks or hoards"),
     }
 }
