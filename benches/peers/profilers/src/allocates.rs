@@ -49,7 +49,7 @@ fn block(size: usize) -> Vec<u8> {
     black_box(block)
 }
 
-/// A function of its own for each kind of block: the profile must tell them apart. One block in `$of` stays live.
+/// A function of its own for each kind of block: the profile must tell them apart. One in `$of` stays live.
 macro_rules! kinds {
     ($($name:ident: $size:literal bytes, $times:literal times, one of $of:literal is kept;)*) => {
         $(#[inline(never)]

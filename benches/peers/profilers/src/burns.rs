@@ -1,5 +1,5 @@
-//! Spends 70 % of its CPU time in `seventy` and 30 % in `thirty`, 10 ms in each of so many rounds, and records a session
-//! if the environment says so.
+//! Spends 70 % of its CPU time in `seventy` and 30 % in `thirty`, 10 ms in each of so many rounds.
+//! Records a session if the environment says so.
 //!
 //! ```text
 //! burns ROUNDS
