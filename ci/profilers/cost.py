@@ -88,7 +88,7 @@ def measure(out, title, ways, rounds):
 def row(name, cpu, whole, base):
     own = [mine / other for mine, other in zip(cpu[name], cpu[base])]
     both = statistics.median(mine / other for mine, other in zip(whole[name], whole[base]))
-    name += f" (+ {1000 * statistics.median(mine - other for mine, other in zip(cpu[name], cpu[base])):.0f} ms)"
+    name += f" ({1000 * statistics.median(mine - other for mine, other in zip(cpu[name], cpu[base])):+.0f} ms)"
     print(f"| {name} | {programs.spread(own)} | {both:.3f} |", flush=True)
 
 
