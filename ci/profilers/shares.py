@@ -159,7 +159,7 @@ ROUNDS, MORE_ROUNDS = 200, 600
 def recorders(out, hairline, program):
     """Each recorder: its name, and what runs the program and returns the stacks."""
     file = out / "t.pftrace"
-    # Rounds of 10 ms keep step with ticks of 4 ms: hence the other work in between.
+    # Rounds of 10 ms could keep step with ticks of 4 ms: hence the other work in between.
     usual = [program, ROUNDS, "uneven"]
 
     def converted():
