@@ -2,6 +2,7 @@
 # The tests of the ring and of the whole SDK under AddressSanitizer and ThreadSanitizer; some ten minutes.
 #
 #   ci/san.sh [address] [thread]
+#   ci/san.sh profiles                     only what samples call stacks and allocations, under AddressSanitizer
 #   ci/san.sh stress                       only the stress of all at once, under both
 #   STRESS_SECONDS=600 STRESS_SEED=7 ci/san.sh stress
 #
@@ -46,6 +47,17 @@ address() {
   # The judge's allocator hooks are its own business: only what records.
   run asan "-Zsanitizer=address" -p hairline-tests --test recording -- loss sessions threads vocabulary signals
   run asan "-Zsanitizer=address" -p hairline-tests --test recorder -- window requests repeated_begins
+  profiles
+}
+
+# Samples in signal handlers, their unwinding, and the heap profile.
+profiles() {
+  export ASAN_OPTIONS=allocator_may_return_null=1
+  # The tests of the sampler make tables that live as long as the process, and need some CPU time in their two seconds.
+  TORTURE_SECONDS=${TORTURE_SECONDS:-10} ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0 run asan "-Zsanitizer=address" -p hairline-sampler --lib --test torture
+  run asan "-Zsanitizer=address" -p hairline-stacks --lib
+  # A session's readers of stacks never free the handle of their thread, since a signal handler may have its address.
+  ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0 run asan "-Zsanitizer=address" -p hairline-tests --no-default-features --test heap_profile
 }
 
 thread() {

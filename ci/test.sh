@@ -64,6 +64,7 @@ step_lint() {       # the files form layers; clippy has nothing to say: all feat
   # The peers, the fleet's generator and the programs of other people are not built here, but they could be.
   cargo update --quiet --workspace --locked --manifest-path benches/peers/Cargo.toml
   cargo update --quiet --workspace --locked --manifest-path benches/peers/tasks/Cargo.toml
+  cargo update --quiet --workspace --locked --manifest-path benches/peers/profilers/Cargo.toml
   cargo update --quiet --workspace --locked --manifest-path ci/fleet/generator/Cargo.toml
   cargo update --quiet --workspace --locked --manifest-path ci/programs/Cargo.toml
 }
