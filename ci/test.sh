@@ -11,6 +11,8 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 steps=(judge format lint test release off loom docs examples instructions cross deny)
 
+# The width of comments is counted in characters.
+export LC_ALL=C.UTF-8
 # Tests record millions of events: lightly optimised, with the debug assertions and overflow checks of a test build.
 export CARGO_PROFILE_TEST_OPT_LEVEL=${CARGO_PROFILE_TEST_OPT_LEVEL:-1}
 # A crate is compiled in several units. To optimise across them takes a quarter of the time of all compiling.

@@ -11,7 +11,7 @@ use addr2line::Context;
 use addr2line::gimli::{Dwarf, EndianSlice, RunTimeEndian, SectionId};
 use hairline_formats::track_event::{AddressSymbols, Line, SequenceId, module_symbols};
 use object::read::ReadCache;
-use object::{Object, ObjectSection, ObjectSymbol, SymbolKind};
+use object::{Object, ObjectSection, ObjectSymbol, ObjectSymbolTable, SymbolIndex, SymbolKind};
 
 use crate::file::{Content, ProgramFile, regular};
 use crate::table::{Frame, Table};
@@ -165,7 +165,7 @@ struct Debug<'a>(Context<EndianSlice<'a, RunTimeEndian>>);
 
 impl Debug<'_> {
     /// Returns the function at the address and, if it is inlined, its callers up to one that is not.
-    fn functions(&self, address: u64, table: &SymbolTable) -> Vec<Function> {
+    fn functions(&self, address: u64, table: &SymbolTable<'_, '_, '_>) -> Vec<Function> {
         let mut functions = Vec::new();
         let Ok(mut frames) = self.0.find_frames(address).skip_all_loads() else { return functions };
         while let Ok(Some(frame)) = frames.next() {
@@ -192,26 +192,49 @@ impl Debug<'_> {
     }
 }
 
-/// The functions of the symbol tables, by address.
-struct SymbolTable(Vec<(u64, u64, String)>);
+/// The functions of the symbol tables, by address. Their names are read when they are asked for: each takes
+/// two system calls, and a program has some 100,000.
+struct SymbolTable<'e, 'a, 'c> {
+    elf: &'e Elf<'a, 'c>,
+    symbols: Vec<(u64, u64, Of)>,
+}
 
-impl SymbolTable {
-    fn new(elf: &Elf<'_, '_>) -> Self {
-        let mut symbols: Vec<(u64, u64, String)> = elf
-            .symbols()
-            .chain(elf.dynamic_symbols())
-            .filter(|symbol| symbol.is_definition() && symbol.kind() == SymbolKind::Text)
-            .filter_map(|symbol| Some((symbol.address(), symbol.size(), symbol.name().ok()?.to_owned())))
+/// A symbol, by its number in one of the two tables.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Of {
+    Program(usize),
+    Dynamic(usize),
+}
+
+impl<'e, 'a, 'c> SymbolTable<'e, 'a, 'c> {
+    fn new(elf: &'e Elf<'a, 'c>) -> Self {
+        let program = elf.symbols().map(|symbol| (Of::Program(symbol.index().0), symbol));
+        let dynamic = elf.dynamic_symbols().map(|symbol| (Of::Dynamic(symbol.index().0), symbol));
+        let mut symbols: Vec<(u64, u64, Of)> = program
+            .chain(dynamic)
+            .filter(|(_, symbol)| symbol.is_definition() && symbol.kind() == SymbolKind::Text)
+            .map(|(of, symbol)| (symbol.address(), symbol.size(), of))
             .collect();
-        symbols.sort();
-        Self(symbols)
+        symbols.sort_unstable();
+        Self { elf, symbols }
+    }
+
+    fn read(&self, of: Of) -> Option<&str> {
+        let symbol = match of {
+            Of::Program(index) => self.elf.symbol_by_index(SymbolIndex(index)),
+            Of::Dynamic(index) => self.elf.dynamic_symbol_table()?.symbol_by_index(SymbolIndex(index)),
+        };
+        symbol.ok()?.name().ok()
     }
 
     fn name(&self, address: u64) -> Option<String> {
-        let after = self.0.partition_point(|(start, ..)| *start <= address);
-        let (start, size, name) = self.0[..after].last()?;
+        let after = self.symbols.partition_point(|(start, ..)| *start <= address);
+        let (start, size, _) = *self.symbols[..after].last()?;
+        // A function may have several names.
+        let same = self.symbols[..after].iter().rev().take_while(|of| (of.0, of.1) == (start, size));
+        let name = same.filter_map(|(.., of)| self.read(*of)).max()?;
         // Code by hand may have symbols without a size.
-        let is_inside = *size == 0 || address - start < *size;
+        let is_inside = size == 0 || address - start < size;
         is_inside.then(|| addr2line::demangle_auto(Cow::from(name), None).into_owned())
     }
 
