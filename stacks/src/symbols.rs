@@ -142,7 +142,8 @@ fn with_debug(elf: &Elf<'_, '_>, look_up: &mut dyn FnMut(Option<&Debug<'_>>)) {
     }
     let endian = if elf.is_little_endian() { RunTimeEndian::Little } else { RunTimeEndian::Big };
     let section = |id: SectionId| -> Result<Cow<'_, [u8]>, object::Error> {
-        elf.section_by_name(id.name()).map_or(Ok(Cow::Borrowed(&[][..])), |s| s.uncompressed_data())
+        let section = Some(id).filter(has_lines).and_then(|id| elf.section_by_name(id.name()));
+        section.map_or(Ok(Cow::Borrowed(&[][..])), |s| s.uncompressed_data())
     };
     let Ok(sections) = addr2line::gimli::DwarfSections::load(section) else { return look_up(None) };
     let dwarf: Dwarf<EndianSlice<'_, RunTimeEndian>> =
@@ -151,6 +152,13 @@ fn with_debug(elf: &Elf<'_, '_>, look_up: &mut dyn FnMut(Option<&Debug<'_>>)) {
         Ok(context) => look_up(Some(&Debug(context))),
         Err(_) => look_up(None),
     }
+}
+
+/// Whether functions and lines need a section: those of variables and macros are a fifth of the bytes, and
+/// may have to be decompressed.
+fn has_lines(id: &SectionId) -> bool {
+    use SectionId::{DebugLoc, DebugLocLists, DebugMacinfo, DebugMacro};
+    ![DebugLoc, DebugLocLists, DebugMacinfo, DebugMacro].contains(id)
 }
 
 /// Returns the size that debug information has in memory, as its headers say.

@@ -41,7 +41,9 @@ fn images(directory: &Path, format: hairline::Format) -> (PathBuf, Vec<u8>, Vec<
 fn damage(region: &mut Vec<u8>, random: &mut Random) {
     // Numbers of the header, those of the place after it where the path and the stream's head stand, numbers
     // of the chunks.
-    let chunks = region.len().saturating_sub(4 * 4096);
+    let offset =
+        region.get(32..40).and_then(|bytes| bytes.first_chunk()).map_or(0, |of| u64::from_le_bytes(*of));
+    let chunks = usize::try_from(offset).unwrap_or(0).min(region.len());
     let at = match random.below(4) {
         0 => random.below(512),
         1 => 512 + random.below(chunks.saturating_sub(512)),
