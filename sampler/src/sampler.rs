@@ -46,6 +46,17 @@ impl std::fmt::Debug for Clock {
     }
 }
 
+/// A thread.
+#[derive(Debug)]
+enum Sampled {
+    By {
+        /// Its drop ends it.
+        _timer: Timer,
+    },
+    /// It blocked the signal, or nobody wanted it, at so many looks.
+    Not(u32),
+}
+
 /// The samples before one that a signal stands for too.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Earlier {
@@ -59,7 +70,7 @@ pub struct Earlier {
 #[derive(Debug)]
 pub struct Sampler {
     /// Dropped before the handler's ring.
-    threads: Map<u32, Option<Timer>>,
+    threads: Map<u32, Sampled>,
     handler: Handler,
     clock: Clock,
     /// The time between two samples of a thread, in ns.
@@ -69,7 +80,6 @@ pub struct Sampler {
     beyond: u64,
     /// Losses that were returned.
     lost: u64,
-    looks: u32,
     last_look: Option<Instant>,
     without: u64,
     is_stopped: bool,
@@ -140,7 +150,6 @@ impl Sampler {
             position: 0,
             beyond: 0,
             lost: 0,
-            looks: 0,
             last_look: None,
             without: 0,
             is_stopped: false,
@@ -168,7 +177,7 @@ impl Sampler {
     /// them.
     #[must_use]
     pub fn blocking(&self) -> usize {
-        self.threads.values().filter(|timer| timer.is_none()).count()
+        self.threads.values().filter(|of| matches!(of, Sampled::Not(_))).count()
     }
 
     /// Returns how often a thread got no timer.
@@ -181,15 +190,21 @@ impl Sampler {
     fn look(&mut self) -> io::Result<bool> {
         let Some(present) = threads() else { return Ok(false) };
         self.last_look = Some(Instant::now());
-        self.looks = self.looks.wrapping_add(1);
-        let asks_again = self.looks.is_power_of_two() || self.looks.is_multiple_of(ASK_AGAIN);
-        self.threads
-            .retain(|tid, timer| present.binary_search(tid).is_ok() && !(asks_again && timer.is_none()));
+        self.threads.retain(|tid, _| present.binary_search(tid).is_ok());
         let mut failure = None;
         for tid in present {
-            if self.threads.contains_key(&tid) {
-                continue;
-            }
+            // A thread blocks signals while it is made, and one that starts a recording may do so too.
+            let looks = match self.threads.get_mut(&tid) {
+                None => 1,
+                Some(Sampled::By { .. }) => continue,
+                Some(Sampled::Not(looks)) => {
+                    *looks = looks.wrapping_add(1);
+                    if !looks.is_power_of_two() && !looks.is_multiple_of(ASK_AGAIN) {
+                        continue;
+                    }
+                    *looks
+                }
+            };
             let timer = match &self.clock {
                 Clock::CpuTime => Timer::of_thread(tid, None, self.interval),
                 Clock::WallTime(wants) if wants(tid) => {
@@ -198,8 +213,8 @@ impl Sampler {
                 Clock::WallTime(_) => Ok(Found::Blocks),
             };
             match timer {
-                Ok(Found::Timer(timer)) => drop(self.threads.insert(tid, Some(timer))),
-                Ok(Found::Blocks) => drop(self.threads.insert(tid, None)),
+                Ok(Found::Timer(_timer)) => drop(self.threads.insert(tid, Sampled::By { _timer })),
+                Ok(Found::Blocks) => drop(self.threads.insert(tid, Sampled::Not(looks))),
                 Ok(Found::Ended) => {}
                 Err(e) => failure = Some(e),
             }

@@ -202,8 +202,9 @@ impl Profile {
         Self { events: Packets::new(sequence, SampledBy::Events), ..self }
     }
 
-    /// Adds the mappings and the thread names that a running process has.
-    pub fn add_present(&mut self, pid: u32) {
+    /// Adds the mappings and the thread names that a running process has. Returns whether there are new names: a
+    /// thread is called as the one that has started it at first.
+    pub fn add_present(&mut self, pid: u32) -> bool {
         present::mappings(pid).iter().for_each(|present| self.map(pid, present));
         self.processes.entry(pid).or_default().set_endless();
         let names = present::names(pid);
@@ -211,7 +212,9 @@ impl Profile {
             self.names.take_others(&names);
         }
         self.tape.iter_mut().for_each(|tape| tape.retain(|tid| names.contains_key(&tid)));
+        let has_new = names.iter().any(|(tid, name)| self.names.get(*tid) != Some(name));
         names.into_iter().for_each(|(tid, name)| self.set_name(tid, name));
+        has_new
     }
 
     fn new(sequence: SequenceId, records: Option<Records>) -> Self {

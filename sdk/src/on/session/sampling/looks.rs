@@ -29,8 +29,8 @@ impl Looks {
         let [least, most] = BETWEEN;
         let after = if has_new || self.is_due { least } else { most };
         if is_last || self.last.is_none_or(|last| last.elapsed() >= after) {
-            (self.last, self.is_due) = (Some(Instant::now()), has_new);
-            profile.add_present(process::id());
+            self.last = Some(Instant::now());
+            self.is_due = profile.add_present(process::id()) || has_new;
         }
     }
 }
