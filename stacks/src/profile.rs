@@ -107,7 +107,7 @@ impl Profile {
     }
 
     /// Makes this a profile that writes no samples into the trace: they are in entries, which the caller
-    /// keeps for a [`window`](Self::window).
+    /// keeps for a [`Window`](crate::Window).
     #[must_use]
     pub fn on_tape(self) -> Self {
         self.for_months().with_tape(Keeps::Samples)
@@ -202,8 +202,8 @@ impl Profile {
         Self { events: Packets::new(sequence, SampledBy::Events), ..self }
     }
 
-    /// Adds the mappings and the thread names that a running process has. Returns whether there are new names: a
-    /// thread is called as the one that has started it at first.
+    /// Adds the mappings and the thread names that a running process has. Returns whether there are new
+    /// names: a thread is called as the one that has started it at first.
     pub fn add_present(&mut self, pid: u32) -> bool {
         present::mappings(pid).iter().for_each(|present| self.map(pid, present));
         self.processes.entry(pid).or_default().set_endless();
