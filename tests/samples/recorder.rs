@@ -71,11 +71,10 @@ fn threads_that_have_ended_keep_their_names_in_the_window() {
             }
             session.stop().expect("it stops");
         });
-        let sql = "select count(distinct utid), count(distinct iif(coalesce(name, '') != '', utid, null)) from perf_sample \
-            join thread using (utid) where not is_main_thread and name not glob 'hairline*'";
+        let sql = "select count(distinct utid), count(distinct iif(name glob 'short*', utid, null)) from perf_sample \
+            join thread using (utid) where not is_main_thread and coalesce(name, '') not glob 'hairline*'";
         let verdict = judge::load(&path, &[sql]);
         let [sampled, named] = numbers(&verdict, 0)[..] else { panic!() };
-        // A thread may still have the name of the one that has started it.
-        assert!(sampled >= 16 && named == sampled, "{overflow:?}: {named} of {sampled}");
+        assert_eq!(named, 16, "{overflow:?}: of {sampled} threads");
     }
 }

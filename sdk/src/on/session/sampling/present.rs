@@ -12,7 +12,6 @@ use hairline_stacks::{Functions, Profile, WRITING};
 
 use crate::on::base::lock::Mutex;
 use crate::on::base::platform::own_thread::{self, OwnThread};
-use crate::on::base::platform::process;
 use crate::on::base::{clock, stacks, this_thread};
 use crate::on::encode::{OWN_SEQUENCE, SAMPLES_TAPE};
 use crate::on::session::rotation::Finished;
@@ -242,10 +241,8 @@ impl Slot {
         let mut sampling = self.take();
         if let Some(sampling) = &mut sampling {
             sampling.events.is_here();
-            if sampling.source.is_some() {
-                // After the events are open: a file that is mapped meanwhile is found twice, and not missed.
-                let profile = sampling.profile.get_or_insert_with(|| sampling.form.profile());
-                profile.add_present(process::id());
+            if let Some(source) = &mut sampling.source {
+                source.begin(sampling.profile.get_or_insert_with(|| sampling.form.profile()));
             }
         }
         self.put(sampling);

@@ -8,6 +8,7 @@ use hairline_sampler::{Clock, Earlier, Sampler};
 use hairline_stacks::{Profile, REGISTERS, SampledAt, stack_bytes};
 
 use crate::filter::Filter;
+use crate::on::base::platform::process;
 use crate::on::session::descriptors;
 use crate::on::session::sampling::looks::Looks;
 use crate::sampling::Sampling;
@@ -88,6 +89,15 @@ impl Source {
     pub(super) fn moved_here(&self) {
         if let Self::Kernel { events, .. } = self {
             events.moved_here();
+        }
+    }
+
+    /// Adds the mappings and threads that are there. After the source is open: a file that is mapped
+    /// meanwhile is found twice, and not missed.
+    pub(super) fn begin(&mut self, profile: &mut Profile) {
+        match self {
+            Self::Kernel { .. } => _ = profile.add_present(process::id()),
+            Self::Threads { looks, .. } => looks.look(profile, true, false),
         }
     }
 

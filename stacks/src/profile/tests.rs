@@ -1,0 +1,138 @@
+use hairline_perf::Mapping as Mapped;
+
+use super::*;
+use crate::window::Window;
+
+fn mapping(pid: u32, path: &str, inode: u64) -> Record<'_> {
+    Record::Mmap(Mapped {
+        task: Task { pid, tid: pid },
+        address: 0x1000,
+        size: 0x1000,
+        offset: 0,
+        device: (8, 1),
+        inode,
+        build_id: &[],
+        protection: 5,
+        path: path.as_bytes(),
+    })
+}
+
+fn add(profile: &mut Profile, pid: u32, record: &Record<'_>) {
+    let stamp = Stamp { pid, tid: pid, time: 1, ..Stamp::default() };
+    profile.add(record, stamp, SampledAt::CpuTime);
+}
+
+fn sample(pid: u32) -> (Record<'static>, Stamp) {
+    let words = hairline_perf::Words::default();
+    let (stack, raw) = (&[][..], &[][..]);
+    let (call_chain, registers) = (words, words);
+    let record = Record::Sample { is_user: true, address: 0x1010, call_chain, registers, stack, raw };
+    (record, Stamp { pid, tid: pid, time: 1, ..Stamp::default() })
+}
+
+#[test]
+fn another_file_at_a_path_is_another_file() {
+    let mut profile = Profile::packets(SequenceId(1));
+    for (pid, inode) in [(7, 30), (8, 30), (9, 31)] {
+        add(&mut profile, pid, &mapping(pid, "/no/such/program", inode));
+    }
+    profile.settle(u64::MAX);
+    profile.finish(&|_| true);
+    assert_eq!(profile.files.len(), 3, "two and the unknown one");
+}
+
+#[test]
+fn processes_that_have_ended_take_no_memory() {
+    let mut profile = Profile::fxt();
+    let first = Task { pid: 1, tid: 1 };
+    for pid in 2..1000 {
+        let (main, worker) = (Task { pid, tid: pid }, Task { pid, tid: pid + 10_000 });
+        add(&mut profile, 1, &Record::Fork { child: main, parent: first, time: 1 });
+        add(&mut profile, pid, &Record::Comm { task: main, name: b"cc", is_exec: true });
+        add(&mut profile, pid, &mapping(pid, "/no/such/program", 30));
+        add(&mut profile, pid, &Record::Fork { child: worker, parent: main, time: 1 });
+        let (record, stamp) = sample(pid);
+        profile.add(&record, stamp, SampledAt::CpuTime);
+        add(&mut profile, pid, &Record::Exit { task: main, time: 1 });
+        if pid % 2 == 0 {
+            add(&mut profile, pid, &Record::Exit { task: worker, time: 1 });
+        }
+    }
+    profile.order.rest().into_iter().for_each(|(stamp, happening)| profile.take(stamp, happening));
+    assert_eq!(profile.processes.len(), 499, "those with a thread");
+    assert_eq!(profile.totals.strange, 0, "each was known when it was sampled");
+}
+
+#[test]
+fn a_flight_recorder_forgets_threads_and_has_the_names_of_those_on_its_tape() {
+    let mut profile = Profile::packets(SequenceId(1)).on_tape();
+    let main = Task { pid: 1, tid: 1 };
+    for tid in 2..10_000 {
+        let task = Task { pid: 1, tid };
+        add(&mut profile, 1, &Record::Fork { child: task, parent: main, time: 1 });
+        let name = format!("worker {tid}");
+        add(&mut profile, 1, &Record::Comm { task, name: name.as_bytes(), is_exec: false });
+        let (record, stamp) = sample(1);
+        profile.add(&record, Stamp { tid, ..stamp }, SampledAt::CpuTime);
+        add(&mut profile, 1, &Record::Exit { task, time: 1 });
+    }
+    profile.order.rest().into_iter().for_each(|(stamp, happening)| profile.take(stamp, happening));
+    assert!((2..10_000).all(|tid| !profile.names.has(tid)), "none lives");
+    let mut entries = Vec::new();
+    profile.repeat();
+    profile.take_entries(|entry| entries.push(entry.to_vec()));
+    let entries: Vec<&[u8]> = entries.iter().map(Vec::as_slice).collect();
+    let window = profile.functions().window(&entries).expect("a recorder");
+    assert_eq!(window.count(), 9998);
+    // Without the oldest ones. The last entries are what is repeated.
+    let last = entries.iter().position(|entry| entry.ends_with(b"worker 9998")).expect("its name");
+    let written = profile.functions().window(&entries[last..]).expect("a recorder").write(&|_| false);
+    let has = |name: &str| written.windows(name.len()).any(|part| part == name.as_bytes());
+    assert!(has("worker 9998") && has("worker 9999") && !has("worker 9997"));
+}
+
+/// Entries come from the memory of a process that was killed, which any process of its user can write.
+#[test]
+fn entries_of_any_bytes_are_read_without_harm() {
+    let mut profile = Profile::packets(SequenceId(1)).on_tape();
+    add(&mut profile, 1, &mapping(1, "/no/such/program", 30));
+    let (record, stamp) = sample(1);
+    profile.add(&record, stamp, SampledAt::CpuTime);
+    profile.order.rest().into_iter().for_each(|(stamp, happening)| profile.take(stamp, happening));
+    let mut entries = Vec::new();
+    profile.take_entries(|entry| entries.push(entry.to_vec()));
+    let window = |entries: &[Vec<u8>]| {
+        let entries: Vec<&[u8]> = entries.iter().map(Vec::as_slice).collect();
+        Window::read(&entries).map(|window| (window.count(), window.write(&|_| false).len()))
+    };
+    assert!(window(&entries).is_some_and(|(samples, bytes)| samples == 1 && bytes > 100));
+    assert_eq!(window(&[]), None);
+    for number in 0..entries.len() {
+        let without: Vec<Vec<u8>> =
+            entries.iter().enumerate().filter(|(n, _)| *n != number).map(|(_, e)| e.clone()).collect();
+        let _ = window(&without);
+        for place in 0..entries[number].len() {
+            for byte in [0, 1, 0x7f, 0x80, 0xff] {
+                let mut changed = entries.clone();
+                changed[number][place] = byte;
+                let _ = window(&changed);
+                changed[number].truncate(place);
+                let _ = window(&changed);
+            }
+        }
+    }
+}
+
+#[test]
+fn each_process_has_its_own_ids_of_modules() {
+    let mut profile = Profile::fxt();
+    for pid in 1..=70_000 {
+        add(&mut profile, pid, &mapping(pid, "/no/such/program", 30));
+        let (record, stamp) = sample(pid);
+        profile.add(&record, stamp, SampledAt::CpuTime);
+    }
+    profile.order.rest().into_iter().for_each(|(stamp, happening)| profile.take(stamp, happening));
+    let records = profile.records.unwrap();
+    assert_eq!(records.modules().count(), 70_000);
+    assert!(records.modules().all(|id| id == 0), "the first one of its process");
+}
