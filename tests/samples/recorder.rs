@@ -78,3 +78,22 @@ fn threads_that_have_ended_keep_their_names_in_the_window() {
         assert_eq!(named, 16, "{overflow:?}: of {sampled} threads");
     }
 }
+
+#[test]
+fn samples_are_read_while_the_sessions_own_thread_writes_a_snapshot() {
+    let _one = crate::ONE.lock();
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("t.pftrace");
+    let summary = without_perf(|| {
+        let builder = Session::builder().output(&path).overflow(Overflow::Overwrite).sampling(997);
+        let session = builder.start().expect("it starts");
+        std::thread::scope(|scope| {
+            (0..2).for_each(|_| _ = scope.spawn(|| burn(100)));
+            burn(10);
+            hairline::trigger!(); // looks up the functions of all files: more than the ring has room for
+            burn(10);
+        });
+        session.stop().expect("it stops")
+    });
+    assert_eq!(summary.lost.kernel_ring, 0, "{:?}", summary.notes);
+}

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use hairline_shm::Uncancelled;
@@ -47,7 +48,7 @@ impl Shared {
     }
 
     /// Writes the ring's content to a file at `path`.
-    pub(crate) fn snapshot(&self, path: &Path) -> Result<Summary, Error> {
+    pub(crate) fn snapshot(self: &Arc<Self>, path: &Path) -> Result<Summary, Error> {
         if !self.is_of_this_process() || this_thread::is_barred() {
             return Err(Error::Forked);
         }

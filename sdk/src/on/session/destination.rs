@@ -68,7 +68,7 @@ impl Destination {
     }
 
     /// Writes the snapshot of a trigger, unless the last one is less than the interval ago.
-    pub(crate) fn write_for_trigger(&mut self, shared: &Shared, recorder: &FlightRecorder) {
+    pub(crate) fn write_for_trigger(&mut self, shared: &Arc<Shared>, recorder: &FlightRecorder) {
         if self.last_trigger.is_none_or(|last| last.elapsed() >= self.interval) {
             self.last_trigger = Some(Instant::now());
             self.write_if_file(shared, recorder);
@@ -76,7 +76,7 @@ impl Destination {
     }
 
     /// Writes the snapshot of a panic, unless the last one of a panic is less than the interval ago.
-    pub(crate) fn write_for_panic(&mut self, shared: &Shared, recorder: &FlightRecorder) {
+    pub(crate) fn write_for_panic(&mut self, shared: &Arc<Shared>, recorder: &FlightRecorder) {
         if self.last_panic.is_none_or(|last| last.elapsed() >= self.interval) {
             self.last_panic = Some(Instant::now());
             self.write_if_file(shared, recorder);
@@ -87,7 +87,7 @@ impl Destination {
     /// ago. The file has the name of the slice. Removes the oldest one if there are too many.
     pub(crate) fn write_for_slow(
         &mut self,
-        shared: &Shared,
+        shared: &Arc<Shared>,
         recorder: &FlightRecorder,
         callsite: &'static Listed,
     ) {
@@ -113,7 +113,7 @@ impl Destination {
     }
 
     /// Writes the snapshot of the session's end, unless it would replace the file of a trigger's snapshot.
-    pub(crate) fn write_last(&mut self, shared: &Shared, recorder: &FlightRecorder) -> io::Result<End> {
+    pub(crate) fn write_last(&mut self, shared: &Arc<Shared>, recorder: &FlightRecorder) -> io::Result<End> {
         let has_serial = matches!(&self.output, OutputConfig::Path(template) if has_serial(template));
         if self.serial > 0 && !has_serial {
             return Ok(self.unwritten(shared));
@@ -123,7 +123,7 @@ impl Destination {
 
     /// Writes a snapshot if the output is a file: every other output holds one trace. Reports the first error
     /// to stderr.
-    fn write_if_file(&mut self, shared: &Shared, recorder: &FlightRecorder) {
+    fn write_if_file(&mut self, shared: &Arc<Shared>, recorder: &FlightRecorder) {
         if !matches!(self.output, OutputConfig::Path(_)) {
             return;
         }
@@ -132,7 +132,7 @@ impl Destination {
         }
     }
 
-    fn write(&mut self, shared: &Shared, recorder: &FlightRecorder, on: Occasion) -> io::Result<End> {
+    fn write(&mut self, shared: &Arc<Shared>, recorder: &FlightRecorder, on: Occasion) -> io::Result<End> {
         match &mut self.output {
             OutputConfig::None => Ok(self.unwritten(shared)),
             OutputConfig::Path(_) => self.write_file(shared, recorder, on),
@@ -152,10 +152,15 @@ impl Destination {
         }
     }
 
-    /// Writes a snapshot to the path of the output. With `%n`, the path has the first number that no file has.
-    /// Without it, the snapshot replaces the last one of this session, or the file of a session that has
+    /// Writes a snapshot to the path of the output. With `%n`, the path has the first number that no file
+    /// has. Without it, the snapshot replaces the last one of this session, or the file of a session that has
     /// ended. Any other file stays, and the snapshot gets the next free name beside it.
-    fn write_file(&mut self, shared: &Shared, recorder: &FlightRecorder, on: Occasion) -> io::Result<End> {
+    fn write_file(
+        &mut self,
+        shared: &Arc<Shared>,
+        recorder: &FlightRecorder,
+        on: Occasion,
+    ) -> io::Result<End> {
         let OutputConfig::Path(template) = &self.output else { return Ok(self.unwritten(shared)) };
         let path = |serial| self.directory.join(self.names.expand(template, serial));
         let first = path(self.serial + 1);
@@ -178,13 +183,13 @@ impl Destination {
     }
 
     /// Returns the results of a session whose end writes no snapshot.
-    fn unwritten(&self, shared: &Shared) -> End {
+    fn unwritten(&self, shared: &Arc<Shared>) -> End {
         End { duration: shared.elapsed(), path: self.path.clone(), ..End::default() }
     }
 }
 
 /// Keeps the error for the summary, and reports the first one to stderr.
-fn report(shared: &Shared, error: io::Error) {
+fn report(shared: &Arc<Shared>, error: io::Error) {
     let error = Arc::new(error);
     if shared.requests.set_error(&error) {
         stderr::report_failed_snapshot(&error);

@@ -18,6 +18,7 @@ use crate::on::session::current;
 use crate::on::session::end::End;
 use crate::on::session::heap_profile::Profiling;
 use crate::on::session::late_ends::LATE_ROOM;
+use crate::on::session::naming::Naming;
 use crate::on::session::recall;
 use crate::on::session::recall::Recaller;
 use crate::on::session::sampling::Sampling;
@@ -39,7 +40,7 @@ pub(crate) fn run(shared: &Arc<Shared>, sink: Sink, upkeep: Upkeep) {
     let life = std::panic::AssertUnwindSafe(|| DrainThread::new(shared, sink, upkeep).live());
     if std::panic::catch_unwind(life).is_err() {
         shared.deactivate();
-        shared.hardware.close();
+        drop(shared.hardware.close());
         shared.region().end_waits();
         // SAFETY: this thread had the region's only drain, and has dropped it.
         unsafe { shared.region().close() };
@@ -79,6 +80,7 @@ struct DrainThread<'s> {
     sampling: Option<Box<Sampling>>,
     /// The heap profile, if the session records it.
     heap_profile: Option<Box<Profiling>>,
+    naming: Naming,
     recaller: Recaller,
     last_recall: Option<Instant>,
     /// Whether the last recall was postponed, because the next pass was about to free chunks.
@@ -140,6 +142,7 @@ impl<'s> DrainThread<'s> {
             scheduling: shared.scheduling.close(),
             sampling: shared.sampling.close(),
             heap_profile: shared.heap_profile.close(),
+            naming: Naming::default(),
             recaller: Recaller::default(),
             last_recall: None,
             has_postponed_recall: false,
@@ -242,22 +245,27 @@ impl<'s> DrainThread<'s> {
 
     /// Adds the samples and the heap profile to the files of a rotation that have just ended.
     fn end_files(&mut self) {
-        let finished = self.sink.take_finished();
-        let (Some(last), State::Open) = (finished.last().cloned(), self.state) else { return };
-        if let Some(profile) = &mut self.heap_profile {
-            profile.end_files(finished);
+        let mut finished = self.sink.take_finished();
+        if finished.is_empty() || self.state != State::Open {
+            return;
         }
-        if let Some(sampling) = &mut self.sampling {
+        let functions = self.heap_profile.as_mut().map(|profile| profile.end_files(&mut finished));
+        // Without room the next file has the samples.
+        let samples = self.sampling.as_mut().filter(|_| self.naming.has_room()).and_then(|sampling| {
             let shared = Arc::clone(self.shared);
-            sampling.end_file(self.shared.traced(), move |tid| shared.threads.contains(tid), last);
-        }
+            sampling.end_file(self.shared.traced(), move |tid| shared.threads.contains(tid))
+        });
+        self.naming
+            .add(move || [functions, samples].into_iter().flatten().for_each(|add| add(&mut finished)));
     }
 
     /// Writes the samples that were taken.
     fn write_samples(&mut self) {
         let (Some(sampling), State::Open) = (&mut self.sampling, self.state) else { return };
         let (drain, sink, of) = (&mut self.drain, &mut self.sink, self.shared.traced());
-        let written = sink.in_present_file(|sink| sampling.write(of, |bytes| drain.insert(bytes, sink)));
+        let naming = &mut self.naming;
+        let written =
+            sink.in_present_file(|sink| sampling.write(of, naming, |bytes| drain.insert(bytes, sink)));
         if let Err(e) = written {
             self.fail(e);
         }
@@ -266,6 +274,7 @@ impl<'s> DrainThread<'s> {
     /// Ends the recording of samples, and writes the rest with the functions of all frames.
     fn write_last_samples(&mut self) {
         self.write_samples();
+        self.naming.join();
         let Some(sampling) = self.sampling.take().filter(|_| self.state == State::Open) else { return };
         let (drain, sink) = (&mut self.drain, &mut self.sink);
         let of = self.shared.traced();
@@ -400,8 +409,8 @@ impl<'s> DrainThread<'s> {
         }
     }
 
-    /// Ends the recording after an error of the sink. A file that is full still takes what it has room for. The
-    /// rest of the ring's content counts as lost.
+    /// Ends the recording after an error of the sink. A file that is full still takes what it has room for.
+    /// The rest of the ring's content counts as lost.
     fn fail(&mut self, e: io::Error) {
         let is_own_limit = self.sink.is_at_limit() && !self.sink.is_full();
         self.state = if is_own_limit { State::AtLimit } else { State::Failed };
@@ -426,7 +435,7 @@ impl<'s> DrainThread<'s> {
         unsafe { self.shared.region().close() };
         self.write_end();
         let records_by_sequence = self.drain.records_by_sequence().clone();
-        self.shared.hardware.close();
+        drop(self.shared.hardware.close());
         self.shared.requests.set_end(End {
             records: records_by_sequence.values().sum::<u64>() + self.late_ends,
             bytes: self.sink.written,
@@ -455,8 +464,8 @@ impl<'s> DrainThread<'s> {
         }
     }
 
-    /// Writes the end of the session, once nothing is left to recover: a later run may replace the trace, unless
-    /// the output has failed.
+    /// Writes the end of the session, once nothing is left to recover: a later run may replace the trace,
+    /// unless the output has failed.
     fn write_end(&mut self) {
         let has_failed = self.state == State::Failed;
         if has_failed && !self.sink.is_file_or_memory() {

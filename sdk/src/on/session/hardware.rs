@@ -3,21 +3,17 @@
 
 use hairline_perf::{Counter, Counts};
 
-use crate::on::base::lock::Mutex;
 use crate::on::session::descriptors;
+use crate::on::session::slot::Slot;
 
-/// The counters, in the order of [`Slot::now`].
+/// The counters, in the order in which they are returned.
 const COUNTERS: [Counter; 3] = [Counter::Cycles, Counter::Instructions, Counter::CacheMisses];
 
 /// The counters that the machine has.
 #[derive(Debug)]
-struct Counters([Option<Counts>; COUNTERS.len()]);
+pub(crate) struct Counters([Option<Counts>; COUNTERS.len()]);
 
-/// Where a session keeps its counters, while its own thread does not read them.
-#[derive(Debug, Default)]
-pub(crate) struct Slot(Mutex<Option<Box<Counters>>>);
-
-impl Slot {
+impl Slot<Counters> {
     /// Opens the counters of the process's threads that the machine has.
     ///
     /// # Errors
@@ -38,43 +34,19 @@ impl Slot {
         }
         descriptors::HARDWARE.set(all.iter().flatten().flat_map(Counts::raw_fds).collect());
         let have_all_threads = all.iter().flatten().all(Counts::has_all_threads);
-        self.put(Some(Box::new(Counters(all))));
+        self.fill(Counters(all));
         if have_all_threads { Ok(()) } else { Err(hairline_perf::not_all_threads("hardware counters")) }
     }
 
     /// Notes that the calling thread, the session's own, has the descriptors in a table of its own.
     pub(crate) fn moved_here(&self) {
-        if let Some(slot) = self.0.lock_unless_lost()
-            && let Some(counters) = slot.as_ref()
-        {
-            counters.0.iter().flatten().for_each(Counts::moved_here);
-        }
+        self.when_there(|counters| counters.0.iter().flatten().for_each(Counts::moved_here));
     }
 
     /// Returns the counts since the session began: cycles, instructions and cache misses. The session's own
     /// thread calls this.
     pub(crate) fn now(&self) -> [Option<u64>; COUNTERS.len()] {
-        let mut all = self.take();
-        let counts = all.as_mut().map(|all| all.0.each_mut().map(|counts| counts.as_mut().map(Counts::now)));
-        self.put(all);
-        counts.unwrap_or_default()
-    }
-
-    /// Ends the counting. The session's own thread calls this.
-    pub(crate) fn close(&self) {
-        drop(self.take());
-    }
-
-    fn take(&self) -> Option<Box<Counters>> {
-        self.0.lock_unless_lost()?.take()
-    }
-
-    fn put(&self, mut all: Option<Box<Counters>>) {
-        if all.is_some()
-            && let Some(mut slot) = self.0.lock_unless_lost()
-        {
-            std::mem::swap(&mut *slot, &mut all); // nothing is freed under the lock
-        }
+        self.with(|all| all.0.each_mut().map(|counts| counts.as_mut().map(Counts::now))).unwrap_or_default()
     }
 }
 
@@ -100,7 +72,7 @@ mod tests {
     fn what_the_machine_has_is_counted_until_the_end() {
         let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         // CPU time stands for the hardware's counters, which virtual machines do not have.
-        let slot = Slot::default();
+        let slot = Slot::<Counters>::default();
         if let Err(note) = slot.open_these([Counter::TaskClock; COUNTERS.len()]) {
             return eprintln!("{note}: not tested");
         }
@@ -121,7 +93,7 @@ mod tests {
     #[test]
     fn a_machine_without_counters_is_said_in_a_sentence() {
         let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-        let slot = Slot::default();
+        let slot = Slot::<Counters>::default();
         if let Err(note) = slot.open() {
             assert!(
                 note.starts_with("hardware counters are not recorded: ") && note.contains("; "),

@@ -24,8 +24,6 @@ use crate::on::session::destination::Destination;
 use crate::on::session::end::End;
 use crate::on::session::flight_recorder::FlightRecorder;
 use crate::on::session::recall::Recaller;
-use crate::on::session::scheduling;
-use crate::on::session::scheduling::Keep;
 use crate::on::session::shared::Shared;
 use crate::on::session::trigger;
 use crate::on::session::upkeep::Upkeep;
@@ -46,7 +44,7 @@ pub(crate) fn run(shared: &Arc<Shared>, destination: Destination, upkeep: Upkeep
     drop(shared.sampling.close());
     let heap_note = shared.heap_profile.close().and_then(|profile| profile.note());
     heap_note.into_iter().for_each(|note| _ = shared.heap_note.set(note));
-    shared.hardware.close();
+    drop(shared.hardware.close());
     match shared.recorder() {
         Some(recorder) => recorder.close(shared.region()),
         // SAFETY: this is the session's only thread, and it has no drain.
@@ -62,7 +60,7 @@ pub(crate) fn run(shared: &Arc<Shared>, destination: Destination, upkeep: Upkeep
 
 /// The state of the recorder thread.
 struct RecorderThread<'s> {
-    shared: &'s Shared,
+    shared: &'s Arc<Shared>,
     recorder: &'s FlightRecorder,
     destination: Destination,
     upkeep: Upkeep,
@@ -73,7 +71,7 @@ struct RecorderThread<'s> {
 
 impl<'s> RecorderThread<'s> {
     fn new(
-        shared: &'s Shared,
+        shared: &'s Arc<Shared>,
         recorder: &'s FlightRecorder,
         destination: Destination,
         upkeep: Upkeep,
@@ -96,10 +94,7 @@ impl<'s> RecorderThread<'s> {
             if let Some(callsite) = trigger::take_slow() {
                 self.destination.write_for_slow(self.shared, self.recorder, callsite);
             }
-            let next_read = self.keep_switches(stop);
-            let next_read =
-                self.shared.sampling.keep(self.shared.traced()).map_or(next_read, |at| at.min(next_read));
-            let next_read = self.shared.heap_profile.keep().map_or(next_read, |at| at.min(next_read));
+            let next_read = self.shared.keep(stop).unwrap_or(TICK);
             self.recall_if_refused();
             current::free_retired();
             self.upkeep.refine_clock(self.shared);
@@ -125,19 +120,6 @@ impl<'s> RecorderThread<'s> {
             self.shared.requests.set_panics_done(requests.panics_requested);
         }
         requests.stop
-    }
-
-    /// Keeps the context switches that the kernel has recorded. Returns the longest time until the next call.
-    fn keep_switches(&self, is_last: bool) -> Duration {
-        if !self.shared.scheduling.is_open() {
-            return TICK;
-        }
-        // A snapshot that has them reads the rings itself.
-        let Some(mut scheduling) = self.shared.scheduling.take() else { return scheduling::TICK };
-        scheduling.keep(self.shared.traced(), if is_last { Keep::All } else { Keep::Settled });
-        let next = scheduling.longest_sleep();
-        self.shared.scheduling.put(Some(scheduling));
-        next
     }
 
     /// Recalls chunks if events were dropped since the last call, because threads hold all chunks.

@@ -13,13 +13,10 @@
 //! one of the two files at the path, and knows by its inode which file it is (`RegionHeader::next_output`):
 //!
 //! ```text
-//! 1  write head and carry to the next file, at a random name (`unfinished.rs`)
-//! 2  announce the next file's inode in the region
-//! 3  link the old file to its numbered name
-//! 4  rename the next file to the path, atomically
-//! 5  complete the batch
-//! 6  erase in the old file the events that the next one has instead (their partners came too late), and write its
-//!    end
+//! 1  write head and carry to the next file, at a random name (`unfinished.rs`) 2  announce the next file's
+//! inode in the region 3  link the old file to its numbered name 4  rename the next file to the path,
+//! atomically 5  complete the batch 6  erase in the old file the events that the next one has instead (their
+//! partners came too late), and write its end
 //! ```
 
 use std::borrow::Cow;
@@ -27,7 +24,6 @@ use std::collections::VecDeque;
 use std::io::{IoSlice, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 use std::{fs, io};
 
 use hairline_formats::track_event::{Erasure, SequenceId};
@@ -39,7 +35,6 @@ use crate::on::base::files;
 use crate::on::base::files::claim;
 use crate::on::base::files::output_file::OutputFile;
 use crate::on::base::files::unfinished::Unfinished;
-use crate::on::base::lock::Mutex;
 use crate::on::base::platform;
 use crate::on::encode::stream;
 use crate::options::Format;
@@ -60,7 +55,8 @@ pub(crate) struct Rotation {
     carry: Carry,
     /// A time before which all events were committed when the pass began.
     pass_began: u64,
-    /// The numbers of the files before the newest one, of earlier runs too. Those of this run go on from there.
+    /// The numbers of the files before the newest one, of earlier runs too. Those of this run go on from
+    /// there.
     numbers: VecDeque<u64>,
     /// Number of files of this run before the newest one.
     finished: u64,
@@ -75,14 +71,17 @@ pub(crate) struct Rotation {
     is_held: bool,
 }
 
-/// A file that was finished. Several threads may add to it.
-#[derive(Clone, Debug)]
-#[cfg_attr(not(feature = "sampling"), allow(dead_code))]
+/// A file that was finished.
+#[derive(Debug)]
 pub(crate) struct Finished {
-    /// The file, and where its end begins; `None` while a thread writes.
-    file: Arc<Mutex<Option<(OutputFile, u64)>>>,
+    file: OutputFile,
+    /// Where its end begins.
+    len: u64,
     format: Format,
 }
+
+/// What a thread of its own adds to files that have ended, the oldest first.
+pub(crate) type Addition = Box<dyn FnOnce(&mut [Finished]) + Send>;
 
 /// The most files that wait for those who add to them: a pass rarely ends two.
 const MOST_FINISHED: usize = 16;
@@ -90,26 +89,13 @@ const MOST_FINISHED: usize = 16;
 impl Finished {
     /// Adds whole records before the file's end. After an error, such as a full disk, it is as it was.
     #[cfg_attr(not(feature = "sampling"), allow(dead_code))]
-    pub(crate) fn add(&self, records: &[u8]) {
-        const PATIENCE: Duration = Duration::from_secs(10); // with a disk that is busy for another thread
+    pub(crate) fn add(&mut self, records: &[u8]) {
         let end = stream::session_end(self.format, 0, clock::boottime());
-        let bytes = [records, &end].concat();
-        let until = Instant::now() + PATIENCE;
-        let (mut file, len) = loop {
-            match self.file.lock_unless_lost().map(|mut file| file.take()) {
-                Some(Some(taken)) => break taken,
-                Some(None) if Instant::now() < until => std::thread::sleep(Duration::from_millis(1)),
-                _ => return,
-            }
-        };
-        let added = file.replace_at(len, &bytes);
-        if added.is_err() {
-            let _ = file.cut_to(len);
-            let _ = file.replace_at(len, &end);
-        }
-        let len = if added.is_ok() { len + records.len() as u64 } else { len };
-        if let Some(mut place) = self.file.lock_unless_lost() {
-            *place = Some((file, len)); // replaces `None`: nothing is freed under the lock
+        if self.file.replace_at(self.len, &[records, &end].concat()).is_ok() {
+            self.len += records.len() as u64;
+        } else {
+            let _ = self.file.cut_to(self.len);
+            let _ = self.file.replace_at(self.len, &end);
         }
     }
 }
@@ -292,8 +278,7 @@ impl Rotation {
                 let finished = std::mem::replace(file, next);
                 let format = self.carry.format();
                 if self.keeps_finished && self.finished_files.len() < MOST_FINISHED {
-                    let file = Arc::new(Mutex::new(Some((finished, *len))));
-                    self.finished_files.push(Finished { file, format });
+                    self.finished_files.push(Finished { file: finished, len: *len, format });
                 }
                 *len = next_len;
                 // Head and carry may be long: at least half of the size is for records.

@@ -10,16 +10,15 @@
 
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use hairline_perf::{Named, Switches, Taken};
 use hairline_shm::{LossReason, Region, Tape, tape_entries};
 
 use crate::on::base::clock;
-use crate::on::base::lock::Mutex;
 use crate::on::encode::{STATES_TAPE, kept_states, stream};
 use crate::on::session::descriptors;
+use crate::on::session::slot::Slot;
 use crate::on::session::thread_list::ThreadList;
 use crate::options::Format;
 
@@ -36,9 +35,6 @@ const FILLED: u32 = 20;
 
 /// The tape of a flight recorder, in bytes: some 70,000 changes.
 pub(crate) const TAPE_BYTES: u32 = 2 << 20;
-
-/// The longest wait of a snapshot for the recorder thread, which reads the rings.
-const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The context switches of a session.
 #[derive(Debug)]
@@ -57,7 +53,7 @@ pub(crate) struct Scheduling {
 #[derive(Debug)]
 struct OnTape {
     tape: Tape,
-    /// Where the last batch begins.
+    /// Where the last batch ends: names and states of all threads.
     batch: Option<u64>,
     /// The time of the last change.
     last: u64,
@@ -70,16 +66,16 @@ impl OnTape {
         let mut append = |tape: &mut Tape, entry: &[u8]| lost += u64::from(!tape.append(entry));
         let tape = &mut self.tape;
         if self.batch.is_none() {
-            self.batch = Some(tape.end());
             kept_states::begin_batch(0, |entry| append(tape, entry)); // no state began before
+            self.batch = Some(tape.end());
         }
         kept_states::put(taken, |entry| append(tape, entry));
         self.last = taken.changes.iter().map(|change| change.time).fold(self.last, u64::max);
         let (_, len) = tape.filled();
         if self.batch.is_some_and(|batch| tape.end() - batch > len / 4) {
-            self.batch = Some(tape.end());
             kept_states::begin_batch(self.last, |entry| append(tape, entry));
             kept_states::put(&now(), |entry| append(tape, entry));
+            self.batch = Some(tape.end());
         }
         lost
     }
@@ -92,14 +88,6 @@ pub(crate) struct Traced<'s> {
     pub(crate) format: Format,
     /// The threads that have recorded.
     pub(crate) threads: &'s ThreadList,
-}
-
-/// Where a session keeps its [`Scheduling`], while no thread uses it.
-#[derive(Debug, Default)]
-pub(crate) struct Slot {
-    scheduling: Mutex<Option<Box<Scheduling>>>,
-    /// Whether the session records switches, and has not ended.
-    is_open: AtomicBool,
 }
 
 /// How much a flight recorder takes of what its rings have.
@@ -117,7 +105,7 @@ pub(crate) enum Keep {
 /// takes the processor away in the middle of a switch.
 const RECENT: u64 = 1_000_000;
 
-impl Slot {
+impl Slot<Scheduling> {
     /// Opens the events of the process's threads.
     ///
     /// # Errors
@@ -127,65 +115,42 @@ impl Slot {
         let own = Switches::of_this_process(clock::boottime, descriptors::may_open())
             .map_err(|e| format!("context switches are not recorded: {e}; {}", hairline_perf::advice(&e)))?;
         descriptors::SCHEDULING.set(own.raw_fds());
-        self.is_open.store(true, Ordering::Relaxed);
         let has_all_threads = own.has_all_threads();
-        self.put(Some(Box::new(Scheduling {
+        self.fill(Scheduling {
             own,
             last_read: Instant::now(),
             next: SHORT_TICK,
             file: 0,
             tape: Tape::of(region, STATES_TAPE).map(|tape| OnTape { tape, batch: None, last: 0 }),
-        })));
+        });
         if has_all_threads { Ok(()) } else { Err(hairline_perf::not_all_threads("context switches")) }
     }
 
     /// Notes that the calling thread, the session's own, has the descriptors in a table of its own.
     pub(crate) fn moved_here(&self) {
-        if let Some(slot) = self.scheduling.lock_unless_lost()
-            && let Some(scheduling) = slot.as_ref()
-        {
-            scheduling.own.moved_here();
-        }
+        self.when_there(|scheduling| scheduling.own.moved_here());
     }
 
-    /// Returns whether the session records switches.
-    pub(crate) fn is_open(&self) -> bool {
-        self.is_open.load(Ordering::Relaxed)
+    /// Keeps the context switches of a flight recorder. Returns the longest time until the next call; `None`
+    /// if the session records none.
+    pub(crate) fn keep(&self, of: Traced<'_>, keep: Keep) -> Option<Duration> {
+        // A snapshot that has them reads the rings itself.
+        self.is_open().then(|| {
+            let kept = self.with(|scheduling| {
+                scheduling.keep(of, keep);
+                scheduling.longest_sleep()
+            });
+            kept.unwrap_or(TICK)
+        })
     }
 
-    /// Takes the switches for good: no snapshot waits for them.
-    pub(crate) fn close(&self) -> Option<Box<Scheduling>> {
-        self.is_open.store(false, Ordering::Relaxed);
-        self.take()
-    }
-
-    /// Takes the switches, if the session records them and no other thread has them.
-    pub(crate) fn take(&self) -> Option<Box<Scheduling>> {
-        self.scheduling.lock_unless_lost()?.take()
-    }
-
-    /// Returns what [`take`](Self::take) took.
-    pub(crate) fn put(&self, mut scheduling: Option<Box<Scheduling>>) {
-        if scheduling.is_some()
-            && let Some(mut slot) = self.scheduling.lock_unless_lost()
-        {
-            std::mem::swap(&mut *slot, &mut scheduling); // nothing is freed under the lock
-        }
-    }
-
-    /// Returns the history of a flight recorder up to now, for a snapshot.
+    /// Returns what a flight recorder has kept up to now, for a snapshot.
     pub(crate) fn history(&self, of: Traced<'_>) -> Taken {
-        let until = Instant::now() + PATIENCE;
-        let mut taken = self.take();
-        while taken.is_none() && self.is_open() && Instant::now() < until {
-            std::thread::sleep(Duration::from_micros(200)); // another thread has them, for a read
-            taken = self.take();
-        }
-        let Some(mut taken) = taken else { return Taken::default() };
-        taken.keep(of, Keep::Recent);
-        let entries = taken.tape.as_ref().map(|of| of.tape.read(0)).unwrap_or_default();
-        self.put(Some(taken));
-        kept_states::read(tape_entries(&entries))
+        let entries = self.when_there(|scheduling| {
+            scheduling.keep(of, Keep::Recent);
+            scheduling.tape.as_ref().map(|of| of.tape.read(0)).unwrap_or_default()
+        });
+        kept_states::read(tape_entries(&entries.unwrap_or_default()))
     }
 }
 
@@ -240,7 +205,7 @@ impl Scheduling {
     }
 
     /// Moves what has happened into the history of a flight recorder.
-    pub(crate) fn keep(&mut self, of: Traced<'_>, keep: Keep) {
+    fn keep(&mut self, of: Traced<'_>, keep: Keep) {
         self.read(of, keep == Keep::All);
         let taken = match keep {
             Keep::Settled => self.own.take(),

@@ -20,12 +20,16 @@ use crate::on::session::chunks_for_ends::ChunksForEnds;
 use crate::on::session::drain_handle::{DrainHandle, Waiting};
 use crate::on::session::ended_sequences::EndedSequences;
 use crate::on::session::flight_recorder::FlightRecorder;
+use crate::on::session::hardware::Counters;
+use crate::on::session::heap_profile::Profiling;
 use crate::on::session::late_ends::LateEnds;
 use crate::on::session::requests::Requests;
+use crate::on::session::sampling::Sampling;
+use crate::on::session::scheduling::{Keep, Scheduling, Traced};
 use crate::on::session::settings::Settings;
+use crate::on::session::slot::Slot;
 use crate::on::session::stray::StrayBefore;
 use crate::on::session::thread_list::{Place, ThreadList};
-use crate::on::session::{hardware, heap_profile, sampling, scheduling};
 use crate::options::Format;
 
 /// The state that the threads of a session share.
@@ -48,20 +52,20 @@ pub(crate) struct Shared {
     pub(crate) chunks_for_ends: ChunksForEnds,
     pub(crate) stray_before: StrayBefore,
     /// The context switches of the threads.
-    pub(crate) scheduling: scheduling::Slot,
+    pub(crate) scheduling: Slot<Scheduling>,
     /// Why the session records none, though its settings ask for them.
     pub(crate) scheduling_note: OnceLock<String>,
     /// The hardware's counters of the process.
-    pub(crate) hardware: hardware::Slot,
+    pub(crate) hardware: Slot<Counters>,
     /// Why there are none, though the settings name them.
     pub(crate) hardware_note: OnceLock<String>,
     /// The samples of the threads.
-    pub(crate) sampling: sampling::Slot,
+    pub(crate) sampling: Slot<Sampling>,
     /// Why the session records none, though its settings ask for them.
     pub(crate) no_samples: OnceLock<String>,
     pub(crate) sampling_notes: OnceLock<Vec<String>>,
     /// The heap profile.
-    pub(crate) heap_profile: Arc<heap_profile::Slot>,
+    pub(crate) heap_profile: Slot<Profiling>,
     /// Why the session has none, though its settings ask for one, or what its profile lacks.
     pub(crate) heap_note: OnceLock<String>,
     /// Slices that ended out of order.
@@ -94,14 +98,14 @@ impl Shared {
             threads: ThreadList::default(),
             chunks_for_ends: ChunksForEnds::default(),
             stray_before: StrayBefore::now(),
-            scheduling: scheduling::Slot::default(),
+            scheduling: Slot::default(),
             scheduling_note: OnceLock::new(),
-            hardware: hardware::Slot::default(),
+            hardware: Slot::default(),
             hardware_note: OnceLock::new(),
-            sampling: sampling::Slot::default(),
+            sampling: Slot::default(),
             no_samples: OnceLock::new(),
             sampling_notes: OnceLock::new(),
-            heap_profile: Arc::default(),
+            heap_profile: Slot::default(),
             heap_note: OnceLock::new(),
             out_of_order: AtomicU64::new(0),
             filter_notes: Mutex::default(),
@@ -126,8 +130,21 @@ impl Shared {
     }
 
     /// Returns what the context switches need of the session.
-    pub(crate) fn traced(&self) -> scheduling::Traced<'_> {
-        scheduling::Traced { region: &self.region, format: self.format(), threads: &self.threads }
+    pub(crate) fn traced(&self) -> Traced<'_> {
+        Traced { region: &self.region, format: self.format(), threads: &self.threads }
+    }
+
+    /// Whether a flight recorder has anything to [keep](Self::keep).
+    pub(crate) fn keeps(&self) -> bool {
+        self.scheduling.is_open() || self.sampling.is_open() || self.heap_profile.is_open()
+    }
+
+    /// Reads what a flight recorder keeps besides the records of its ring. Returns the longest time until the
+    /// next call, if there is anything.
+    pub(crate) fn keep(&self, is_last: bool) -> Option<Duration> {
+        let states = self.scheduling.keep(self.traced(), if is_last { Keep::All } else { Keep::Settled });
+        let samples = self.sampling.keep(self.traced());
+        [states, samples, self.heap_profile.keep()].into_iter().flatten().min()
     }
 
     pub(crate) fn epoch(&self) -> Epoch {

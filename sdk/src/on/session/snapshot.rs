@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use hairline_formats::fxt;
 use hairline_perf::Taken;
@@ -23,6 +24,7 @@ use crate::on::session::end::End;
 use crate::on::session::flight_recorder::FlightRecorder;
 use crate::on::session::open_slices::CopiedBegins;
 use crate::on::session::output::absolute;
+use crate::on::session::reading::Reading;
 use crate::on::session::shared::Shared;
 use crate::on::session::{heap_profile, sampling};
 use crate::options::Format;
@@ -64,7 +66,7 @@ pub(crate) struct Written {
 impl FlightRecorder {
     /// Writes the ring's present content as a whole trace. Other snapshots wait meanwhile, so `out` must not
     /// run code of the program.
-    pub(crate) fn write(&self, shared: &Shared, on: Occasion, out: &mut dyn Write) -> io::Result<End> {
+    pub(crate) fn write(&self, shared: &Arc<Shared>, on: Occasion, out: &mut dyn Write) -> io::Result<End> {
         let mut taken = self.take_window().ok_or_else(forked)?;
         let Some(window) = &mut taken.window else { return Ok(End::default()) };
         let mut open = CopiedBegins::default();
@@ -87,7 +89,12 @@ impl FlightRecorder {
     }
 
     /// Like [`write`](Self::write), to a file. The name leads to the file once it is complete.
-    pub(crate) fn write_file(&self, shared: &Shared, on: Occasion, name: Name<'_>) -> io::Result<Written> {
+    pub(crate) fn write_file(
+        &self,
+        shared: &Arc<Shared>,
+        on: Occasion,
+        name: Name<'_>,
+    ) -> io::Result<Written> {
         let first = name.of(1);
         let unfinished = Unfinished::beside(&first)?;
         let mut out = BufWriter::with_capacity(PIECE, InProcess::new(&unfinished));
@@ -175,7 +182,7 @@ pub(crate) fn probe(path: &Path) -> io::Result<()> {
 
 /// Writes head, begins of open slices, records and tail of a trace.
 fn write_trace(
-    shared: &Shared,
+    shared: &Arc<Shared>,
     window: &Window,
     CopiedBegins { bytes: open, count }: &CopiedBegins,
     on: Occasion,
@@ -185,6 +192,7 @@ fn write_trace(
     write(&head)?;
     let mut bytes = (head.len() + open.len()) as u64;
     // The window was taken before: the threads of its tracks have died later, or are in the history.
+    let _reading = Reading::begin(shared);
     let samples = shared.sampling.window(shared.traced());
     let heap = shared.heap_profile.window();
     let Taken { names, changes } = shared.scheduling.history(shared.traced());

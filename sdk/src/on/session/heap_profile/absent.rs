@@ -2,24 +2,20 @@
 
 use std::convert::Infallible;
 use std::io;
-use std::sync::Arc;
 use std::time::Duration;
 
 use crate::heap_profile::HeapProfile;
 use crate::on::session::heap_profile::Parts;
-use crate::on::session::rotation::Finished;
+use crate::on::session::rotation::{Addition, Finished};
+use crate::on::session::slot::Slot;
 use crate::options::Format;
 
 /// A profile, which there is none of.
 #[derive(Debug)]
 pub(crate) struct Profiling(Infallible);
 
-/// The place of no profile.
-#[derive(Debug, Default)]
-pub(crate) struct Slot {}
-
-impl Slot {
-    #[allow(clippy::unused_self)] // as in the twin
+#[allow(clippy::unused_self)] // as in the twin
+impl Slot<Profiling> {
     pub(crate) fn open(
         &self,
         _: HeapProfile,
@@ -31,26 +27,13 @@ impl Slot {
             .to_owned())
     }
 
-    #[allow(clippy::unused_self)] // as in the twin
     pub(crate) fn begin(&self) {}
 
-    #[allow(clippy::unused_self)] // as in the twin
-    pub(crate) fn is_open(&self) -> bool {
-        false
-    }
-
-    #[allow(clippy::unused_self)] // as in the twin
     pub(crate) fn keep(&self) -> Option<Duration> {
         None
     }
 
-    #[allow(clippy::unused_self)] // as in the twin
-    pub(crate) fn window(self: &Arc<Self>) -> Option<Infallible> {
-        None
-    }
-
-    #[allow(clippy::unused_self)] // as in the twin
-    pub(crate) fn close(&self) -> Option<Box<Profiling>> {
+    pub(crate) fn window(&self) -> Option<Infallible> {
         None
     }
 }
@@ -64,7 +47,7 @@ impl Profiling {
         match self.0 {}
     }
 
-    pub(crate) fn end_files(&mut self, _: Vec<Finished>) {
+    pub(crate) fn end_files(&mut self, _: &mut [Finished]) -> Addition {
         match self.0 {}
     }
 

@@ -15,16 +15,12 @@
 #[cfg(not(feature = "sampling"))]
 mod absent;
 #[cfg(feature = "sampling")]
-mod naming;
-#[cfg(feature = "sampling")]
 mod present;
-#[cfg(feature = "sampling")]
-mod reading;
 
 #[cfg(not(feature = "sampling"))]
-pub(crate) use absent::{Profiling, Slot, put_window};
+pub(crate) use absent::{Profiling, put_window};
 #[cfg(feature = "sampling")]
-pub(crate) use present::{Profiling, Slot, put_window};
+pub(crate) use present::{Profiling, put_window};
 
 /// In how many traces a session writes its profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

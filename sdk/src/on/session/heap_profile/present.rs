@@ -2,8 +2,7 @@
 
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use hairline_formats::track_event::SequenceId;
 use hairline_formats::track_event::fields::clock as id;
@@ -12,24 +11,18 @@ use hairline_stacks::{Allocated, HeapMoment, HeapProfile as Profile, HeapWriter}
 use crate::heap_profile::HeapProfile;
 use crate::on::base::heap;
 use crate::on::base::heap::profile::Reader;
-use crate::on::base::lock::Mutex;
 use crate::on::base::platform;
 use crate::on::base::platform::process;
 use crate::on::encode::OWN_SEQUENCE;
 use crate::on::session::heap_profile::Parts;
-use crate::on::session::heap_profile::naming::Naming;
-use crate::on::session::heap_profile::reading::Reading;
-use crate::on::session::rotation::Finished;
+use crate::on::session::rotation::{Addition, Finished};
+use crate::on::session::slot::Slot;
 use crate::options::Format;
 
 /// The longest time between two reads. The threads wake the reader when a quarter of the ring is full.
 const LONGEST: Duration = Duration::from_millis(50);
 /// The same if peaks are looked for.
 const LONGEST_FOR_PEAKS: Duration = Duration::from_millis(10);
-
-/// The longest wait for another thread that reads the samples: it may look at a large program for the first
-/// time, on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The heap profile of a session.
 #[derive(Debug)]
@@ -38,7 +31,6 @@ pub(crate) struct Profiling {
     profile: Profile,
     /// Of the output's present file.
     writer: HeapWriter,
-    naming: Naming,
     /// The distance of two peaks that are noted.
     step: Option<u64>,
     /// The live bytes from which the next peak is noted.
@@ -53,19 +45,9 @@ pub(crate) struct Window {
     writer: HeapWriter,
     peak: Option<Arc<HeapMoment>>,
     now: HeapMoment,
-    /// Until this is written.
-    _reading: Reading,
 }
 
-/// Where a session keeps its profile, while no thread uses it.
-#[derive(Debug, Default)]
-pub(crate) struct Slot {
-    profiling: Mutex<Option<Box<Profiling>>>,
-    /// Whether the session has a profile, and has not ended.
-    is_open: AtomicBool,
-}
-
-impl Slot {
+impl Slot<Profiling> {
     /// Begins to sample allocations.
     ///
     /// # Errors
@@ -86,87 +68,35 @@ impl Slot {
         let profile = if parts == Parts::Several { profile.closing_files() } else { profile };
         let writer = profile.writer();
         let next_peak = peak.unwrap_or(u64::MAX);
-        let naming = Naming::default();
-        self.is_open.store(true, Ordering::Relaxed);
-        self.put(Some(Box::new(Profiling {
-            reader,
-            profile,
-            writer,
-            naming,
-            step: peak,
-            next_peak,
-            peak: None,
-        })));
+        self.fill(Profiling { reader, profile, writer, step: peak, next_peak, peak: None });
         Ok(())
     }
 
     /// Makes the calling thread, the session's own, the one that is woken when there are many samples.
     pub(crate) fn begin(&self) {
-        let profiling = self.take_when_there(); // the program may write a snapshot already
-        if let Some(profiling) = &profiling {
-            profiling.reader.is_here();
-        }
-        self.put(profiling);
-    }
-
-    /// Whether the session has a profile, and no thread has taken it for good.
-    pub(crate) fn is_open(&self) -> bool {
-        self.is_open.load(Ordering::Relaxed)
-    }
-
-    /// Takes the profile for good: no snapshot waits for it.
-    pub(crate) fn close(&self) -> Option<Box<Profiling>> {
-        self.is_open.store(false, Ordering::Relaxed);
-        self.take()
-    }
-
-    fn take(&self) -> Option<Box<Profiling>> {
-        self.profiling.lock_unless_lost()?.take()
-    }
-
-    /// Takes the profile. Waits while another thread has it, for a read.
-    fn take_when_there(&self) -> Option<Box<Profiling>> {
-        let until = Instant::now() + PATIENCE;
-        let mut taken = self.take();
-        while taken.is_none() && self.is_open() && Instant::now() < until {
-            std::thread::sleep(Duration::from_micros(200));
-            taken = self.take();
-        }
-        taken
-    }
-
-    fn put(&self, mut profiling: Option<Box<Profiling>>) {
-        if profiling.is_some()
-            && let Some(mut slot) = self.profiling.lock_unless_lost()
-        {
-            std::mem::swap(&mut *slot, &mut profiling); // nothing is freed under the lock
-        }
+        self.when_there(|profiling| profiling.reader.is_here()); // the program may write a snapshot already
     }
 
     /// Takes in the samples of a flight recorder. Returns the longest time until the next call; `None` if the
     /// session has no profile.
     pub(crate) fn keep(&self) -> Option<Duration> {
-        if !self.is_open() {
-            return None;
-        }
         // A snapshot that has the profile reads the samples itself.
-        let Some(mut profiling) = self.take() else { return Some(LONGEST_FOR_PEAKS) };
-        profiling.keep();
-        let longest = profiling.longest_sleep();
-        self.put(Some(profiling));
-        Some(longest)
+        self.is_open().then(|| {
+            let kept = self.with(|profiling| {
+                profiling.keep();
+                profiling.longest_sleep()
+            });
+            kept.unwrap_or(LONGEST_FOR_PEAKS)
+        })
     }
 
-    /// Returns the profile of a flight recorder up to now, for a snapshot. Until that is written, another thread
-    /// reads the samples too.
-    pub(crate) fn window(self: &Arc<Self>) -> Option<Window> {
-        let mut profiling = self.take_when_there()?;
-        profiling.keep();
-        let Profiling { profile, peak, .. } = &*profiling;
-        let (writer, peak, now) = (profile.writer(), peak.clone(), profiling.now());
-        self.put(Some(profiling));
-        let slot = Arc::clone(self);
-        Some(Window { writer, peak, now, _reading: Reading::begin(move || _ = slot.keep()) })
+    /// Returns the profile of a flight recorder up to now, for a snapshot.
+    pub(crate) fn window(&self) -> Option<Window> {
+        self.when_there(|profiling| {
+            profiling.keep();
+            let Profiling { profile, peak, .. } = &*profiling;
+            Window { writer: profile.writer(), peak: peak.clone(), now: profiling.now() }
+        })
     }
 }
 
@@ -204,26 +134,28 @@ impl Profiling {
         }
     }
 
-    /// Takes the samples since the last call in. Writes the profile if there is a new peak, with the functions
-    /// of its frames: a killed process has no later moment for them.
+    /// Takes the samples since the last call in. Writes the profile if there is a new peak, with the
+    /// functions of its frames: a killed process has no later moment for them.
     pub(crate) fn write(&mut self, mut write: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
         let Some(peak) = self.read() else { return Ok(()) };
         write(&self.writer.dump(&peak))?;
         write_some(&self.writer.functions(&peak), write)
     }
 
-    /// Adds the profile to the files that have ended since the last call, each of which is whole then. A thread
-    /// of its own looks the functions up: until then the ring would have no reader.
-    pub(crate) fn end_files(&mut self, files: Vec<Finished>) {
+    /// Adds the profile to the files that have ended since the last call, each of which is whole then.
+    /// Returns what adds the functions.
+    pub(crate) fn end_files(&mut self, files: &mut [Finished]) -> Addition {
         // A peak that is found only now is in this dump.
         let now = self.read().unwrap_or_else(|| self.now());
-        let mut ended = Vec::with_capacity(files.len());
+        let mut writers = Vec::with_capacity(files.len());
         for file in files {
             let mut writer = std::mem::replace(&mut self.writer, self.profile.writer());
             file.add(&writer.dump(&now));
-            ended.push((file, writer));
+            writers.push(writer);
         }
-        self.naming.name(ended, now);
+        Box::new(move |files| {
+            files.iter_mut().zip(writers).for_each(|(file, mut writer)| file.add(&writer.functions(&now)));
+        })
     }
 
     /// Ends the recording, and writes the profile and the functions of all frames. Returns what is to be said
@@ -236,7 +168,6 @@ impl Profiling {
         let now = self.read().unwrap_or_else(|| self.now());
         write(&self.writer.dump(&now))?;
         write_some(&self.writer.functions(&now), write)?;
-        std::mem::take(&mut self.naming).join();
         Ok(self.note())
     }
 
@@ -275,7 +206,7 @@ fn write_some(bytes: &[u8], mut write: impl FnMut(&[u8]) -> io::Result<()>) -> i
 /// Writes the profile of a snapshot: at the highest peak and at its moment, with the functions of all frames.
 /// Returns the number of bytes.
 pub(crate) fn put_window(window: Window, mut write: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<u64> {
-    let Window { mut writer, peak, now, _reading } = window;
+    let Window { mut writer, peak, now } = window;
     let mut bytes = 0;
     let mut put = |part: &[u8]| {
         bytes += part.len() as u64;

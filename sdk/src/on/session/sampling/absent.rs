@@ -7,26 +7,24 @@ use std::time::Duration;
 
 use hairline_shm::Region;
 
-use crate::on::session::rotation::Finished;
+use crate::on::session::naming::Naming;
+use crate::on::session::rotation::Addition;
 use crate::on::session::sampling::{Opened, Wanted};
 use crate::on::session::scheduling::Traced;
+use crate::on::session::slot::Slot;
 use crate::options::Format;
 
 /// Samples, of which there are none.
 #[derive(Debug)]
 pub(crate) struct Sampling(Infallible);
 
-/// The place of no samples.
-#[derive(Debug, Default)]
-pub(crate) struct Slot {}
-
 /// Returns 0: the region of a session without samples has no tape.
 pub(crate) fn tape_bytes(_: bool, _: u64) -> u32 {
     0
 }
 
-impl Slot {
-    #[allow(clippy::unused_self)] // as in the twin
+#[allow(clippy::unused_self)] // as in the twin
+impl Slot<Sampling> {
     pub(crate) fn open(&self, wanted: Wanted, _: Format, _: &Arc<Region>) -> Opened {
         const WITHOUT: &str = "the program was built without hairline's feature `sampling`";
         let help = "`hairline record --sample` needs no feature";
@@ -38,29 +36,15 @@ impl Slot {
         }
     }
 
-    #[allow(clippy::unused_self)] // as in the twin
     pub(crate) fn moved_here(&self) {}
 
-    #[allow(clippy::unused_self)] // as in the twin
     pub(crate) fn begin(&self) {}
 
-    #[allow(clippy::unused_self)] // as in the twin
-    pub(crate) fn is_open(&self) -> bool {
-        false
-    }
-
-    #[allow(clippy::unused_self)] // as in the twin
     pub(crate) fn keep(&self, _: Traced<'_>) -> Option<Duration> {
         None
     }
 
-    #[allow(clippy::unused_self)] // as in the twin
     pub(crate) fn window(&self, _: Traced<'_>) -> Option<Infallible> {
-        None
-    }
-
-    #[allow(clippy::unused_self)] // as in the twin
-    pub(crate) fn close(&self) -> Option<Box<Sampling>> {
         None
     }
 }
@@ -70,11 +54,20 @@ impl Sampling {
         match self.0 {}
     }
 
-    pub(crate) fn end_file(&mut self, _: Traced<'_>, _: impl Fn(u32) -> bool + Send + 'static, _: Finished) {
+    pub(crate) fn end_file(
+        &mut self,
+        _: Traced<'_>,
+        _: impl Fn(u32) -> bool + Send + 'static,
+    ) -> Option<Addition> {
         match self.0 {}
     }
 
-    pub(crate) fn write(&mut self, _: Traced<'_>, _: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
+    pub(crate) fn write(
+        &mut self,
+        _: Traced<'_>,
+        _: &mut Naming,
+        _: impl FnMut(&[u8]) -> io::Result<()>,
+    ) -> io::Result<()> {
         match self.0 {}
     }
 

@@ -52,6 +52,6 @@ impl Wanted {
 }
 
 #[cfg(not(feature = "sampling"))]
-pub(crate) use absent::{Sampling, Slot, put_window, tape_bytes};
+pub(crate) use absent::{Sampling, put_window, tape_bytes};
 #[cfg(feature = "sampling")]
-pub(crate) use present::{Sampling, Slot, put_window, tape_bytes};
+pub(crate) use present::{Sampling, put_window, tape_bytes};

@@ -2,23 +2,22 @@
 
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use hairline_formats::track_event::SequenceId;
 use hairline_perf::Task;
 use hairline_shm::{LossReason, Region, Tape, tape_entries};
 use hairline_stacks::{Functions, Profile, WRITING};
 
-use crate::on::base::lock::Mutex;
-use crate::on::base::platform::own_thread::{self, OwnThread};
-use crate::on::base::{clock, stacks, this_thread};
+use crate::on::base::{clock, stacks};
 use crate::on::encode::{OWN_SEQUENCE, SAMPLES_TAPE};
-use crate::on::session::rotation::Finished;
+use crate::on::session::naming::Naming;
+use crate::on::session::rotation::{Addition, Finished};
 use crate::on::session::sampling::events::Events;
 use crate::on::session::sampling::source::{SampledBy, Source};
 use crate::on::session::sampling::{Opened, Wanted};
 use crate::on::session::scheduling::Traced;
+use crate::on::session::slot::Slot;
 use crate::options::Format;
 
 /// The tape of a session that keeps its last samples: a quarter of its ring, in these bounds. A sample of 30
@@ -28,16 +27,9 @@ const KEPT: [u64; 2] = [4 << 20, 16 << 20];
 /// The tape of a session whose samples are in its output: it has the frames, some 6 bytes each.
 const FRAMES: u32 = 1 << 20;
 
-/// The most files of a rotation whose functions are looked up at a time.
-const MOST_NAMING: u32 = 4;
-
 /// The longest time between two reads in a session without samples. Threads wake the reader when a quarter of
 /// the ring is full.
 const LONGEST_OF_EVENTS: Duration = Duration::from_millis(50);
-
-/// The longest wait of a snapshot for another thread that reads the samples: it may look at a large program
-/// for the first time, on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The samples of a session, and the stacks of its events.
 #[derive(Debug)]
@@ -48,40 +40,6 @@ pub(crate) struct Sampling {
     /// Made for the first samples: a session without any looks nothing up, and asks the system for nothing.
     profile: Option<Profile>,
     tape: Option<OnTape>,
-    /// The threads that add samples to finished files.
-    naming: Vec<OwnThread>,
-    adding: Arc<Adding>,
-}
-
-/// The windows that are being added to files. Until a file has its window, recovery needs the entries.
-#[derive(Debug, Default)]
-struct Adding {
-    /// The number of threads that add one.
-    threads: AtomicU32,
-    /// Where each begins, and where the last of those that files have ends.
-    windows: Mutex<([Option<u64>; MOST_NAMING as usize + 1], u64)>,
-}
-
-impl Adding {
-    /// Notes that a window is about to be added that begins here.
-    fn begin(&self, start: u64) {
-        if let Some(mut windows) = self.windows.lock_unless_lost()
-            && let Some(place) = windows.0.iter_mut().find(|place| place.is_none())
-        {
-            *place = Some(start);
-        }
-    }
-
-    /// Forgets the entries of a window that a file has, unless others need them.
-    fn end(&self, start: u64, end: u64, region: &Region) {
-        let Some(mut windows) = self.windows.lock_unless_lost() else { return };
-        if let Some(place) = windows.0.iter_mut().find(|place| **place == Some(start)) {
-            *place = None;
-        }
-        windows.1 = windows.1.max(end);
-        let needed = windows.0.iter().flatten().copied().fold(windows.1, u64::min);
-        region.forget_tape(SAMPLES_TAPE, needed);
-    }
 }
 
 /// Samples as a tape has them. They are read where nothing waits for it: a full tape takes half a second.
@@ -89,14 +47,13 @@ impl Adding {
 pub(crate) struct Unread {
     entries: Vec<u8>,
     functions: Functions,
-    /// Where they begin and end.
-    start: u64,
+    /// Where they end.
     end: u64,
 }
 
 impl Unread {
-    fn count(&self) -> u64 {
-        tape_entries(&self.entries).filter(|entry| hairline_stacks::is_sample(entry)).count() as u64
+    fn is_empty(&self) -> bool {
+        !tape_entries(&self.entries).any(hairline_stacks::is_sample)
     }
 
     /// Returns a part of a trace with them.
@@ -140,12 +97,12 @@ impl OnTape {
     /// Returns the samples that no file has got.
     fn unread(&self, profile: &Profile) -> Unread {
         let (entries, functions) = (self.tape.read(self.taken), profile.functions());
-        Unread { entries, functions, start: self.taken, end: self.tape.end() }
+        Unread { entries, functions, end: self.tape.end() }
     }
 
     /// As [`unread`](Self::unread), for a file. `None` if there is none.
     fn take_unread(&mut self, profile: &mut Profile) -> Option<Unread> {
-        let unread = Some(self.unread(profile)).filter(|unread| unread.count() > 0)?;
+        let unread = Some(self.unread(profile)).filter(|unread| !unread.is_empty())?;
         self.taken = self.tape.end();
         profile.repeat();
         self.take(profile);
@@ -189,15 +146,7 @@ impl Form {
     }
 }
 
-/// Where a session keeps its [`Sampling`], while no thread uses it.
-#[derive(Debug, Default)]
-pub(crate) struct Slot {
-    sampling: Mutex<Option<Box<Sampling>>>,
-    /// Whether the session records samples, and has not ended.
-    is_open: AtomicBool,
-}
-
-impl Slot {
+impl Slot<Sampling> {
     /// Begins to sample the process's threads, and to take the stacks of events.
     pub(crate) fn open(&self, wanted: Wanted, format: Format, region: &Arc<Region>) -> Opened {
         let (mut notes, mut source, mut no_samples) = (Vec::new(), None, None);
@@ -219,93 +168,54 @@ impl Slot {
             samples: source.as_ref().map(Source::by),
             keeps_last: wanted.keeps_last,
         };
-        let (naming, adding) = (Vec::new(), Arc::default());
         let tape = Tape::of(region, SAMPLES_TAPE).map(OnTape::new);
-        let sampling = Sampling { source, events, form, profile: None, tape, naming, adding };
-        self.is_open.store(true, Ordering::Relaxed);
-        self.put(Some(Box::new(sampling)));
+        self.fill(Sampling { source, events, form, profile: None, tape });
         Opened { no_samples, notes }
     }
 
     /// Notes that the calling thread, the session's own, has the descriptors in a table of its own.
     pub(crate) fn moved_here(&self) {
-        if let Some(slot) = self.sampling.lock_unless_lost()
-            && let Some(source) = slot.as_ref().and_then(|sampling| sampling.source.as_ref())
-        {
-            source.moved_here();
-        }
+        self.when_there(|sampling| sampling.source.iter().for_each(Source::moved_here));
     }
 
     /// Begins to take samples in: the session's own thread calls this once, before it does anything else.
     pub(crate) fn begin(&self) {
-        let mut sampling = self.take();
-        if let Some(sampling) = &mut sampling {
+        self.when_there(|sampling| {
+            // The program may write a snapshot already, and has made the profile.
             sampling.events.is_here();
             if let Some(source) = &mut sampling.source {
                 source.begin(sampling.profile.get_or_insert_with(|| sampling.form.profile()));
             }
-        }
-        self.put(sampling);
+        });
     }
 
-    /// Whether the session may have samples, and no thread has taken them for good.
-    pub(crate) fn is_open(&self) -> bool {
-        self.is_open.load(Ordering::Relaxed)
-    }
-
-    /// Takes the samples for good: no snapshot waits for them.
-    pub(crate) fn close(&self) -> Option<Box<Sampling>> {
-        self.is_open.store(false, Ordering::Relaxed);
-        self.take()
-    }
-
-    fn take(&self) -> Option<Box<Sampling>> {
-        self.sampling.lock_unless_lost()?.take()
-    }
-
-    fn put(&self, mut sampling: Option<Box<Sampling>>) {
-        if sampling.is_some()
-            && let Some(mut slot) = self.sampling.lock_unless_lost()
-        {
-            std::mem::swap(&mut *slot, &mut sampling); // nothing is freed under the lock
-        }
-    }
-
-    /// Moves the samples of a flight recorder into its history. Returns the longest time until the next call;
+    /// Moves the samples of a flight recorder to its tape. Returns the longest time until the next call;
     /// `None` if the session records none.
     pub(crate) fn keep(&self, of: Traced<'_>) -> Option<Duration> {
-        if !self.is_open.load(Ordering::Relaxed) {
-            return None;
-        }
         // A snapshot that has them reads them itself.
-        let Some(mut sampling) = self.take() else { return Some(Duration::from_millis(10)) };
-        sampling.read(of, false);
-        let every = sampling.longest_sleep();
-        self.put(Some(sampling));
-        Some(every)
+        self.is_open().then(|| {
+            let kept = self.with(|sampling| {
+                sampling.read(of, false);
+                sampling.longest_sleep()
+            });
+            kept.unwrap_or(Duration::from_millis(10))
+        })
     }
 
-    /// Returns the history of a flight recorder up to now, for a snapshot.
+    /// Returns the samples of a flight recorder up to now, for a snapshot.
     pub(crate) fn window(&self, of: Traced<'_>) -> Option<Unread> {
-        let until = Instant::now() + PATIENCE;
-        let mut taken = self.take();
-        while taken.is_none() && self.is_open.load(Ordering::Relaxed) && Instant::now() < until {
-            std::thread::sleep(Duration::from_micros(200)); // another thread has them, for a read
-            taken = self.take();
-        }
-        let mut sampling = taken?;
-        if sampling.source.is_none() && !stacks::are_taken() {
-            self.put(Some(sampling));
-            return None;
-        }
-        // What is older than this needs no record that may still come, once it was read twice.
-        std::thread::sleep(Duration::from_nanos(WRITING));
-        sampling.read(of, false);
-        sampling.read(of, false);
-        let (tape, profile) = (sampling.tape.as_ref(), sampling.profile.as_ref());
-        let window = tape.zip(profile).map(|(tape, profile)| tape.unread(profile));
-        self.put(Some(sampling));
-        window
+        let window = self.when_there(|sampling| {
+            if sampling.source.is_none() && !stacks::are_taken() {
+                return None;
+            }
+            // What is older than this needs no record that may still come, once it was read twice.
+            std::thread::sleep(Duration::from_nanos(WRITING));
+            sampling.read(of, false);
+            sampling.read(of, false);
+            let (tape, profile) = (sampling.tape.as_ref(), sampling.profile.as_ref());
+            tape.zip(profile).map(|(tape, profile)| tape.unread(profile))
+        });
+        window.flatten()
     }
 }
 
@@ -344,55 +254,40 @@ impl Sampling {
         self.events.stop();
     }
 
-    /// Adds the samples since the last call, with the functions of their frames, to a file that has ended. A
-    /// thread of its own looks the functions up: until then the ring would have no reader. `is_traced`: the
-    /// threads that record.
+    /// Takes the samples since the last call, for the last one of the files that have ended. Returns what
+    /// adds them, with the functions of their frames; until then a recovery puts them into the file after it.
+    /// `is_traced`: the threads that record.
     pub(crate) fn end_file(
         &mut self,
         of: Traced<'_>,
         is_traced: impl Fn(u32) -> bool + Send + 'static,
-        file: Finished,
-    ) {
+    ) -> Option<Addition> {
         self.read(of, false);
-        let running = self.adding.threads.load(Ordering::Acquire);
-        if running >= MOST_NAMING {
-            return; // the next file has them: the ring has no reader while this thread waits
-        }
-        if running == 0 {
-            self.naming.drain(..).for_each(OwnThread::join); // they have ended, and each keeps its stack
-        }
-        let Some(unread) = self.take_unread() else { return };
-        let (adding, region) = (Arc::clone(&self.adding), Arc::clone(of.region));
-        let (start, end, count) = (unread.start, unread.end, unread.count());
-        adding.threads.fetch_add(1, Ordering::Relaxed);
-        adding.begin(start);
-        let add = move || {
-            let _busy = this_thread::busy(); // a heap profile does not have what this thread allocates
-            file.add(&unread.part(&has_name(is_traced)));
-            adding.end(start, end, &region);
-            adding.threads.fetch_sub(1, Ordering::Release);
-        };
-        match own_thread::spawn(c"hairline-names", add) {
-            Ok(thread) => self.naming.push(thread),
-            Err(_) => {
-                self.adding.threads.fetch_sub(1, Ordering::Relaxed);
-                self.adding.end(start, end, of.region);
-                of.region.count_lost(LossReason::KernelRing, count);
-            }
-        }
+        let (unread, region) = (self.take_unread()?, Arc::clone(of.region));
+        Some(Box::new(move |files: &mut [Finished]| {
+            files
+                .iter_mut()
+                .next_back()
+                .iter_mut()
+                .for_each(|file| file.add(&unread.part(&has_name(&is_traced))));
+            region.forget_tape(SAMPLES_TAPE, unread.end);
+        }))
     }
 
     /// Writes the samples since the last call. Those of a rotated output wait until its file ends, or until
-    /// there are many.
+    /// there are many. `naming` has the files before.
     pub(crate) fn write(
         &mut self,
         of: Traced<'_>,
+        naming: &mut Naming,
         mut write: impl FnMut(&[u8]) -> io::Result<()>,
     ) -> io::Result<()> {
         self.read(of, false);
         let is_nearly_full = self.form.keeps_last && self.tape.as_ref().is_some_and(OnTape::is_nearly_full);
         if is_nearly_full && let Some(unread) = self.take_unread() {
-            self.add(&unread, of, &mut write)?;
+            write(&unread.part(&has_name(|tid| of.threads.contains(tid))))?;
+            let region = Arc::clone(of.region);
+            naming.add(move || region.forget_tape(SAMPLES_TAPE, unread.end));
         }
         let out = self.profile.as_mut().map(Profile::take_output).unwrap_or_default();
         if out.is_empty() { Ok(()) } else { write(&out) }
@@ -403,20 +298,7 @@ impl Sampling {
         self.tape.as_mut()?.take_unread(self.profile.as_mut()?)
     }
 
-    /// Adds them to the present file.
-    fn add(
-        &self,
-        unread: &Unread,
-        of: Traced<'_>,
-        write: &mut impl FnMut(&[u8]) -> io::Result<()>,
-    ) -> io::Result<()> {
-        self.adding.begin(unread.start);
-        write(&unread.part(&has_name(|tid| of.threads.contains(tid))))?;
-        self.adding.end(unread.start, unread.end, of.region);
-        Ok(())
-    }
-
-    /// Ends the recording, and writes the rest and the functions of all frames.
+    /// Ends the recording, and writes the rest and the functions of all frames. All files before are whole.
     pub(crate) fn finish(
         mut self: Box<Self>,
         of: Traced<'_>,
@@ -424,9 +306,9 @@ impl Sampling {
     ) -> io::Result<()> {
         self.stop();
         self.read(of, true);
-        self.naming.drain(..).for_each(OwnThread::join);
+        let has_name = has_name(|tid| of.threads.contains(tid));
         let Some(profile) = &mut self.profile else { return Ok(()) };
-        profile.finish(&has_name(|tid| of.threads.contains(tid)));
+        profile.finish(&has_name);
         if let Some(tape) = &mut self.tape {
             tape.take(profile);
         }
@@ -434,7 +316,8 @@ impl Sampling {
         if self.form.keeps_last
             && let Some(unread) = self.take_unread()
         {
-            self.add(&unread, of, &mut write)?;
+            write(&unread.part(&has_name))?;
+            of.region.forget_tape(SAMPLES_TAPE, unread.end);
         }
         write(&out)
     }
