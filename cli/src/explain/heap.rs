@@ -5,6 +5,7 @@ use std::fmt::Write;
 
 use hairline_convert::sampled::{Function, Samples, StackId};
 
+use crate::explain::lists::is_of;
 use crate::explain::memory::Allocations;
 use crate::explain::shares::percent;
 use crate::explain::target::{Band, Target};
@@ -156,14 +157,10 @@ fn allocator_of(samples: &Samples, stack: StackId) -> String {
 }
 
 fn is_for_callers(of: &Function<'_>) -> bool {
-    let is_of_crate = |path: &str| {
-        let path = path.trim_start_matches(['<', '&']);
-        FOR_CALLERS.iter().any(|of| path.strip_prefix(of).is_some_and(|rest| rest.starts_with("::")))
-    };
     // `<T as alloc::slice::hack::ConvertVec>::to_vec`: of a type without a path counts the trait.
     let of_trait = of.name.strip_prefix('<').and_then(|name| name.split_once(" as "));
-    let is_by_name = is_of_crate(of.name)
-        || of_trait.is_some_and(|(of, of_trait)| !of.contains("::") && is_of_crate(of_trait));
+    let is_by_name = is_of(of.name, &FOR_CALLERS)
+        || of_trait.is_some_and(|(of, of_trait)| !of.contains("::") && is_of(of_trait, &FOR_CALLERS));
     is_by_name || is_in_source_of(of.file)
 }
 

@@ -46,14 +46,16 @@ pub(super) fn events(out: &mut String, survey: &Survey, (of, who): (&Band, &str)
     });
 }
 
+/// Whether a function is of one of these crates. The drop of a type is of the type's crate.
+pub(super) fn is_of(name: &str, crates: &[&str]) -> bool {
+    let name = name.strip_prefix("core::ptr::drop_in_place").unwrap_or(name);
+    let name = name.trim_start_matches([':', '<', '&']);
+    crates.iter().any(|of| name.strip_prefix(of).is_some_and(|rest| rest.starts_with("::")))
+}
+
 /// Returns the innermost function of a stack and its callers in the program: without those of the standard
 /// library between, and without those of the recording, which the stack of an event begins with.
 fn innermost(survey: &Survey, stack: StackId) -> String {
-    let is_of = |name: &str, crates: &[&str]| {
-        let name = name.trim_start_matches("core::ptr::").trim_start_matches("drop_in_place");
-        let name = name.trim_start_matches([':', '<']);
-        crates.iter().any(|of| name.strip_prefix(of).is_some_and(|rest| rest.starts_with("::")))
-    };
     let names = survey.samples.names(stack);
     let names: Vec<&str> = names.iter().rev().map(|name| &**name).collect();
     // Inlined functions have no path, and so the last one with a path counts.
