@@ -124,12 +124,17 @@ impl ProgramFile {
 
     /// Returns the content.
     pub(crate) fn content(&self) -> Option<Content<'_>> {
-        Some(ReadCache::new(match &self.source {
+        self.bytes().map(ReadCache::new)
+    }
+
+    /// Returns the bytes of the content.
+    pub(crate) fn bytes(&self) -> Option<Box<dyn Bytes + '_>> {
+        Some(match &self.source {
             Source::File(file) => Box::new(file.get().ok()?),
             Source::Memory(image) => Box::new(Cursor::new(image)),
             Source::Closed => Box::new(self.open_again()?),
             Source::Nowhere => return None,
-        }))
+        })
     }
 
     fn open_again(&self) -> Option<File> {

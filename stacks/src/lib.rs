@@ -37,6 +37,7 @@ mod packets;
 mod present;
 mod process;
 mod profile;
+mod section;
 mod symbols;
 mod sys;
 mod table;

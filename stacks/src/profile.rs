@@ -106,6 +106,13 @@ impl Profile {
         Self::new(SequenceId(1), Some(Records::within()))
     }
 
+    /// Makes this a profile of the process that has it: it looks functions up at less cost, and finds no lines
+    /// of libraries whose debug information is compressed.
+    #[must_use]
+    pub fn in_program(self) -> Self {
+        Self { known: Arc::new(Known::in_program()), ..self }
+    }
+
     /// Makes this a profile that writes no samples into the trace: they are in entries, which the caller
     /// keeps for a [`Window`](crate::Window).
     #[must_use]

@@ -2,18 +2,23 @@
 //! symbol table.
 
 use std::borrow::Cow;
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::io::SeekFrom;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
 use addr2line::Context;
-use addr2line::gimli::{Dwarf, EndianSlice, RunTimeEndian, SectionId};
+use addr2line::gimli::{Dwarf, DwarfSections, RunTimeEndian, SectionId};
 use hairline_formats::track_event::{AddressSymbols, Line, SequenceId, module_symbols};
 use object::read::ReadCache;
-use object::{Object, ObjectSection, ObjectSymbol, ObjectSymbolTable, SymbolIndex, SymbolKind};
+use object::{
+    CompressionFormat, Object, ObjectSection, ObjectSymbol, ObjectSymbolTable, SymbolIndex, SymbolKind,
+};
 
-use crate::file::{Content, ProgramFile, regular};
+use crate::file::{Bytes, Content, ProgramFile, regular};
+use crate::section::{Part, Section};
 use crate::table::{Frame, Table};
 
 /// The addresses of a packet, which has then some 15 KB and rarely more than a blob.
@@ -33,7 +38,13 @@ struct Function {
 
 /// The functions that were looked up, by file and address: none where there is none.
 #[derive(Debug, Default)]
-pub(crate) struct Known(Mutex<BTreeMap<Identity, Functions>>);
+pub(crate) struct Known {
+    functions: Mutex<BTreeMap<Identity, Functions>>,
+    /// Whether this process is the one that is recorded. It does not inflate the debug information of its
+    /// libraries: that of libc takes 70 ms and 12 MB, for lines and inlined functions that are not the
+    /// program's.
+    is_in_program: bool,
+}
 
 /// What tells files apart in all windows: path, build id, time of writing and size.
 type Identity = (String, Vec<u8>, Option<(SystemTime, u64)>);
@@ -42,6 +53,10 @@ type Identity = (String, Vec<u8>, Option<(SystemTime, u64)>);
 type Functions = BTreeMap<u64, Vec<Function>>;
 
 impl Known {
+    pub(crate) fn in_program() -> Self {
+        Self { is_in_program: true, ..Self::default() }
+    }
+
     /// Writes the functions of these frames. Looks up those that are not known yet.
     pub(crate) fn write<'f>(
         &self,
@@ -57,7 +72,7 @@ impl Known {
                 addresses.entry(mapping.file).or_default().insert(frame.rel_pc);
             }
         }
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.functions.lock().unwrap_or_else(PoisonError::into_inner);
         for (number, addresses) in addresses {
             let Some(file) = files.get(number as usize) else { continue };
             let identity = (file.path.clone(), file.build_id.clone(), file.written());
@@ -65,7 +80,7 @@ impl Known {
             let new: BTreeSet<u64> =
                 addresses.iter().copied().filter(|address| !known.contains_key(address)).collect();
             if !new.is_empty() {
-                known.extend(functions(file, &new));
+                known.extend(functions(file, &new, self.inflates(file)));
                 for address in new {
                     known.entry(address).or_default();
                 }
@@ -81,6 +96,12 @@ impl Known {
             }
         }
     }
+
+    /// Whether compressed debug information of the file is read.
+    fn inflates(&self, file: &ProgramFile) -> bool {
+        let is_program = || std::env::current_exe().is_ok_and(|program| program == Path::new(&file.path));
+        !self.is_in_program || is_program()
+    }
 }
 
 fn symbols(address: u64, functions: &[Function]) -> AddressSymbols<'_> {
@@ -88,13 +109,35 @@ fn symbols(address: u64, functions: &[Function]) -> AddressSymbols<'_> {
     AddressSymbols { address, lines: lines.collect() }
 }
 
-/// Returns the functions of each address that has any.
-fn functions(file: &ProgramFile, addresses: &BTreeSet<u64>) -> Vec<(u64, Vec<Function>)> {
-    let Some(content) = file.content() else { return Vec::new() };
+/// Returns the functions of each address that has any. `inflates`: whether compressed debug information is
+/// read.
+fn functions(file: &ProgramFile, addresses: &BTreeSet<u64>, inflates: bool) -> Vec<(u64, Vec<Function>)> {
+    let Some((content, bytes)) = file.content().zip(file.bytes()) else { return Vec::new() };
     let Some(elf) = same(&content, &file.build_id) else { return Vec::new() };
-    let table = SymbolTable::new(&elf);
+    if elf.section_by_name(".debug_info").is_some() {
+        return found(&elf, bytes, addresses, inflates);
+    }
+    // A distribution has the debug information in a file of its own, by the build id.
+    let Some(separate) = separate(&file.build_id).and_then(|path| regular(&path)) else {
+        return found(&elf, bytes, addresses, inflates);
+    };
+    let content: Content<'_> = ReadCache::new(Box::new(&separate));
+    match same(&content, &file.build_id) {
+        Some(separate_elf) => found(&separate_elf, Box::new(&separate), addresses, inflates),
+        None => found(&elf, bytes, addresses, inflates),
+    }
+}
+
+/// Looks up the addresses in this file. `bytes` are its own.
+fn found<'b>(
+    elf: &Elf<'_, '_>,
+    bytes: Box<dyn Bytes + 'b>,
+    addresses: &BTreeSet<u64>,
+    inflates: bool,
+) -> Vec<(u64, Vec<Function>)> {
+    let table = SymbolTable::new(elf);
     let mut found = Vec::new();
-    let mut look_up = |debug: Option<&Debug<'_>>| {
+    with_debug(elf, bytes, inflates, &mut |debug| {
         for address in addresses {
             let inlined = debug.map_or(Vec::new(), |debug| debug.functions(*address, &table));
             let functions = if inlined.is_empty() { table.function(*address) } else { inlined };
@@ -102,22 +145,7 @@ fn functions(file: &ProgramFile, addresses: &BTreeSet<u64>) -> Vec<(u64, Vec<Fun
                 found.push((*address, functions));
             }
         }
-    };
-    if elf.section_by_name(".debug_info").is_some() {
-        with_debug(&elf, &mut look_up);
-        return found;
-    }
-    // A distribution has the debug information in a file of its own, by the build id.
-    let separate = separate(&file.build_id).and_then(|path| regular(&path));
-    let Some(separate) = separate else {
-        look_up(None);
-        return found;
-    };
-    let content: Content<'_> = ReadCache::new(Box::new(separate));
-    match same(&content, &file.build_id) {
-        Some(elf) => with_debug(&elf, &mut look_up),
-        None => look_up(None),
-    }
+    });
     found
 }
 
@@ -136,22 +164,47 @@ fn separate(build_id: &[u8]) -> Option<PathBuf> {
 }
 
 /// Calls `look_up` with the debug information.
-fn with_debug(elf: &Elf<'_, '_>, look_up: &mut dyn FnMut(Option<&Debug<'_>>)) {
-    if debug_bytes(elf.sections()) > MOST_DEBUG {
+fn with_debug<'b>(
+    elf: &Elf<'_, '_>,
+    bytes: Box<dyn Bytes + 'b>,
+    inflates: bool,
+    look_up: &mut dyn FnMut(Option<&Debug<'_>>),
+) {
+    if debug_bytes(elf.sections()) > MOST_DEBUG || !inflates && is_compressed(elf) {
         return look_up(None);
     }
     let endian = if elf.is_little_endian() { RunTimeEndian::Little } else { RunTimeEndian::Big };
-    let section = |id: SectionId| -> Result<Cow<'_, [u8]>, object::Error> {
-        let section = Some(id).filter(has_lines).and_then(|id| elf.section_by_name(id.name()));
-        section.map_or(Ok(Cow::Borrowed(&[][..])), |s| s.uncompressed_data())
+    let bytes = RefCell::new(bytes);
+    let read_at = |at: u64, to: &mut [u8]| {
+        let mut bytes = bytes.borrow_mut();
+        bytes.seek(SeekFrom::Start(at)).and_then(|_| bytes.read_exact(to))
     };
-    let Ok(sections) = addr2line::gimli::DwarfSections::load(section) else { return look_up(None) };
-    let dwarf: Dwarf<EndianSlice<'_, RunTimeEndian>> =
-        sections.borrow(|section| EndianSlice::new(section, endian));
+    let section = |id: SectionId| -> Result<Section<'_>, object::Error> {
+        let empty = Section::in_memory(Box::default(), endian);
+        let section = Some(id).filter(has_lines).and_then(|id| elf.section_by_name(id.name()));
+        let Some(section) = section else { return Ok(empty) };
+        let place = section.compressed_file_range()?;
+        if place.format != CompressionFormat::None {
+            let inflated = section.uncompressed_data()?.into_owned();
+            return Ok(Section::in_memory(inflated.into(), endian));
+        }
+        // Its bytes are bounded, above.
+        let size = usize::try_from(place.uncompressed_size);
+        Ok(size.map_or(empty, |size| Section::in_file(&read_at, place.offset, size, endian)))
+    };
+    let Ok(sections) = DwarfSections::load(section) else { return look_up(None) };
+    let dwarf: Dwarf<Part<'_>> = sections.borrow(Part::whole);
     match Context::from_dwarf(dwarf) {
         Ok(context) => look_up(Some(&Debug(context))),
         Err(_) => look_up(None),
     }
+}
+
+/// Whether debug information has to be inflated before it can be read.
+fn is_compressed(elf: &Elf<'_, '_>) -> bool {
+    let section = elf.section_by_name(SectionId::DebugInfo.name());
+    let place = section.and_then(|section| section.compressed_file_range().ok());
+    place.is_some_and(|place| place.format != CompressionFormat::None)
 }
 
 /// Whether functions and lines need a section: those of variables and macros are a fifth of the bytes, and
@@ -169,7 +222,7 @@ fn debug_bytes<'d>(sections: impl Iterator<Item = impl ObjectSection<'d>>) -> u6
 }
 
 /// The debug information of a file.
-struct Debug<'a>(Context<EndianSlice<'a, RunTimeEndian>>);
+struct Debug<'a>(Context<Part<'a>>);
 
 impl Debug<'_> {
     /// Returns the function at the address and, if it is inlined, its callers up to one that is not.
@@ -285,13 +338,43 @@ mod tests {
     #[test]
     fn debug_information_that_would_fill_the_memory_is_not_read() {
         let has_debug = |size: u64| {
-            let content: Content<'_> = ReadCache::new(Box::new(Cursor::new(with_compressed(size))));
+            let file = || Box::new(Cursor::new(with_compressed(size)));
+            let content: Content<'_> = ReadCache::new(file());
             let elf = object::File::parse(&content).unwrap();
             assert_eq!(debug_bytes(elf.sections()), size);
             let mut has = None;
-            with_debug(&elf, &mut |debug| has = Some(debug.is_some()));
+            with_debug(&elf, file(), true, &mut |debug: Option<&Debug<'_>>| has = Some(debug.is_some()));
             has.unwrap()
         };
         assert!(!has_debug(MOST_DEBUG + 1) && !has_debug(u64::MAX));
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_program_does_not_inflate_the_debug_information_of_its_libraries() {
+        let folder = std::env::temp_dir().join(format!("hairline-stacks-library-{}", std::process::id()));
+        std::fs::create_dir(&folder).unwrap();
+        let (source, library) = (folder.join("answers.rs"), folder.join("answers.so"));
+        std::fs::write(&source, "#[unsafe(no_mangle)]\npub extern \"C\" fn answer() -> u32 {\n    42\n}\n")
+            .unwrap();
+        let mut rustc = std::process::Command::new(std::env::var_os("RUSTC").unwrap_or("rustc".into()));
+        rustc.args(["--edition=2024", "--crate-type=cdylib", "-g", "-o"]).args([&library, &source]);
+        assert!(rustc.arg("-Clink-arg=-Wl,--compress-debug-sections=zlib").status().unwrap().success());
+
+        let file = ProgramFile::open(std::process::id(), library.to_str().unwrap());
+        let content = file.content().unwrap();
+        let elf = same(&content, &file.build_id).unwrap();
+        let answer = elf.dynamic_symbols().find(|symbol| symbol.name() == Ok("answer")).unwrap();
+        let look_up = |known: &Known| {
+            let found = functions(&file, &BTreeSet::from([answer.address()]), known.inflates(&file));
+            found
+                .into_iter()
+                .flat_map(|(_, found)| found)
+                .map(|of| (of.name, of.line > 0))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(look_up(&Known::in_program()), [("answer".to_owned(), false)], "its name is known");
+        assert_eq!(look_up(&Known::default()), [("answer".to_owned(), true)], "a tool reads lines");
+        std::fs::remove_dir_all(folder).unwrap();
     }
 }

@@ -158,7 +158,7 @@ impl HeapProfile {
 
     fn new(profile: Profile, pid: u32, interval: u64) -> Self {
         let mut heap = Self {
-            profile,
+            profile: profile.in_program(),
             pid,
             interval,
             sums: Vec::new(),

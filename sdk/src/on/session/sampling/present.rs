@@ -142,6 +142,7 @@ impl Form {
             Some(SampledBy::WallTime(frequency)) => profile.by_clock(frequency),
             None => profile,
         };
+        let profile = profile.in_program();
         if self.keeps_last { profile.on_tape() } else { profile.beside_tape() }
     }
 }
