@@ -8,7 +8,7 @@ use std::{fmt, io};
 use addr2line::gimli::{Error, Reader, ReaderOffsetId, Result, RunTimeEndian};
 
 /// The bytes that are read at once.
-const PAGE: usize = 16 << 10;
+const PAGE: usize = 4 << 10;
 
 /// Reads bytes at an offset of a file.
 pub(crate) type ReadAt<'f> = &'f dyn Fn(u64, &mut [u8]) -> io::Result<()>;

@@ -273,7 +273,8 @@ impl<'e, 'a, 'c> SymbolTable<'e, 'a, 'c> {
         let dynamic = elf.dynamic_symbols().map(|symbol| (Of::Dynamic(symbol.index().0), symbol));
         let mut symbols: Vec<(u64, u64, Of)> = program
             .chain(dynamic)
-            .filter(|(_, symbol)| symbol.is_definition() && symbol.kind() == SymbolKind::Text)
+            // In this order: whether a symbol without a type is a definition depends on its name.
+            .filter(|(_, symbol)| symbol.kind() == SymbolKind::Text && symbol.is_definition())
             .map(|(of, symbol)| (symbol.address(), symbol.size(), of))
             .collect();
         symbols.sort_unstable();

@@ -17,7 +17,7 @@ use crate::sampling::Sampling;
 const FILLED: u64 = 6;
 
 /// The longest time between two reads of the kernel's rings.
-const LONGEST: Duration = Duration::from_millis(10);
+const LONGEST: Duration = Duration::from_millis(50);
 
 /// Who takes the samples.
 #[derive(Debug)]
