@@ -295,6 +295,7 @@ impl<'e, 'a, 'c> SymbolTable<'e, 'a, 'c> {
         // A function may have several names.
         let same = self.symbols[..after].iter().rev().take_while(|of| (of.0, of.1) == (start, size));
         let name = same.filter_map(|(.., of)| self.read(*of)).max()?;
+        let name = name.split('@').next().unwrap_or(name); // without the version: `read@GLIBC_2.2.5`
         // Code by hand may have symbols without a size.
         let is_inside = size == 0 || address - start < size;
         is_inside.then(|| addr2line::demangle_auto(Cow::from(name), None).into_owned())
