@@ -21,7 +21,7 @@ fn files(folder: &std::path::Path, format: Format, compress: bool) -> Vec<PathBu
     let until = Instant::now() + Duration::from_secs(60);
     while !path(10).exists() {
         assert!(Instant::now() < until, "not enough files");
-        burn(10);
+        burn(3);
         for n in 0..if compress { 4_000 } else { 400 } {
             trace_instant!("samples", "filler", n);
         }
