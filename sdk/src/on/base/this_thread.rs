@@ -65,7 +65,6 @@ fn ask_tid() -> u32 {
 static FORKS: AtomicU32 = AtomicU32::new(0);
 
 /// Returns the number of forks that have led to this process. It starts again at 0 after 2^20.
-#[cfg_attr(not(feature = "sync"), allow(dead_code))]
 pub(crate) fn forks() -> u32 {
     FORKS.load(Ordering::Relaxed) & ((1 << 20) - 1)
 }

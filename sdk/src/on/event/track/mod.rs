@@ -13,7 +13,7 @@ mod few_slices;
 mod open_slices;
 
 use std::borrow::Cow;
-use std::cell::{Cell, OnceCell};
+use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicPtr, AtomicU64};
@@ -98,16 +98,23 @@ impl Track {
 
     /// Returns the track of the calling thread.
     pub(crate) fn of_this_thread() -> Self {
-        thread_local! {
-            // One track for all handles: one handle ends the slices that another one begins.
-            static OWN: OnceCell<Track> = const { OnceCell::new() };
-        }
         let make = || Self::make(track::own_uuid(), 1, TrackKind::Thread(process::Thread::current()));
         if this_thread::is_barred() {
             return make(); // `OWN` may be about to be set
         }
         let _busy = this_thread::busy();
-        OWN.try_with(|own| own.get_or_init(make).clone()).unwrap_or_else(|_| make())
+        Self::kept_of_this_thread().unwrap_or_else(|| {
+            let made = make();
+            let _ = OWN.try_with(|own| own.set(Some((this_thread::forks(), made.clone()))));
+            made
+        })
+    }
+
+    /// As [`of_this_thread`](Self::of_this_thread), if that was called before in this process. Allocates
+    /// nothing. For a thread that is busy.
+    pub(crate) fn kept_of_this_thread() -> Option<Self> {
+        let kept = OWN.try_with(|own| own.take().inspect(|kept| own.set(Some(kept.clone())))).ok()??;
+        (kept.0 == this_thread::forks()).then_some(kept.1)
     }
 
     /// Creates a child of this track. Each call creates another track. Below 64 levels the new track becomes
@@ -209,6 +216,9 @@ pub(crate) fn new_uuid() -> TrackUuid {
 }
 
 thread_local! {
+    /// One track for all handles: one handle ends the slices that another one begins. Beside it the number of
+    /// forks: in a forked child, the thread has another id.
+    static OWN: Cell<Option<(u32, Track)>> = const { Cell::new(None) };
     static OWN_UUID: Cell<TrackUuid> = const { Cell::new(TrackUuid(0)) };
 }
 
