@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use hairline::sync::{Barrier, Condvar, Mutex, Once, RawMutex, RawRwLock, RwLock};
 use hairline::{Format, trace_instant, trace_scope};
-use hairline_tests::recording::{FORMATS, Trace, record, record_with};
+use hairline_tests::recording::{FORMATS, Trace, record, record_in, record_with, turn};
 
 /// Each event of a lock with its arguments, in the order of time. A thread's id is shown as its name, a place
 /// in this file as the text of its line up to the first blank, dot or bracket after `let`.
@@ -241,16 +241,21 @@ fn a_thread_that_slept_before_the_session_leaves_no_false_name() {
             let jobs = mutex.lock().expect("not poisoned");
             drop(changed.wait(jobs).expect("not poisoned")); // waits
         };
-        let mut trace = None;
+        let (mut trace, turn) = (None, turn()); // no other test records meanwhile
         while_asleep("before", wait, || {
-            trace = Some(record(format, |_| {
-                while_asleep("waiter", wait, || {
-                    let held = mutex.lock().expect("not poisoned");
-                    changed.notify_one(); // may wake either of the two
-                    changed.notify_one(); // wakes the other one
-                    drop(held);
-                });
-            }));
+            trace = Some(record_in(
+                &turn,
+                format,
+                |builder| builder,
+                |_| {
+                    while_asleep("waiter", wait, || {
+                        let held = mutex.lock().expect("not poisoned");
+                        changed.notify_one(); // may wake either of the two
+                        changed.notify_one(); // wakes the other one
+                        drop(held);
+                    });
+                },
+            ));
         });
         let events = events(&trace.expect("a trace"));
         assert!(events.contains("waiter: wait: jobs changed at=waits"), "{format:?}: {events}");
@@ -343,15 +348,17 @@ fn a_closure_that_panics_leaves_a_once_to_the_next_call_as_in_the_standard_libra
 #[test]
 fn a_holder_from_before_the_session_is_not_known_and_the_filter_leaves_locks_out() {
     for format in FORMATS {
-        let mutex = Mutex::named("cache", 1);
+        let (mutex, turn) = (Mutex::named("cache", 1), turn()); // no other test records meanwhile
         let held = mutex.lock().expect("not poisoned");
         let wait = || drop(mutex.lock().expect("not poisoned")); // waits
-        let trace = record(format, |_| while_asleep("waiter", wait, || drop(held)));
+        let trace =
+            record_in(&turn, format, |builder| builder, |_| while_asleep("waiter", wait, || drop(held)));
         let events = events(&trace);
         assert!(events.starts_with("waiter: wait: cache at=waits\n"), "{format:?}: {events}");
 
         let held = mutex.lock().expect("not poisoned");
-        let trace = record_with(
+        let trace = record_in(
+            &turn,
             format,
             |builder| builder.categories("*,-lock"),
             |_| {
