@@ -258,6 +258,7 @@ fn every_setting(builder: SessionBuilder) -> SessionBuilder {
         .clock(ClockSource::System)
         .thread_time(true)
         .source_locations(true)
+        .hold_limit(Duration::from_millis(1))
         .heartbeat(Duration::from_secs(1))
         .trigger_interval(Duration::from_secs(1))
         .record_panics(false)

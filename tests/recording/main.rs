@@ -5,6 +5,7 @@ mod allocations;
 mod clocks;
 mod environment;
 mod errors;
+mod holds;
 mod loss;
 mod sessions;
 mod signals;

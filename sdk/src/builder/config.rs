@@ -46,6 +46,8 @@ pub(crate) struct Config {
     pub(crate) slow_stacks: bool,
     /// The categories whose events have stacks.
     pub(crate) stacks: Option<Filter>,
+    /// The duration from which a hold of a lock is a slice.
+    pub(crate) hold_limit: Option<Duration>,
     pub(crate) keep_snapshots: u32,
     pub(crate) finish_on_signals: bool,
     pub(crate) max_file_size: Option<u64>,

@@ -91,6 +91,7 @@ impl SessionBuilder {
                 slow: SlowRules::default(),
                 slow_stacks: false,
                 stacks: None,
+                hold_limit: None,
                 keep_snapshots: KEEP_SNAPSHOTS,
                 finish_on_signals: false,
                 max_file_size: None,
@@ -340,6 +341,23 @@ impl SessionBuilder {
         self
     }
 
+    /// Records each hold of a lock of `hairline::sync` that takes `limit` or longer as a slice `hold: NAME`
+    /// (default: none). In such a session, each lock and unlock reads the clock. It needs the crate's feature
+    /// `sync`, whose module says what the slice has. [`start`](Self::start) fails if the limit is 0.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use hairline::{MemoryOutput, Session};
+    /// # let memory = MemoryOutput::new();
+    /// let session = Session::builder().output_memory(&memory).hold_limit(Duration::from_millis(1)).start()?;
+    /// session.stop()?;
+    /// # Ok::<(), hairline::Error>(())
+    /// ```
+    pub fn hold_limit(mut self, limit: Duration) -> Self {
+        self.config.hold_limit = Some(limit);
+        self
+    }
+
     /// Records who allocated the memory (default: nobody): by call stack, the bytes and blocks that were
     /// allocated and freed since the session began. What is live at the session's end is in the trace, and
     /// with [`at_peaks`](HeapProfile::at_peaks) what was live at each new peak. The UI shows a heap profile,
@@ -463,6 +481,7 @@ impl SessionBuilder {
             ("trigger_on_slow", !self.slow.is_empty() || !config.slow.is_empty()),
             ("slow_stacks", config.slow_stacks),
             ("stacks", self.stacks.is_some() || config.stacks.is_some()),
+            ("hold_limit", config.hold_limit.is_some()),
             ("keep_snapshots", config.keep_snapshots != default.keep_snapshots),
             ("finish_on_signals", config.finish_on_signals),
             ("max_file_size", config.max_file_size.is_some()),
@@ -491,6 +510,10 @@ impl SessionBuilder {
             self.config.counters = Some(ProcessCounters::parse("counters", text)?);
         }
         self.config.sampling.as_ref().map_or(Ok(()), Sampling::check)?;
+        if self.config.hold_limit.is_some_and(|limit| limit.is_zero()) {
+            let expected = "use a limit above 0";
+            return Err(Error::Value { what: "hold_limit", value: "0".to_owned(), expected });
+        }
         Ok(self.config)
     }
 }

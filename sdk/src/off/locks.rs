@@ -11,6 +11,14 @@ pub(crate) fn epoch() -> Option<Epoch> {
     None
 }
 
+/// No lock has more steps.
+pub(crate) enum MoreSteps {}
+
+#[inline(always)]
+pub(crate) fn epoch_at_once() -> Result<Option<Epoch>, MoreSteps> {
+    Ok(None)
+}
+
 #[inline(always)]
 pub(crate) fn known_epoch() -> Option<Epoch> {
     None
@@ -29,6 +37,9 @@ impl Watch {
 
     #[inline(always)]
     pub(crate) fn took(&self, _: Place) {}
+
+    #[inline(always)]
+    pub(crate) fn begin_hold(&self, _: Place) {}
 
     #[inline(always)]
     pub(crate) fn leave(&self) {}

@@ -157,6 +157,7 @@ impl Condvar {
             }
         };
         let held = Alone::took(mutex, place, epoch.is_some());
+        mutex.begin_hold(place);
         watched::wrapped(got, |(inner, outcome)| (MutexGuard::from_parts(held, inner), outcome))
     }
 

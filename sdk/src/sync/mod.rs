@@ -32,6 +32,7 @@
 //! | instant `notify: NAME` | that notifies a [`Condvar`], if a thread waits | `at`: its place in the source |
 //! | instant `released` | that waited, at the end of its wait | `released_by`: the id of the thread of the release; `released_at`: as its `at` |
 //! | instant `notified` | the same, for a [`Condvar`] | `notified_by`, `notified_at` |
+//! | slice `hold: NAME` | below the one that held the lock, to the moment before its release | `at`: where it took the lock |
 //!
 //! An arrow goes from the release to the end of the wait; where one release lets several threads continue, to
 //! the first of them. NAME is the name that the program gave, or the place where the lock was made.
@@ -41,11 +42,30 @@
 //! wait that begins while the lock is being released may have no instant `released`. In a forked child, a
 //! lock that was held at the fork has the thread's id in the parent.
 //!
+//! # Holds
+//!
+//! A session has slices of holds if it has a limit for them: `HAIRLINE_HOLD=1ms` or
+//! [`SessionBuilder::hold_limit`]. A hold that is at least as long is a slice on a lane below the thread,
+//! with the name `hold`, because locks are released in any order: a hold need not nest with the thread's
+//! slices, nor with another hold. The slice is written when the hold is over. A flight recorder can write a
+//! snapshot then: [`trigger_on_slow`](crate::SessionBuilder::trigger_on_slow) with the pattern `lock/hold`.
+//!
+//! A wait for a [`Condvar`] ends one hold of its mutex and begins another. The thread that runs the closure
+//! of a [`Once`] holds the `Once`. A thread that has several guards of readers of one lock holds it once,
+//! from the first to the last.
+//!
+//! Not recorded are: a hold that began before the session or ends after it; that of a guard that is
+//! forgotten, or that another thread drops; that of a reader of `RawRwLock`, since `lock_api` does not say
+//! which reader releases the lock; and the oldest one of a thread that has more than 16 locks at once.
+//!
+//! # Output under a lock
+//!
 //! With [`Overflow::Block`](crate::Overflow::Block), the event of a release waits for room like every event
 //! under a lock of the program. An output of the program's own ([`SessionBuilder::output_writer`]) that takes
 //! the same lock then holds up both, until the limit of `Block`.
 //!
 //! [`SessionBuilder::output_writer`]: crate::SessionBuilder::output_writer
+//! [`SessionBuilder::hold_limit`]: crate::SessionBuilder::hold_limit
 //!
 //! # What it costs
 //!
@@ -56,7 +76,8 @@
 //! writes to it. These are the ranges of two builds, whose code has other places in memory: minimum of 300
 //! batches in a loop, on an Intel Xeon on which lock and unlock of the standard library take 15 ns. The
 //! filter `-lock` excludes the waits. Without the feature `enable`, a lock that is free costs what the one in
-//! it costs.
+//! it costs. In a session with a limit for holds, lock and unlock both read the clock of the system, and look
+//! through the locks that the thread holds.
 //!
 //! On a 64-bit machine, a [`Mutex`] and an [`RwLock`] have 80 bytes more than those of the standard library.
 //! Nothing is kept outside of them.

@@ -143,6 +143,7 @@ impl Run<'_> {
     fn run(&mut self, f: impl FnOnce()) {
         self.wait = None;
         let _held = Alone::took(&self.once.watch, self.place, self.is_on);
+        self.once.watch.begin_hold(self.place);
         f();
     }
 }

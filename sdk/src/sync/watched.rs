@@ -2,7 +2,7 @@
 
 use std::sync::{LockResult, PoisonError, TryLockError, TryLockResult};
 
-use crate::imp::locks::{Watch, epoch};
+use crate::imp::locks::{Epoch, MoreSteps, Watch, epoch, epoch_at_once};
 use crate::sync::name::{Kind, Place};
 
 /// The lock of a guard that has it alone. The drop of this comes before the release of the lock.
@@ -74,7 +74,51 @@ pub(crate) fn take<'w, H: Held<'w>, G, W>(
     block: impl FnOnce() -> LockResult<G>,
     wrap: impl FnOnce(H, G) -> W,
 ) -> LockResult<W> {
-    let epoch = epoch();
+    match epoch_at_once() {
+        Ok(epoch) => take_in(epoch, watch, place, attempt, block, wrap),
+        Err(MoreSteps) => joined(take_timed(watch, place, attempt, block), wrap),
+    }
+}
+
+/// The parts of a guard, and whether the lock is poisoned. A function that is not inlined returns them: a
+/// whole guard would be in memory, and with it the caller's guard of the common outcome.
+type Parts<H, G> = (H, G, bool);
+
+fn parts<H, G>(got: LockResult<(H, G)>) -> Parts<H, G> {
+    let is_poisoned = got.is_err();
+    let (held, guard) = got.unwrap_or_else(PoisonError::into_inner);
+    (held, guard, is_poisoned)
+}
+
+#[inline(always)]
+fn joined<H, G, W>((held, guard, is_poisoned): Parts<H, G>, wrap: impl FnOnce(H, G) -> W) -> LockResult<W> {
+    let guard = wrap(held, guard);
+    if is_poisoned { Err(PoisonError::new(guard)) } else { Ok(guard) }
+}
+
+/// The same with all steps.
+#[cold]
+#[inline(never)]
+fn take_timed<'w, H: Held<'w>, G>(
+    watch: &'w Watch,
+    place: Place,
+    attempt: impl FnOnce() -> TryLockResult<G>,
+    block: impl FnOnce() -> LockResult<G>,
+) -> Parts<H, G> {
+    let got = take_in(epoch(), watch, place, attempt, block, |held, guard| (held, guard));
+    watch.begin_hold(place);
+    parts(got)
+}
+
+#[inline(always)]
+fn take_in<'w, H: Held<'w>, G, W>(
+    epoch: Option<Epoch>,
+    watch: &'w Watch,
+    place: Place,
+    attempt: impl FnOnce() -> TryLockResult<G>,
+    block: impl FnOnce() -> LockResult<G>,
+    wrap: impl FnOnce(H, G) -> W,
+) -> LockResult<W> {
     let got = match attempt() {
         // The common outcome, alone: a match of all three would move each of them through memory.
         Ok(guard) => return Ok(wrap(H::took(watch, place, epoch.is_some()), guard)),
@@ -95,7 +139,39 @@ pub(crate) fn try_take<'w, H: Held<'w>, G, W>(
     attempt: impl FnOnce() -> TryLockResult<G>,
     wrap: impl FnOnce(H, G) -> W,
 ) -> TryLockResult<W> {
-    let is_on = epoch().is_some();
+    match epoch_at_once() {
+        Ok(epoch) => try_take_in(epoch.is_some(), watch, place, attempt, wrap),
+        Err(MoreSteps) => match try_take_timed(watch, place, attempt) {
+            Some(parts) => joined(parts, wrap).map_err(TryLockError::Poisoned),
+            None => Err(TryLockError::WouldBlock),
+        },
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn try_take_timed<'w, H: Held<'w>, G>(
+    watch: &'w Watch,
+    place: Place,
+    attempt: impl FnOnce() -> TryLockResult<G>,
+) -> Option<Parts<H, G>> {
+    let got = match try_take_in(epoch().is_some(), watch, place, attempt, |held, guard| (held, guard)) {
+        Err(TryLockError::WouldBlock) => return None,
+        Err(TryLockError::Poisoned(poisoned)) => Err(poisoned),
+        Ok(guard) => Ok(guard),
+    };
+    watch.begin_hold(place);
+    Some(parts(got))
+}
+
+#[inline(always)]
+fn try_take_in<'w, H: Held<'w>, G, W>(
+    is_on: bool,
+    watch: &'w Watch,
+    place: Place,
+    attempt: impl FnOnce() -> TryLockResult<G>,
+    wrap: impl FnOnce(H, G) -> W,
+) -> TryLockResult<W> {
     match attempt() {
         Ok(guard) => Ok(wrap(H::took(watch, place, is_on), guard)),
         Err(TryLockError::WouldBlock) => Err(TryLockError::WouldBlock),

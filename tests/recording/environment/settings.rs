@@ -70,6 +70,38 @@ fn a_pattern_that_misses_the_category_above_it_is_one_line_beside_that() {
     assert_eq!(run.stderr().get(1).map(String::as_str), Some(hint), "{:?}", run.stderr());
 }
 
+/// Each process has the hold that it began itself, on its own thread.
+#[test]
+fn holds_of_the_limit_are_recorded_in_a_forked_child_too() {
+    let sql = "select count(*) || ' of ' || min(dur >= 20000000) || ' on ' || min(t.tid = p.pid) from slice s \
+               join thread_track tt on s.track_id = tt.id join thread t using (utid) join process p using (upid) \
+               where s.name = 'hold: victim'";
+    for extension in ["fxt", "pftrace"] {
+        for (limit, expected) in [("10ms", "1 of 1 on 1"), ("10s", "NULL")] {
+            let variables = [("HAIRLINE", &*format!("{{}}/%p.{extension}")), ("HAIRLINE_HOLD", limit)];
+            let run = run(&["hold"], &variables);
+            assert_eq!(run.stderr(), [""; 0], "{extension}");
+            let files = run.files();
+            assert_eq!(files.len(), 2, "{extension}: {files:?}");
+            for file in files {
+                let verdict = judge::load(run.path(&file), &[sql]);
+                verdict.require_clean();
+                assert_eq!(verdict.results[0].text(), expected, "{file} {limit}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_limit_for_holds_that_is_no_time_is_one_line_and_an_untraced_run() {
+    for limit in ["1", "0ms", "soon", "-1ms"] {
+        let run = run(&["hold"], &[("HAIRLINE", "{}/t.fxt"), ("HAIRLINE_HOLD", limit)]);
+        let line = format!("hairline: HAIRLINE_HOLD {limit:?}: use a limit above 0, like 1ms; not tracing");
+        assert_eq!(run.stderr(), [line]);
+        assert!(run.files().is_empty());
+    }
+}
+
 fn leveled(listener: &str, extension: &str, variables: &[(&str, &str)]) -> (Run, String) {
     let trace = format!("t.{extension}");
     let path = format!("{{}}/{trace}");

@@ -1,7 +1,7 @@
 //! A program with the macros in it and no session code, for the tests of what the environment switches on.
 //!
 //! ```text
-//! victim return | steps | for-ever | exit | panic | thread-panic | fork
+//! victim return | steps | for-ever | exit | panic | thread-panic | fork | hold
 //! ```
 //!
 //! Each way of ending comes after ten scopes on the main thread and ten on another; it prints `done` whatever
@@ -11,6 +11,7 @@
 
 use std::time::Duration;
 
+use hairline::sync::Mutex;
 use hairline::trace_scope;
 use hairline_tests::children;
 use hairline_tests::clock::boottime;
@@ -64,6 +65,23 @@ fn fork_while_recording() {
     });
 }
 
+/// Holds a lock for 20 ms. So does a child that has the lock from its parent, and releases it first.
+fn hold_and_fork() {
+    let mutex = Mutex::named("victim", ());
+    let held = mutex.lock();
+    std::thread::sleep(Duration::from_millis(20));
+    // SAFETY: as above, but for an allocation of this thread alone.
+    let child = unsafe { children::fork() };
+    drop(held);
+    if child == 0 {
+        let held = mutex.lock();
+        std::thread::sleep(Duration::from_millis(20));
+        drop(held);
+        std::process::exit(0);
+    }
+    children::expect_success(child, Duration::from_secs(20));
+}
+
 fn main() {
     let way = std::env::args().nth(1).unwrap_or_default();
     work_on_two_threads();
@@ -77,6 +95,9 @@ fn main() {
     }
     if way == "fork" {
         fork_while_recording();
+    }
+    if way == "hold" {
+        hold_and_fork();
     }
     println!("done");
     match way.as_str() {

@@ -9,7 +9,7 @@ use crate::on::base::platform::process;
 use crate::wire::Packet;
 
 /// The names of all variables that this crate reads.
-const KNOWN: [&str; 21] = [
+const KNOWN: [&str; 22] = [
     "HAIRLINE",
     "HAIRLINE_BUFFER",
     "HAIRLINE_CATEGORIES",
@@ -17,6 +17,7 @@ const KNOWN: [&str; 21] = [
     "HAIRLINE_COMPRESS",
     "HAIRLINE_COUNTERS",
     "HAIRLINE_HEAP",
+    "HAIRLINE_HOLD",
     "HAIRLINE_LEVEL",
     "HAIRLINE_LOG",
     "HAIRLINE_MAX_FILE_SIZE",

@@ -129,6 +129,8 @@ pub struct Callsite {
     is_filtered: bool,
     /// Whether the callsite is on the heap, and not in code that may be unloaded.
     is_permanent: bool,
+    /// See [`unless_held`](Self::unless_held).
+    is_gate: bool,
     /// For a span of `tracing`: whether its spans wait, see [`may_wait`](Self::may_wait).
     #[cfg(feature = "subscriber")]
     waiting: AtomicU8,
@@ -182,6 +184,7 @@ impl Callsite {
             near_mask: AtomicU8::new(near_bit(NO_ID).1),
             is_filtered: true,
             is_permanent: false,
+            is_gate: false,
             #[cfg(feature = "subscriber")]
             waiting: AtomicU8::new(0),
             #[cfg(feature = "subscriber")]
@@ -216,6 +219,19 @@ impl Callsite {
     pub(crate) const fn permanent(mut self) -> Self {
         self.is_permanent = true;
         self
+    }
+
+    /// For the callsite that each step of a lock looks at: its word stays that of a callsite that was never
+    /// hit in a session with a limit for holds. So only the steps of such a session are more than those of
+    /// others.
+    #[cfg_attr(not(feature = "sync"), allow(dead_code))]
+    pub(crate) const fn unless_held(mut self) -> Self {
+        self.is_gate = true;
+        self
+    }
+
+    pub(crate) fn is_gate(&self) -> bool {
+        self.is_gate
     }
 
     /// Whether the callsite is on the heap.

@@ -15,7 +15,7 @@
 
 use std::hash::{BuildHasher, Hash};
 use std::panic::Location;
-use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::time::Instant;
 
 use crate::filter::Filter;
@@ -38,6 +38,9 @@ static ACTIVE_EPOCH: AtomicU32 = AtomicU32::new(0);
 
 /// The most verbose level of `tracing` and `log` that the running session records.
 static ACTIVE_LEVEL: AtomicU8 = AtomicU8::new(0);
+
+/// The [`hold_limit`](Watched::hold_limit) of the running session.
+static HOLD_LIMIT: AtomicU64 = AtomicU64::new(0);
 
 /// Number of changes of which callsites are on.
 static CHANGES: AtomicU32 = AtomicU32::new(0);
@@ -84,7 +87,9 @@ impl Registry {
         session.has_matched |= is_included && listed.is_filtered;
         let is_on = is_included && listed.level >= session.level;
         callsite.set_watch(session.watched.watch(listed));
-        callsite.set_epoch(is_on.then_some(session.epoch));
+        let is_closed = listed.is_gate && session.watched.hold_limit != 0;
+        let epoch = if is_closed { Epoch::UNREGISTERED } else { session.epoch };
+        callsite.set_epoch(is_on.then_some(epoch));
     }
 
     /// Calls `f` for each callsite whose code is loaded.
@@ -473,10 +478,19 @@ pub(crate) fn active_epoch() -> Option<Epoch> {
     Epoch::from_raw(ACTIVE_EPOCH.load(Ordering::Relaxed))
 }
 
+/// Returns the duration from which the running session, or the last one, records a hold of a lock, in ns; 0
+/// if it records none.
+#[cfg_attr(not(feature = "sync"), allow(dead_code))]
+#[inline(always)]
+pub(crate) fn hold_limit() -> u64 {
+    HOLD_LIMIT.load(Ordering::Relaxed)
+}
+
 /// Switches the callsites that `filter` and `level` match on, with `epoch`, and all others off. The caller
 /// then calls [`notify_bridges`].
 pub(crate) fn activate(epoch: Epoch, filter: Filter, level: Level, watched: Watched) {
     let before = change(|registry, modules| {
+        HOLD_LIMIT.store(watched.hold_limit, Ordering::Relaxed);
         let session = ActiveSession { epoch, filter, level, has_matched: false, watched };
         let before = registry.active.replace(session);
         ACTIVE_LEVEL.store(level as u8, Ordering::Relaxed);

@@ -15,6 +15,8 @@ pub(crate) struct Watched {
     pub(crate) slow_stacks: bool,
     /// The categories whose events have stacks.
     pub(crate) stacks: Option<Filter>,
+    /// The duration from which a hold of a lock is a slice, in ns; 0 if none is.
+    pub(crate) hold_limit: u64,
 }
 
 impl Watched {

@@ -150,6 +150,15 @@ fn settings_to(mut builder: SessionBuilder, source: Source<'_>) -> Result<Sessio
     if let Some(filter) = source.variable("HAIRLINE_STACKS")? {
         builder.config.stacks = Some(of("HAIRLINE_STACKS", Filter::parse(&filter))?);
     }
+    if let Some(limit) = source.variable("HAIRLINE_HOLD")? {
+        let parsed = parse_duration(&limit).filter(|limit| !limit.is_zero());
+        let wrong = || Error::Value {
+            what: "HAIRLINE_HOLD",
+            value: limit,
+            expected: "use a limit above 0, like 1ms",
+        };
+        builder = builder.hold_limit(parsed.ok_or_else(wrong)?);
+    }
     if let Some(profile) = source.variable("HAIRLINE_HEAP")? {
         builder.config.heap_profile = HeapProfile::parse("HAIRLINE_HEAP", &profile)?;
     }

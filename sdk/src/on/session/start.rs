@@ -135,7 +135,8 @@ impl Starting {
         let slow = std::mem::take(&mut config.slow);
         let slow_stacks = config.slow_stacks;
         let slow = (config.overflow == Overflow::Overwrite || slow_stacks).then_some(slow);
-        let watched = Watched { slow, slow_stacks, stacks: config.stacks.take() };
+        let hold_limit = config.hold_limit.map_or(0, |limit| limit.as_nanos().try_into().unwrap_or(u64::MAX));
+        let watched = Watched { slow, slow_stacks, stacks: config.stacks.take(), hold_limit };
         let files = own_files(sink.as_ref(), &config);
         if own_thread.begin(life(Arc::clone(&shared), files.clone(), sink, config, clock, names)) {
             files.close_in_process();

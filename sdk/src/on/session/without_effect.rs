@@ -13,6 +13,7 @@ enum Reason {
     FlightRecorder,
     Fxt,
     NoFile,
+    NoLocks,
 }
 
 impl Reason {
@@ -29,6 +30,7 @@ impl Reason {
             }
             Self::Fxt => "an FXT trace is not compressed; TrackEvent (.pftrace) is",
             Self::NoFile => "the output is no regular file",
+            Self::NoLocks => "build hairline with the feature `sync`",
         }
     }
 }
@@ -75,11 +77,13 @@ fn idle(config: &Config, format: Format, is_file: bool) -> impl Iterator<Item = 
         (true, Format::Fxt) => Some(Reason::Fxt),
         _ => None,
     };
+    let hold = (config.hold_limit.is_some() && !cfg!(feature = "sync")).then_some(Reason::NoLocks);
     [
         triggers.map(|reason| ("HAIRLINE_TRIGGER", "a trigger", reason)),
         rotate.map(|reason| ("HAIRLINE_ROTATE", "`rotate`", reason)),
         limit.map(|reason| ("HAIRLINE_MAX_FILE_SIZE", "`max_file_size`", reason)),
         compress.map(|reason| ("HAIRLINE_COMPRESS", "`compress`", reason)),
+        hold.map(|reason| ("HAIRLINE_HOLD", "`hold_limit`", reason)),
     ]
     .into_iter()
     .flatten()

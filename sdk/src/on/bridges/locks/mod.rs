@@ -13,9 +13,13 @@
 //! thread that holds the lock: the start allocates, and the lock may be that of the program's allocator. So
 //! [`epoch`] comes before the lock. It registers all callsites at once, and the rest uses [`known_epoch`].
 //!
+//! In a session with a limit for holds, the clock is read too, and no other session pays for that: the word
+//! of [`GATE`] is that of a callsite that was never hit, so each lock takes the way of the first one.
+//!
 //! A wait that begins while the lock is being released may miss that release: then it has no arrow.
 
 pub(crate) mod awaited;
+mod holds;
 mod waiting;
 mod who;
 
@@ -26,7 +30,7 @@ use crate::on::base::this_thread;
 use crate::on::bridges::locks::waiting::Waiting;
 use crate::on::bridges::locks::who::{Seen, Who};
 pub(crate) use crate::on::callsite::Epoch;
-use crate::on::callsite::{Callsite, Key};
+use crate::on::callsite::{Callsite, Key, registry};
 use crate::on::event::extras::Extras;
 use crate::on::event::flow::Flow;
 use crate::on::event::text::Text;
@@ -35,6 +39,8 @@ use crate::on::thread::guards::Scope;
 use crate::site::{CallsiteKind, Site};
 use crate::sync::name::{Kind, Name, Place};
 
+/// What each lock looks at. It has no events of its own.
+static GATE: Callsite = callsite(CallsiteKind::Instant, "wait", &[]).unless_held();
 static WAIT: Callsite = callsite(CallsiteKind::Scope, "wait", &WAIT_KEYS);
 static RELEASED: Callsite = callsite(CallsiteKind::Instant, "released", &RELEASED_KEYS);
 static NOTIFIED: Callsite = callsite(CallsiteKind::Instant, "notified", &NOTIFIED_KEYS);
@@ -52,9 +58,19 @@ const fn callsite(kind: CallsiteKind, name: &'static str, keys: &'static [Key]) 
 /// Returns the epoch of the session that records the waits for locks. Call it before the lock is taken.
 #[inline(always)]
 pub(crate) fn epoch() -> Option<Epoch> {
-    match WAIT.epoch() {
-        Some(Epoch::UNREGISTERED) => first_hit(),
-        epoch => epoch,
+    epoch_at_once().unwrap_or_else(|_| first_hit())
+}
+
+/// This lock is the first one, or its hold is timed: [`epoch`] comes first, and [`Watch::begin_hold`] when
+/// the lock is taken.
+pub(crate) struct MoreSteps;
+
+/// As [`epoch`], if a lock has no more steps than that.
+#[inline(always)]
+pub(crate) fn epoch_at_once() -> Result<Option<Epoch>, MoreSteps> {
+    match GATE.epoch() {
+        Some(Epoch::UNREGISTERED) => Err(MoreSteps),
+        epoch => Ok(epoch),
     }
 }
 
@@ -66,10 +82,16 @@ fn first_hit() -> Option<Epoch> {
     if this_thread::is_barred() {
         return None;
     }
-    for of_the_end in [&RELEASE, &RELEASED, &NOTIFIED] {
+    for of_the_end in [&RELEASE, &RELEASED, &NOTIFIED, &holds::HOLD] {
         let _ = of_the_end.registered_epoch();
     }
-    WAIT.registered_epoch()
+    let epoch = WAIT.registered_epoch();
+    if epoch.is_some() && registry::hold_limit() != 0 {
+        holds::prepare();
+    } else {
+        let _ = GATE.registered_epoch();
+    }
+    epoch
 }
 
 /// As [`epoch`], for a thread that holds the lock.
@@ -128,6 +150,28 @@ impl Watch {
         self.holder.set(this_thread::tid(), std::ptr::from_ref(place).cast_mut());
     }
 
+    /// Notes when this thread has taken the lock, if the session has a limit for holds. Call it after
+    /// [`took`](Self::took).
+    #[inline]
+    pub(crate) fn begin_hold(&self, place: Place) {
+        if registry::hold_limit() != 0 {
+            self.begin_timed(place);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn begin_timed(&self, place: Place) {
+        if let Some(epoch) = known_epoch() {
+            self.waiting.set_timed(true);
+            holds::begin(self.address(), self.holder.number(), epoch, place);
+        }
+    }
+
+    fn address(&self) -> usize {
+        std::ptr::from_ref(self).addr()
+    }
+
     /// Call it before the lock is released by the thread that holds it alone.
     #[inline(always)]
     pub(crate) fn leave(&self) {
@@ -149,10 +193,21 @@ impl Watch {
         }
     }
 
-    /// Records that this thread releases the lock, for which others wait.
+    /// Records that this thread releases the lock, for which others wait, or of which holds are timed.
     #[cold]
     #[inline(never)]
     fn release(&self, kind: Kind, place: Option<Place>) {
+        if self.waiting.is_timed() {
+            if kind == Kind::Alone || place.is_some() {
+                holds::end(self.address(), self.holder.number(), &self.name);
+            }
+            if registry::hold_limit() == 0 || known_epoch().is_none() {
+                self.waiting.set_timed(false);
+            }
+            if !self.waiting.is_for(kind) {
+                return;
+            }
+        }
         if self.waiting.number() == 0 {
             return; // those that waited are threads of the parent
         }

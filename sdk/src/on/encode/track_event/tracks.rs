@@ -95,7 +95,8 @@ impl<F: FnMut(TrackUuid) -> bool> Descriptions<'_, F> {
         {
             self.put_interval(above.uuid, above.parent_uuid, above.callsite.name());
         }
-        let own = event.extras.name.filter(|_| event.action == Action::Begin);
+        // A lane that is shared has the name of its callsite, also where its slices have names of their own.
+        let own = event.extras.name.filter(|_| event.action == Action::Begin && !scope.shares_lane());
         if !scope.shares_lane() || (self.is_new)(scope.uuid()) {
             let name = own.unwrap_or(scope.callsite().name());
             self.put_interval(scope.uuid(), scope.parent_uuid_in(self.epoch), name);

@@ -13,6 +13,7 @@ use crate::on::event::extras::Extras;
 use crate::on::event::interval::{Interval, Lane, Lasting, Owner};
 use crate::on::event::on_track::{Sealed, TrackRef};
 use crate::on::event::position::{InFxt, Position, TrackAction};
+use crate::on::event::track::Track;
 use crate::on::event::{Event, track};
 use crate::on::thread::cold::TrackEnd;
 use crate::on::thread::end_arguments::EndArguments;
@@ -100,6 +101,43 @@ impl AsyncScope {
             }
         }
         self.interval.nested.close(used_until);
+    }
+
+    /// Records a slice of `callsite` with a name of its own from `since` to now, not before `until`, on a lane
+    /// below `parent` that no other interval uses meanwhile.
+    #[cfg_attr(not(feature = "sync"), allow(dead_code))]
+    pub(crate) fn record_past(
+        callsite: &'static Callsite,
+        epoch: Epoch,
+        (name, values): (&str, &[Value<'_>]),
+        (parent, lane): (Track, &mut Lane),
+        (since, until): (u64, u64),
+    ) {
+        if lane.uuid == TrackUuid(0) {
+            *lane = Lane { uuid: track::new_uuid(), used_until: 0 };
+        }
+        let since = since.max(lane.used_until + 1); // the end before has the time of another clock
+        let mut interval = Interval::unrecorded(callsite);
+        interval.epoch = Some(epoch);
+        interval.parent_track = Some(parent);
+        (interval.lane, interval.is_lane_shared) = (*lane, true);
+        let extras = Extras::new().name(name);
+        let track = Some(TrackRef::Async(&interval));
+        let event = Event { track, past: Some(since), ..Event::new(callsite, values, &extras) };
+        interval.recorded_in = cold::event(epoch, &event);
+        if interval.recorded_in.is_none() {
+            return;
+        }
+        interval.begun_at = until.max(since); // its end comes after that
+        lane.used_until = interval.begun_at;
+        match end_on_track(callsite, epoch, TrackRef::Async(&interval), None) {
+            TrackEnd::Recorded(time) => {
+                lane.used_until = time;
+                slow::check(callsite, since, time);
+            }
+            TrackEnd::Over | TrackEnd::Lost => {}
+            TrackEnd::Refused => lane.uuid = TrackUuid(0), // the slice stays open
+        }
     }
 
     /// Begins an interval without arguments and options.
@@ -369,7 +407,6 @@ mod tests {
 
     use super::*;
     use crate::on::callsite::Key;
-    use crate::on::event::track::Track;
     use crate::on::thread::guards::on_track::{TrackScope, track_begin, track_end};
     use crate::site::CallsiteKind;
     use crate::site::Site;
