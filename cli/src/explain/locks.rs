@@ -4,6 +4,9 @@
 //! arguments are the facts of its begin. Those of its end are the arguments of an instant inside of it. They
 //! are few, so each is kept once, and a wait carries the tags of its facts.
 //!
+//! A hold of a lock (`hold: `, on a lane below its thread) is no work of its own: the slices of its thread
+//! are the reason. So it is explained only if somebody asks for it by its name.
+//!
 //! The wait of an async task is an interval with the same name and arguments, below the life that waits. Its
 //! holder may be a task.
 
@@ -18,6 +21,8 @@ pub(super) type TaskId = (Option<TrackId>, u64);
 /// The category of the slices, and how their names begin.
 pub(super) const LOCK: &str = "lock";
 pub(super) const PREFIX: &str = "wait: ";
+/// How the names of holds begin.
+const HOLD: &str = "hold: ";
 /// The argument of a wait that names a task.
 const TASK: &str = "held_by_task";
 /// The names of the instants at their ends.
@@ -27,6 +32,11 @@ pub(super) const NOTIFIED: &str = "notified";
 /// The name of a lock, of that of the slices.
 pub(super) fn lock_name(name: &str) -> &str {
     name.strip_prefix(PREFIX).unwrap_or(name)
+}
+
+/// Whether slices of this category and name are holds of a lock.
+pub(super) fn is_hold(category: &str, name: &str) -> bool {
+    category == LOCK && name.starts_with(HOLD)
 }
 
 /// What a wait says of its begin or of its end.

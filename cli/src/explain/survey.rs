@@ -8,7 +8,7 @@ use hairline_convert::timeline::Timeline;
 use hairline_convert::{Item, TrackId};
 
 use crate::explain::cpu_times::CpuTimes;
-use crate::explain::locks::Locks;
+use crate::explain::locks::{Locks, is_hold};
 use crate::explain::memory::Memory;
 use crate::explain::refused::Refused;
 use crate::explain::tasks::Tasks;
@@ -129,7 +129,7 @@ impl Survey {
         let of = |row: &Row| Some(self.found.names[row.what? as usize]);
         let is_meant = |name: &SliceName| match pattern {
             Some(pattern) => pattern.matches(self.keys().text(name.category), self.keys().text(name.name)),
-            None => true,
+            None => !is_hold(self.keys().text(name.category), self.keys().text(name.name)),
         };
         let mut rows: Vec<_> = self.found.rows.iter().filter_map(|row| Some((of(row)?, row))).collect();
         let has_threads = rows.iter().any(|(name, _)| name.is_on_thread);

@@ -196,3 +196,23 @@ fn json_has_the_locks_with_their_holders() {
         );
     }
 }
+
+#[test]
+fn a_hold_is_explained_only_if_somebody_asks_for_it() {
+    let plant = || {
+        let mut trace = Planted::new();
+        for _ in 0..20 {
+            let now = trace.now;
+            trace.slice(LIVES, (now, now + MS), "app", "life");
+            trace.slice(LIVES + 1, (now, now + 2 * MS), "lock", "hold: cache");
+            trace.now += 3 * MS;
+        }
+        trace.finish(Shape::Nothing)
+    };
+    for text in explain_both(&plant(), &[]) {
+        assert!(text.contains("app/life") && !text.contains("hold: cache"), "{text}");
+    }
+    for text in explain_both(&plant(), &["lock/hold: cache"]) {
+        assert!(text.contains("hold: cache"), "{text}");
+    }
+}
