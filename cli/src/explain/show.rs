@@ -20,7 +20,7 @@ const SHOWN_ARGUMENTS: usize = 4;
 
 pub(super) fn text(explained: &Explained) -> String {
     let mut out = String::new();
-    for (index, target) in explained.targets.iter().enumerate() {
+    for (index, target) in explained.shown().enumerate() {
         if index > 0 {
             out.push('\n');
         }

@@ -102,6 +102,13 @@ pub(super) fn is_queued(keys: &Keys, slice: &Slice) -> bool {
     keys.text(slice.name) == QUEUED && keys.text(slice.category) == CATEGORY
 }
 
+/// Whether the slices of a category and name are no work: a worker has nothing to do, or a life waits, which
+/// explains the life.
+pub(super) fn is_idle(name: (&str, &str), is_on_thread: bool) -> bool {
+    let is_wait = name == (CATEGORY, QUEUED) || name.0 == LOCK && name.1.starts_with(PREFIX);
+    name == PARKED || is_wait && !is_on_thread
+}
+
 /// Whether a slice is that of a worker that has nothing to do.
 pub(super) fn is_parked(keys: &Keys, slice: &Slice) -> bool {
     (keys.text(slice.category), keys.text(slice.name)) == PARKED

@@ -444,3 +444,24 @@ fn the_number_of_a_task_separates_nothing() {
         assert!(!text.contains("`task"), "{text}");
     }
 }
+
+#[test]
+fn without_a_name_an_interval_is_taken_for_its_polls_and_idleness_for_nothing() {
+    // The request waits for a lock; a worker and the tasks are idle for longer than that.
+    let plant = || {
+        let mut trace =
+            contended(|trace, middle| holder(trace, 0, (middle - MS, middle + 51 * MS), ("rebuild", 7)));
+        let (from, to) = (trace.now, trace.now + 3_000 * MS);
+        trace.slice(OTHER, (from, to), "tokio", "parked");
+        interval(&mut trace, HOLDER, (from, to), ("task", "queued"), &[]);
+        wait(&mut trace, WAITS, (from, to), "wait: stop", &[("kind", Value::Str("notification"))]);
+        trace
+    };
+    let of_one = explained(plant(), "web/request");
+    for ((first, one), text) in of_one.iter().zip(explain_both(&plant().finish(Shape::Nothing), &[])) {
+        let names: Vec<_> = text.lines().filter(|line| line.contains(" in total; ")).collect();
+        let names: Vec<_> = names.iter().filter_map(|line| line.split(':').next()).collect();
+        assert_eq!(names, ["web/request", "cache/rebuild", "db/load"], "{text}");
+        assert!(text.starts_with(first), "the same as with the name: {text}\n{one}");
+    }
+}
