@@ -186,7 +186,7 @@ fn of_its_own(survey: &Survey, target: &Target) -> Verdict {
         Cause::Lock => {}
         Cause::Queued => verdict.lines.extend(queue::meanwhile(survey, target)),
         Cause::Running => running(survey, band, &mut verdict.lines),
-        Cause::Waiting => waiting(survey, band, &mut verdict.lines),
+        Cause::Waiting => waiting(survey, target, band, &mut verdict.lines),
         Cause::Asleep => asleep(survey, target, band, &mut verdict.lines),
         Cause::OffCpu => {
             let [whole, on_cpu] = [band.mean(), band.mean_split().running].map(duration);
@@ -351,22 +351,37 @@ fn running(survey: &Survey, band: &Band, lines: &mut Vec<String>) {
 const NO_SAMPLES: &str =
     "Functions: unknown, because no stack sample is inside (hairline record --sample records them).";
 
-fn waiting(survey: &Survey, band: &Band, lines: &mut Vec<String>) {
+/// The slice that a thread had open for most of the time for which it had a core that was waited for.
+fn ran_in<'s>(survey: &'s Survey, target: &Target, thread: &str) -> Option<&'s str> {
+    let is_it = |tid: u64| survey.thread_name(tid) == thread;
+    let runs = target.cores.all().iter().filter(|run| run.waker.is_some_and(is_it));
+    let looked_at = total(runs.map(Part::duration));
+    let open = target.ran_in.iter().filter(|((tid, _), _)| is_it(*tid));
+    let most = open.max_by_key(|((_, name), time)| (**time, name.0));
+    most.filter(|(_, time)| **time > looked_at / 2).map(|((_, name), _)| survey.keys().text(*name))
+}
+
+fn waiting(survey: &Survey, target: &Target, band: &Band, lines: &mut Vec<String>) {
     let mut threads = largest(&band.holders, |tid| survey.thread_name(*tid), 3);
     let known = total(band.holders.values().copied());
     let whole = band.split.waiting.max(known);
     threads.retain(|thread| thread.time >= whole / 50);
     let others = percent(whole.saturating_sub(known), whole);
+    let one = |thread: &Share| {
+        let inside = ran_in(survey, target, &thread.what);
+        let inside = inside.map_or_else(String::new, |name| format!(" inside `{}`", plain(name)));
+        format!("`{}`{inside} {}", plain(&thread.what), percent(thread.time, whole))
+    };
+    let listed = threads.iter().map(one).collect::<Vec<_>>().join(", ");
     lines.push(if threads.is_empty() {
         "Why: not known, because the trace has no thread on their core meanwhile: a thread of another \
          program may have had it."
             .to_owned()
     } else if known >= whole / 10 * 9 {
-        format!("Why: the core was busy with the threads {} of that time.", list(&threads, whole))
+        format!("Why: the core was busy with the threads {listed} of that time.")
     } else {
-        let threads = list(&threads, whole);
         format!(
-            "Why: the core was busy with the threads {threads}; for {others} the trace has no thread on it: \
+            "Why: the core was busy with the threads {listed}; for {others} the trace has no thread on it: \
              a thread of another program may have had it."
         )
     });
