@@ -14,7 +14,7 @@ use crate::explain::shares::{Share, largest, percent};
 use crate::explain::survey::{SliceName, Survey};
 use crate::explain::target::{Band, Inner, Other, Part, Target, total, whole};
 use crate::table::plain;
-use crate::text::duration;
+use crate::text::{duration, grouped_count};
 
 /// Why the slices of one name take long.
 pub(super) struct Verdict {
@@ -343,10 +343,18 @@ fn running(survey: &Survey, band: &Band, lines: &mut Vec<String>) {
             Some(why) => format!("Functions: unknown, because no stack sample is inside: {why}."),
             None => NO_SAMPLES.to_owned(),
         });
+    } else if whole < FEW_SAMPLES {
+        let one = |share: &Share| format!("`{}` {}", plain(&share.what), share.time);
+        let functions = functions.iter().map(one).collect::<Vec<_>>().join(", ");
+        let samples = grouped_count(whole.unsigned_abs(), "sample");
+        lines.push(format!("Functions on the CPU, of {samples}: {functions}."));
     } else {
         lines.push(format!("Functions on the CPU: {}.", list(&functions, whole)));
     }
 }
+
+/// Fewer samples have no shares.
+const FEW_SAMPLES: i64 = 10;
 
 const NO_SAMPLES: &str =
     "Functions: unknown, because no stack sample is inside (hairline record --sample records them).";

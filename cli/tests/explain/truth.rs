@@ -249,7 +249,21 @@ fn the_function_of_a_deep_stack_is_its_innermost() {
     let mut out = requests("request", |_, _| None).finish(Shape::States);
     samples(&mut out, 600, 100, &[1_310 * MS]);
     let text = text(&out, "net/request");
-    assert!(text.contains("`f600` 100 %"), "{text}");
+    assert!(text.contains("Functions on the CPU, of 1 sample: `f600` 1."), "{text}");
+}
+
+#[test]
+fn few_samples_have_no_shares() {
+    let of = |count: u64| {
+        let mut out = requests("request", |_, _| None).finish(Shape::States);
+        let times: Vec<_> = (0..count).map(|n| 1_310 * MS + n).collect();
+        samples(&mut out, 2, 100, &times);
+        text(&out, "net/request")
+    };
+    let nine = of(9);
+    assert!(nine.contains("Functions on the CPU, of 9 samples: `f2` 9."), "{nine}");
+    let ten = of(10);
+    assert!(ten.contains("Functions on the CPU: `f2` 100 %."), "{ten}");
 }
 
 #[test]
