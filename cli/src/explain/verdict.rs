@@ -452,8 +452,9 @@ fn asleep(survey: &Survey, target: &Target, band: &Band, lines: &mut Vec<String>
         ));
     }
     if wakeups == 0 && band.split.asleep > 0 {
-        let what = "Without wake-ups, which the kernel gives to root, the time asleep contains the wait for a \
-                    core at the end of each sleep, and a sleep does not name the thread that ended it.";
+        let what = "Without wake-ups, the time asleep contains the wait for a core at the end of each sleep, and \
+                    a sleep does not name the thread that ended it: `hairline record --sched` records them as \
+                    root, where tracefs is mounted.";
         lines.push(what.to_owned());
     }
 }
