@@ -47,7 +47,7 @@ fn target_text(out: &mut String, explained: &Explained, target: &Target) {
         out,
         "{}: {}, {} in total; half take at most {}, 99 % at most {}, the slowest {}.",
         plain(&full_name(survey, target)),
-        grouped_count(target.chosen.count, "slice"),
+        grouped_count(target.chosen.count, target.chosen.kind()),
         duration(target.chosen.total),
         duration(p50),
         duration(p99),
@@ -72,7 +72,8 @@ fn examples(explained: &Explained, target: &Target) -> Table {
     };
     let parts = || target.slow_examples.all().iter().take(EXAMPLES);
     let has_arguments = parts().any(|part| !arguments(part).is_empty());
-    let mut titles = vec!["the slowest", "begins after", "thread", "arguments", "the command that shows it"];
+    let track = if target.chosen.name.is_on_thread { "thread" } else { "track" };
+    let mut titles = vec!["the slowest", "begins after", track, "arguments", "the command that shows it"];
     titles.retain(|title| has_arguments || *title != "arguments");
     let mut table = Table::new(1, &titles);
     let path = for_shell(&explained.trace.display().to_string());
@@ -116,7 +117,9 @@ fn bands(target: &Target, states: &[State]) -> Table {
     let is_partial = !states.is_empty() && rows.iter().any(|(_, band)| band.mean_split().unknown > 0);
     let not_known: &[State] = if is_partial { &[("not known", |split| split.unknown)] } else { &[] };
     let states = || states.iter().chain(not_known);
-    let mut titles = vec!["per slice, on average", "slices", "time"];
+    let kind = target.chosen.kind();
+    let (per, kinds) = (format!("per {kind}, on average"), format!("{kind}s"));
+    let mut titles = vec![&*per, &*kinds, "time"];
     titles.extend(states().map(|(title, _)| title));
     let mut table = Table::new(1, &titles);
     for (what, band) in rows {

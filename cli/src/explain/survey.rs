@@ -74,6 +74,17 @@ pub(super) struct Chosen {
     pub(super) is_poll: bool,
 }
 
+impl Chosen {
+    /// What each of them is.
+    pub(super) fn kind(&self) -> &'static str {
+        match (self.name.is_on_thread, self.is_poll) {
+            (false, _) => "interval",
+            (true, true) => "poll",
+            (true, false) => "slice",
+        }
+    }
+}
+
 /// The fraction up to and with the first of the slowest hundredth, which is one slice at least.
 #[allow(clippy::cast_precision_loss)] // a rank, found again by rounding up
 fn slowest(count: u64) -> f64 {

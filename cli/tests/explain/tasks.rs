@@ -358,7 +358,7 @@ fn waits_without_an_end_and_lives_without_any_of_it_say_nothing_of_it() {
         trace
     };
     for (first, text) in explained(plant(), "web/request") {
-        assert!(first.contains("web/request: 200 slices"), "{text}");
+        assert!(first.contains("web/request: 200 intervals"), "{text}");
         assert!(first.contains("in itself, not in an inner interval"), "{text}");
         assert!(!text.contains("cache") && !first.contains("waiting for"), "{text}");
         assert!(text.contains("3 slices without an end left out"), "{text}");
