@@ -1,6 +1,7 @@
 //! `hairline explain`
 
 mod arguments;
+mod callers;
 mod cpu_times;
 mod explained;
 mod export;

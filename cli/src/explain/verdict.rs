@@ -8,6 +8,7 @@ use hairline_convert::timeline::Split;
 
 use crate::explain::heap;
 use crate::explain::held::{Lock, locks};
+use crate::explain::lists::innermost;
 use crate::explain::queue;
 use crate::explain::separation::Separation;
 use crate::explain::shares::{Share, largest, percent};
@@ -401,7 +402,7 @@ fn asleep(survey: &Survey, target: &Target, band: &Band, lines: &mut Vec<String>
                     call in it holds up the other tasks of its thread.";
         lines.push(what.to_owned());
     }
-    let stacks = largest(&band.off_cpu, |stack| survey.samples.leaf(*stack), 3);
+    let stacks = largest(&band.off_cpu, |stack| innermost(&survey.samples, *stack), 3);
     if !stacks.is_empty() {
         lines.push(format!("Functions that sleep: {}.", list(&stacks, band.split.asleep)));
     }
