@@ -6,7 +6,7 @@ use std::io::IsTerminal;
 use unicode_width::UnicodeWidthStr;
 
 /// Longer names are cut, because the numbers beside them are more important.
-const WIDEST: usize = 60;
+pub(crate) const WIDEST: usize = 60;
 /// The limit for characters. Some have no width of their own.
 const LONGEST: usize = 4 * WIDEST;
 
@@ -25,6 +25,13 @@ impl Table {
 
     pub(crate) fn add(&mut self, row: Vec<String>) {
         self.rows.push(row.iter().map(|cell| plain(cell)).collect());
+    }
+
+    /// Adds a row whose last cell is a command, which is worth nothing if it is cut.
+    pub(crate) fn add_with_command(&mut self, mut row: Vec<String>, command: &str) {
+        row.iter_mut().for_each(|cell| *cell = plain(cell));
+        row.push(command.chars().map(harmless).collect());
+        self.rows.push(row);
     }
 
     /// The lines of the table, with bold titles if `in_colour`.
@@ -67,11 +74,28 @@ pub(crate) fn is_harmful(c: char) -> bool {
     c.is_control() || is_invisible || matches!(c, '\u{61c}' | '\u{feff}')
 }
 
+fn harmless(c: char) -> char {
+    if is_harmful(c) { '\u{fffd}' } else { c }
+}
+
+/// Whether a text may be the path of a file.
+pub(crate) fn is_path(text: &str) -> bool {
+    text.contains('/') && !text.contains(char::is_whitespace)
+}
+
+/// Cuts a path to so many characters at its begin: its end names the file.
+pub(crate) fn cut_path(path: &str, most: usize) -> String {
+    match path.chars().count().checked_sub(most) {
+        Some(more @ 1..) => std::iter::once('\u{2026}').chain(path.chars().skip(more + 1)).collect(),
+        _ => path.to_owned(),
+    }
+}
+
 /// Prepares a text from a trace for a terminal: one line, no harmful characters, limited width.
 pub(crate) fn plain(text: &str) -> String {
     let mut plain = String::new();
     // Only the first characters are measured: a trace may have names of many megabytes.
-    let mut rest = text.chars().map(|c| if is_harmful(c) { '\u{fffd}' } else { c });
+    let mut rest = text.chars().map(harmless);
     plain.extend(rest.by_ref().take(LONGEST));
     if rest.next().is_none() && plain.width() <= WIDEST {
         return plain;
@@ -102,6 +126,14 @@ mod tests {
         table.add(vec!["a".to_owned(), "100".to_owned()]);
         assert_eq!(table.lines(false), "name    n\n\u{8aad}\u{3080}    1\na     100\n");
         assert!(table.lines(true).starts_with("\u{1b}[1mname    n\u{1b}[0m\n"));
+    }
+
+    #[test]
+    fn paths_are_cut_at_their_begin() {
+        assert_eq!(cut_path("/src/main.rs", 8), "\u{2026}main.rs");
+        assert_eq!(cut_path("/src/main.rs", 12), "/src/main.rs");
+        assert_eq!(cut_path("/\u{e9}t\u{e9}/\u{e0}.rs", 5), "\u{2026}\u{e0}.rs");
+        assert!(is_path("/a/b") && !is_path("a / b") && !is_path("main.rs"));
     }
 
     #[test]

@@ -255,12 +255,15 @@ fn a_slice_of_fxt_that_only_carries_a_flow_is_in_no_table() {
 fn a_table_says_what_a_star_is_and_which_slices_it_lacks() {
     let folder = tempfile::tempdir().expect("a folder");
     let trace = trace().event(MAIN, 12_000, EventKind::AsyncBegin, "life", Some(5));
+    let trace = trace.begin(MAIN, 12_500, "life").end(MAIN, 12_600, "life");
     let trace = trace.event(MAIN, 13_000, EventKind::AsyncEnd, "life", Some(5));
     fs::write(folder.path().join("trace.fxt"), &trace.0).expect("a file");
     let table = said(folder.path(), &["stats", "trace.fxt", "--by", "name"]);
+    assert!(table.contains(" 5 slices, 1 interval"), "{table}");
+    let polls = "polls, because intervals have the same name: life";
     let star = "*: slices of several categories have this name; --category FILTER counts those of some";
-    let others = "slices on other tracks than threads: --by interval";
-    assert!(table.ends_with(&format!("{star}\n\n{others}\n")), "{table}");
+    let others = "intervals, which are on other tracks than threads: --by interval";
+    assert!(table.ends_with(&format!("{star}\n{polls}\n\n{others}\n")), "{table}");
     let threads = said(folder.path(), &["stats", "trace.fxt", "--by", "thread"]);
     assert!(!threads.contains(star) && !threads.contains(others), "{threads}");
 }

@@ -197,7 +197,7 @@ fn packets_that_are_compressed_with_zstd_are_read() {
     let read = |name| fs::read(folder.path().join(name)).expect("a trace");
     assert!(read("plain.fxt") == read("zstd.fxt"));
     let (code, stats, _) = hairline(folder.path(), &["stats", "zstd.pftrace"]);
-    assert!(code == Some(0) && stats.contains("1 slice"), "{stats}");
+    assert!(code == Some(0) && stats.contains("1 interval"), "{stats}");
 
     // Frames that are damaged are counted, and what is before and after them is read.
     let mut damaged = zstd(&plain);
@@ -206,7 +206,7 @@ fn packets_that_are_compressed_with_zstd_are_read() {
     fs::write(folder.path().join("damaged.pftrace"), [plain, compressed(&damaged), after].concat())
         .expect("written");
     let (code, stats, said) = hairline(folder.path(), &["stats", "damaged.pftrace"]);
-    assert!(code == Some(0) && stats.contains("2 slices"), "{stats}");
+    assert!(code == Some(0) && stats.contains("2 intervals"), "{stats}");
     let counted = "whose content is damaged, not read to its end";
     assert!(format!("{stats}{said}").contains(counted), "{stats}{said}");
     let (code, said, _) = hairline(folder.path(), &["validate", "damaged.pftrace"]);

@@ -340,14 +340,14 @@ impl Timeline {
         }
     }
 
-    /// Shows the threads that ran on a processor from `start` to `end`, each with its time.
-    pub fn ran_on(&self, cpu: u32, start: i64, end: i64, show: &mut dyn FnMut(u64, i64)) {
+    /// Shows the threads that ran on a processor from `start` to `end`, each with its begin and end in that time.
+    pub fn ran_on(&self, cpu: u32, start: i64, end: i64, show: &mut dyn FnMut(u64, i64, i64)) {
         let Some(runs) = self.cpus.get(&cpu) else { return };
         let first = runs.partition_point(|run| run.start < start).saturating_sub(1);
         for run in runs[first..].iter().take_while(|run| run.start < end) {
-            let time = run.end.min(end).saturating_sub(run.start.max(start));
-            if time > 0 {
-                show(run.tid, time);
+            let (from, to) = (run.start.max(start), run.end.min(end));
+            if from < to {
+                show(run.tid, from, to);
             }
         }
     }
@@ -504,12 +504,12 @@ mod tests {
         let (timeline, mut found) = (timeline(&all), Vec::new());
         timeline.stretches(8, 5, 40, &mut |stretch| {
             if stretch.state == Some(RunState::Runnable) {
-                timeline.ran_on(stretch.cpu.unwrap(), stretch.start, stretch.end, &mut |tid, time| {
-                    found.push((tid, time));
+                timeline.ran_on(stretch.cpu.unwrap(), stretch.start, stretch.end, &mut |tid, from, to| {
+                    found.push((tid, from, to));
                 });
             }
         });
-        assert_eq!(found, [(9, 20)]);
+        assert_eq!(found, [(9, 10, 30)]);
     }
 
     #[test]

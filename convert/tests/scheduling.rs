@@ -88,7 +88,7 @@ fn read(trace: &[u8]) -> (usize, usize, Report) {
             let _ = timeline.split(tid, start, end);
             timeline.stretches(tid, start, end, &mut |_| {});
         }
-        timeline.ran_on(1, start, end, &mut |_, _| {});
+        timeline.ran_on(1, start, end, &mut |_, _, _| {});
     }
     timeline.forget_before(20);
     timeline.finish();

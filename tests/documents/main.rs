@@ -119,3 +119,18 @@ fn the_snippets_and_commands_of_the_readme_and_the_guide_work_and_print_what_the
     }
     assert!(number > 0, "no page has a snippet");
 }
+
+/// What the page shows of the slowest requests of the example `web`, up to the rest that it leaves out.
+fn of_the_web_example(page: &str) -> Vec<String> {
+    let text = fs::read_to_string(pages::root().join(page)).expect("a page");
+    let (_, shown) = text.split_once("$ hairline explain web.pftrace web/request\n").expect("the command");
+    let is_shown = |line: &&str| *line != "..." && !line.starts_with("```");
+    shown.lines().take_while(is_shown).map(str::to_owned).collect()
+}
+
+#[test]
+fn the_readme_and_the_guide_tell_one_story_of_the_web_example() {
+    let shown = of_the_web_example("README.md");
+    assert!(shown[0].starts_with("web/request: 1,000 intervals, "), "the first block is of the requests");
+    assert_eq!(shown, of_the_web_example("docs/guide/async.md"));
+}

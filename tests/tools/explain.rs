@@ -88,7 +88,7 @@ fn of_requests(cause: &str) -> [String; 2] {
         assert!(recorded.status.success(), "{}", stderr(&recorded));
         let text = explain(folder.path(), file, "web/request");
         let first = text.lines().take(5).collect::<Vec<_>>().join("\n");
-        assert!(first.starts_with("web/request: 100 slices"), "{file}: {text}");
+        assert!(first.starts_with("web/request: 100 intervals"), "{file}: {text}");
         first
     })
 }

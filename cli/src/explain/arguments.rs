@@ -6,6 +6,7 @@ use hairline_convert::{Event, TrackId};
 use hairline_formats::Value;
 
 use crate::explain::cpu_times::CLOCK_ARGUMENTS;
+use crate::table::{cut_path, is_path};
 
 /// The limit for arguments of an example, and for the characters of a value.
 const MOST_ARGUMENTS: usize = 16;
@@ -35,6 +36,9 @@ pub(super) fn arguments(event: &Event<'_>) -> Vec<Argument> {
             Value::U64(value) | Value::Koid(value) => number(value, value as f64),
             Value::F64(value) => number(value, value),
             Value::Pointer(value) => (format!("{value:#x}"), None),
+            Value::Str(text) | Value::Interned { text, .. } if is_path(text) => {
+                (cut_path(text, MOST_CHARACTERS), None)
+            }
             Value::Str(text) | Value::Interned { text, .. } => {
                 let cut = text.char_indices().nth(MOST_CHARACTERS).map(|(at, _)| format!("{}…", &text[..at]));
                 (cut.unwrap_or_else(|| text.to_owned()), None)

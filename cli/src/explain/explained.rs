@@ -23,9 +23,17 @@ pub(super) struct Explained {
 }
 
 impl Explained {
-    /// The first name or thread, and all that is known of it.
+    /// The names that are shown. Where the question was about all, polls only explain their intervals.
+    pub(super) fn shown(&self) -> impl Iterator<Item = &Target> {
+        self.targets.iter().filter(|target| !(self.is_of_all && target.chosen.is_poll))
+    }
+
+    /// The first name that has stack samples, or else the first one, or the first thread, and all that is
+    /// known of it.
     pub(super) fn first(&self) -> Option<(String, &Band)> {
-        let target = self.targets.first().map(|target| (full_name(&self.survey, target), &target.all));
+        let has_samples = |of: &&Target| !(of.all.on_cpu.is_empty() && of.all.off_cpu.is_empty());
+        let target = self.targets.iter().find(has_samples).or(self.targets.first());
+        let target = target.map(|target| (full_name(&self.survey, target), &target.all));
         let thread = self.threads.chosen.first();
         target.or_else(|| thread.map(|thread| (thread.times.name.clone(), &thread.band)))
     }

@@ -37,7 +37,7 @@ pub(super) fn json(explained: &Explained) -> String {
         "threads": chosen.iter().map(|of| thread(survey, of)).collect::<Vec<_>>(),
         "processes": processes.iter().map(process).collect::<Vec<_>>(),
         "heap": explained.heap.as_ref().map(heap),
-        "names": explained.targets.iter().map(|of| target(explained, of)).collect::<Vec<_>>(),
+        "names": explained.shown().map(|of| target(explained, of)).collect::<Vec<_>>(),
     });
     let mut text = serde_json::to_string_pretty(&all).unwrap_or_default();
     text.push('\n');

@@ -62,6 +62,8 @@ impl<'s> Gather<'s> {
             sleeps: Longest::default(),
             waits: Longest::default(),
             held_in: HashMap::new(),
+            cores: Longest::default(),
+            ran_in: HashMap::new(),
             queues: Longest::default(),
             polls: HashMap::new(),
             parked: 0,
@@ -92,6 +94,7 @@ impl<'s> Gather<'s> {
             target.typical_examples.shorten();
             target.sleeps.shorten();
             target.waits.shorten();
+            target.cores.shorten();
             target.queues.shorten();
             polls.sort_unstable();
             for queue in target.queues.all_mut() {
@@ -244,12 +247,20 @@ impl Found<'_> {
         let is_wait = |start, end| waits.clone().any(|wait| wait.start <= start && end <= wait.end);
         if let Some(tid) = tid {
             survey.timeline.stretches(tid, slice.start, end, &mut |stretch| {
-                // What a wait for a lock is for is known.
                 let (start, end) = (stretch.start, stretch.end);
-                let is_asleep = stretch.state.is_some_and(RunState::is_asleep) && stretch.is_whole;
-                if is_asleep && !is_wait(start, end) {
-                    let (is_woken, waker) = (stretch.is_woken, stretch.waker);
-                    target.sleeps.add(Part { is_woken, waker, ..Part::new(slice.track, start, end) });
+                match (stretch.state, stretch.cpu) {
+                    (Some(RunState::Runnable), Some(cpu)) => {
+                        survey.timeline.ran_on(cpu, start, end, &mut |other, from, to| {
+                            let run = Part { waker: Some(other), ..Part::new(slice.track, from, to) };
+                            target.cores.add(run);
+                        });
+                    }
+                    // What a wait for a lock is for is known.
+                    (Some(state), _) if state.is_asleep() && stretch.is_whole && !is_wait(start, end) => {
+                        let (is_woken, waker) = (stretch.is_woken, stretch.waker);
+                        target.sleeps.add(Part { is_woken, waker, ..Part::new(slice.track, start, end) });
+                    }
+                    _ => {}
                 }
             });
         }
@@ -286,9 +297,9 @@ pub(super) fn look_at_waits(survey: &Survey, band: &mut Band, thread: (u64, u64)
         match stretch.state {
             Some(RunState::Runnable) => {
                 let Some(cpu) = stretch.cpu else { return };
-                timeline.ran_on(cpu, stretch.start, stretch.end, &mut |other, time| {
+                timeline.ran_on(cpu, stretch.start, stretch.end, &mut |other, from, to| {
                     if other != tid {
-                        add(&mut band.holders, other, time);
+                        add(&mut band.holders, other, to.saturating_sub(from));
                     }
                 });
             }

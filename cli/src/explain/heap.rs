@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::fmt::Write;
 
-use hairline_convert::sampled::{Function, Samples, StackId};
+use hairline_convert::sampled::{Samples, StackId};
 
-use crate::explain::lists::is_of;
+use crate::explain::callers::is_for_callers;
 use crate::explain::memory::Allocations;
 use crate::explain::shares::percent;
 use crate::explain::target::{Band, Target};
@@ -137,10 +137,6 @@ fn signed(bytes: i64) -> String {
     format!("{}{}", if bytes < 0 { "-" } else { "+" }, size(bytes.unsigned_abs()))
 }
 
-/// Crates that allocate for their callers.
-const FOR_CALLERS: [&str; 8] =
-    ["std", "core", "alloc", "hashbrown", "tokio", "hairline", "hairline_sampler", "__rustc"];
-
 /// Returns the innermost function of a stack that is none of the allocator, of the standard library and of
 /// the runtime. If all are, returns the innermost one.
 fn allocator_of(samples: &Samples, stack: StackId) -> String {
@@ -154,48 +150,4 @@ fn allocator_of(samples: &Samples, stack: StackId) -> String {
         .clone()
         .find(|of| !is_for_callers(of))
         .map_or_else(|| samples.leaf(stack), |of| of.name.to_owned())
-}
-
-fn is_for_callers(of: &Function<'_>) -> bool {
-    // `<T as alloc::slice::hack::ConvertVec>::to_vec`: of a type without a path counts the trait.
-    let of_trait = of.name.strip_prefix('<').and_then(|name| name.split_once(" as "));
-    let is_by_name = is_of(of.name, &FOR_CALLERS)
-        || of_trait.is_some_and(|(of, of_trait)| !of.contains("::") && is_of(of_trait, &FOR_CALLERS));
-    is_by_name || is_in_source_of(of.file)
-}
-
-/// Whether a file is of the standard library, or of such a crate from a registry.
-fn is_in_source_of(file: &str) -> bool {
-    let in_registry = || {
-        let krate = file.split_once("/registry/src/")?.1.split('/').nth(1)?;
-        let name = krate.rsplit_once('-')?.0.replace('-', "_");
-        FOR_CALLERS.contains(&&*name).then_some(())
-    };
-    file.starts_with("/rustc/")
-        || file.contains("/library/alloc/src/")
-        || file.contains("/library/core/src/")
-        || file.contains("/library/std/src/")
-        || in_registry().is_some()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn functions_that_allocate_for_their_callers_are_known_by_name_or_by_file() {
-        fn is(name: &str, file: &str) -> bool {
-            is_for_callers(&Function { name, file, line: 0 })
-        }
-        assert!(is("alloc::raw_vec::RawVec<T,A>::grow_one", ""));
-        assert!(is("<T as alloc::slice::hack::ConvertVec>::to_vec", ""));
-        assert!(is("<alloc::vec::Vec<T> as core::clone::Clone>::clone", ""));
-        assert!(is("with_capacity", "/rustc/0123/library/alloc/src/vec/mod.rs"));
-        let in_registry =
-            |name, path: &str| is(name, &format!("/home/me/.cargo/registry/src/index.crates.io-6f17/{path}"));
-        assert!(in_registry("reserve_rehash", "hashbrown-0.15.2/src/raw/mod.rs"));
-        assert!(!in_registry("decode", "prost-0.13.1/src/lib.rs"));
-        assert!(!is("<app::Cache as core::clone::Clone>::clone", "src/cache.rs"));
-        assert!(!is("allocator::run", "") && !is("push", "src/list.rs"));
-    }
 }

@@ -2,8 +2,9 @@
 
 use std::fmt::Write;
 
-use hairline_convert::sampled::StackId;
+use hairline_convert::sampled::{Function, Samples, StackId};
 
+use crate::explain::callers::{is_for_callers, is_of, is_wait};
 use crate::explain::shares::{Share, largest, percent};
 use crate::explain::survey::Survey;
 use crate::explain::target::{Band, total};
@@ -12,6 +13,9 @@ use crate::text::{duration, grouped_count};
 
 /// The limit for the rows of each list.
 pub(super) const ROWS: usize = 6;
+
+/// The callers that are shown of a function.
+const CALLERS: usize = 3;
 
 /// The functions in which samples are.
 pub(super) fn functions(out: &mut String, survey: &Survey, (of, who): (&Band, &str)) {
@@ -24,13 +28,13 @@ pub(super) fn functions(out: &mut String, survey: &Survey, (of, who): (&Band, &s
 
 /// The stacks at which sleeps began.
 pub(super) fn sleeps(out: &mut String, survey: &Survey, (of, who): (&Band, &str)) {
-    let stacks = largest(&of.off_cpu, |stack| innermost(survey, *stack), ROWS);
+    let stacks = largest(&of.off_cpu, |stack| with_callers(&survey.samples, *stack, CALLERS), ROWS);
     list(out, &format!("stacks in which {who} slept"), &stacks, of.split.asleep, duration);
 }
 
 /// Where the threads were by the clock, running or asleep.
 pub(super) fn by_clock(out: &mut String, survey: &Survey, (of, who): (&Band, &str)) {
-    let stacks = largest(&of.by_clock, |stack| innermost(survey, *stack), ROWS);
+    let stacks = largest(&of.by_clock, |stack| with_callers(&survey.samples, *stack, CALLERS), ROWS);
     let all = total(of.by_clock.values().copied());
     list(out, &format!("where {who} were, by the clock"), &stacks, all, |share| {
         grouped_count(share.unsigned_abs(), "sample")
@@ -39,32 +43,35 @@ pub(super) fn by_clock(out: &mut String, survey: &Survey, (of, who): (&Band, &st
 
 /// The stacks of events, and of slow slices at their limits and at their ends.
 pub(super) fn events(out: &mut String, survey: &Survey, (of, who): (&Band, &str)) {
-    let stacks = largest(&of.events, |stack| innermost(survey, *stack), ROWS);
+    let stacks = largest(&of.events, |stack| with_callers(&survey.samples, *stack, CALLERS), ROWS);
     let all = total(of.events.values().copied());
     list(out, &format!("stacks of events and limits in {who}"), &stacks, all, |share| {
         grouped_count(share.unsigned_abs(), "stack")
     });
 }
 
-/// Whether a function is of one of these crates. The drop of a type is of the type's crate.
-pub(super) fn is_of(name: &str, crates: &[&str]) -> bool {
-    let name = name.strip_prefix("core::ptr::drop_in_place").unwrap_or(name);
-    let name = name.trim_start_matches([':', '<', '&']);
-    crates.iter().any(|of| name.strip_prefix(of).is_some_and(|rest| rest.starts_with("::")))
+/// The function in which a stack waits, or its innermost one.
+pub(super) fn innermost(samples: &Samples, stack: StackId) -> String {
+    with_callers(samples, stack, 0)
 }
 
-/// Returns the innermost function of a stack and its callers in the program: without those of the standard
-/// library between, and without those of the recording, which the stack of an event begins with.
-fn innermost(survey: &Survey, stack: StackId) -> String {
-    let names = survey.samples.names(stack);
-    let names: Vec<&str> = names.iter().rev().map(|name| &**name).collect();
+/// Returns the innermost function of a stack and its callers in the program: without those that work for
+/// their callers, and without those of the recording, which the stack of an event begins with.
+fn with_callers(samples: &Samples, stack: StackId, callers: usize) -> String {
+    let names = samples.names(stack);
+    // A frame without functions has one name, and no file.
+    let files = samples.frames(stack).flat_map(|frame| {
+        let files = samples.place(frame).functions.into_iter().rev().map(|of| of.file).collect::<Vec<_>>();
+        if files.is_empty() { vec![""] } else { files }
+    });
+    let names: Vec<_> = names.iter().rev().map(|name| &**name).zip(files).collect();
     // Inlined functions have no path, and so the last one with a path counts.
-    let own = names.iter().rposition(|name| is_of(name, &["hairline", "hairline_sampler"]));
+    let own = names.iter().rposition(|(name, _)| is_of(name, &["hairline", "hairline_sampler"]));
     let names = own.and_then(|last| names.get(last + 1..)).filter(|rest| !rest.is_empty()).unwrap_or(&names);
-    let mut shown: Vec<&str> = names.iter().take(1).copied().collect();
-    let callers = names.iter().skip(1).filter(|name| !is_of(name, &["std", "core", "alloc"]));
-    shown.extend(callers.take(3));
-    shown.join(" < ")
+    let first = names.iter().position(|(name, _)| !is_wait(name)).unwrap_or(0);
+    let is_shown = |(name, file): &&(&str, &str)| !is_for_callers(&Function { name, file, line: 0 });
+    let outer = names.iter().skip(first + 1).filter(is_shown).take(callers);
+    names.get(first).into_iter().chain(outer).map(|(name, _)| *name).collect::<Vec<_>>().join(" < ")
 }
 
 /// The threads that ran meanwhile on the core that was waited for.

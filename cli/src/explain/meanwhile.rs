@@ -91,6 +91,8 @@ struct Open {
     name: Key,
     /// Whether it ended with the sleep.
     has_ended: bool,
+    /// How long it was open meanwhile.
+    overlap: i64,
 }
 
 #[derive(Clone, Copy)]
@@ -108,6 +110,8 @@ enum Kind {
     Typical,
     Sleep,
     Wait,
+    /// The run of a thread on a core for which a slice waited.
+    Core,
     Queue,
 }
 
@@ -133,6 +137,7 @@ impl<'s> Meanwhile<'s> {
             ask(of.typical_examples.all(), Kind::Typical);
             ask(of.sleeps.all(), Kind::Sleep);
             ask(of.waits.all(), Kind::Wait);
+            ask(of.cores.all(), Kind::Core);
             ask(of.queues.all(), Kind::Queue);
         }
         questions.sort_by_key(|question| question.part.start);
@@ -180,11 +185,15 @@ impl<'s> Meanwhile<'s> {
         let time = last.saturating_sub(first);
         targets.iter_mut().for_each(|target| target.first = first);
         let mut ended = HashSet::new();
-        for ((number, track), Open { category, name, has_ended, .. }) in open {
+        for ((number, track), Open { category, name, has_ended, overlap, .. }) in open {
             let Question { target, part, kind, .. } = questions[number];
             let target = &mut targets[target];
             if kind == Kind::Wait {
                 add(&mut target.held_in, (part.tags, name), part.duration());
+                continue;
+            }
+            if let Some(thread) = part.waker.filter(|_| kind == Kind::Core) {
+                add(&mut target.ran_in, (thread, name), overlap);
                 continue;
             }
             // A sleep during which several threads have a slice of the name counts for one.
@@ -323,17 +332,22 @@ impl Found<'_> {
                 other.overlap_typical = other.overlap_typical.saturating_add(overlap);
             }
             Kind::Queue => {}
-            Kind::Sleep | Kind::Wait => {
+            Kind::Sleep | Kind::Wait | Kind::Core => {
                 // Intervals of one task are on several tracks: the innermost of all counts.
                 let place = (number, question.life.filter(|_| is_interval).unwrap_or(slice.track));
                 let is_full = self.open.len() >= MOST_OPEN && !self.open.contains_key(&place);
                 let may_end = is_interval || self.may_end(&question, slice.track);
-                if is_full || !is_open(&question.part, slice) || !may_end {
+                // A thread may begin a slice some time after it got the core.
+                let is_open = match question.kind {
+                    Kind::Core => overlap > question.part.duration() / 2,
+                    _ => is_open(&question.part, slice),
+                };
+                if is_full || !is_open || !may_end {
                     return;
                 }
                 let has_ended = end <= question.part.end.saturating_add(near(question.part.duration()));
                 let Slice { start, category, name, .. } = *slice;
-                let open = Open { start, category, name, has_ended };
+                let open = Open { start, category, name, has_ended, overlap };
                 let innermost = self.open.entry(place).or_insert(open);
                 if innermost.start < start {
                     *innermost = open;

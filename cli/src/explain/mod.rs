@@ -1,6 +1,7 @@
 //! `hairline explain`
 
 mod arguments;
+mod callers;
 mod cpu_times;
 mod explained;
 mod export;
@@ -49,8 +50,9 @@ use crate::trace::{FileArguments, TraceArguments, unsorted};
 /// The first lines name the cause. Waits for locks that the program recorded (`lock/wait: NAME`) come first:
 /// the lock, who held it, and where. A trace without scheduling still shows inner slices, and what other
 /// threads did meanwhile. Intervals of async tasks are explained by the intervals inside of them: waits for
-/// locks, and the time in the queue of the workers, come first. Without a name, a heap profile is summed up
-/// by the functions that allocated what is live. Reads the trace up to three times, so it must be a file.
+/// locks, and the time in the queue of the workers, come first. Without a name, intervals are taken for
+/// their polls, and a heap profile is summed up by the functions that allocated what is live. Reads the
+/// trace up to three times, so it must be a file.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   hairline explain trace.pftrace
@@ -77,8 +79,8 @@ pub(crate) struct Arguments {
     /// Print everything as JSON, times in nanoseconds.
     #[arg(long)]
     json: bool,
-    /// Draw a flame graph of the functions inside the slices of the first name, or of the first thread: where
-    /// they ran, and where they slept if the trace has such samples.
+    /// Draw a flame graph of the functions inside the slices of the first name with samples, or of the first
+    /// thread: where they ran, and where they slept if the trace has such samples.
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
 }

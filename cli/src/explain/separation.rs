@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use crate::explain::arguments::Argument;
 use crate::explain::shares::percent;
 use crate::explain::target::{Part, Target};
-use crate::table::plain;
+use crate::table::{WIDEST, cut_path, is_path, plain};
 
 /// An argument that most slow slices have, and few of the typical ones.
 pub(super) struct Separation {
@@ -30,7 +30,8 @@ enum Test<'a> {
 impl Separation {
     pub(super) fn text(&self) -> String {
         let share = |(some, all): (usize, usize)| percent(some as i64, all as i64);
-        let (name, value) = (plain(&self.name), plain(&self.value));
+        let value = if is_path(&self.value) { cut_path(&self.value, WIDEST) } else { self.value.clone() };
+        let (name, value) = (plain(&self.name), plain(&value));
         let (slow, typical) = (share(self.slow), share(self.typical));
         format!(
             "Arguments: `{name} {} {value}` is in {slow} of the slowest and {typical} of the typical ones.",

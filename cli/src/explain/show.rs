@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use hairline_convert::timeline::Split;
 
+use crate::explain::arguments::Argument;
 use crate::explain::explained::{Explained, full_name};
 use crate::explain::lists::{ROWS, by_clock, events, functions, holders, sleeps, wakers};
 use crate::explain::shares::percent;
@@ -11,16 +12,18 @@ use crate::explain::show_threads;
 use crate::explain::survey::Survey;
 use crate::explain::target::{Band, Part, Target};
 use crate::explain::verdict::{inner, meanwhile, verdict};
-use crate::table::{Table, in_colour, plain};
+use crate::table::{Table, WIDEST, cut_path, in_colour, is_path, plain};
 use crate::text::{duration, grouped, grouped_count};
 
 /// The number of the slowest slices that are shown, and of their arguments.
 const EXAMPLES: usize = 3;
 const SHOWN_ARGUMENTS: usize = 4;
+/// The characters of a path that are shown at least.
+const SHORTEST_PATH: usize = 8;
 
 pub(super) fn text(explained: &Explained) -> String {
     let mut out = String::new();
-    for (index, target) in explained.targets.iter().enumerate() {
+    for (index, target) in explained.shown().enumerate() {
         if index > 0 {
             out.push('\n');
         }
@@ -47,7 +50,7 @@ fn target_text(out: &mut String, explained: &Explained, target: &Target) {
         out,
         "{}: {}, {} in total; half take at most {}, 99 % at most {}, the slowest {}.",
         plain(&full_name(survey, target)),
-        grouped_count(target.chosen.count, "slice"),
+        grouped_count(target.chosen.count, target.chosen.kind()),
         duration(target.chosen.total),
         duration(p50),
         duration(p99),
@@ -67,12 +70,21 @@ fn target_text(out: &mut String, explained: &Explained, target: &Target) {
 fn examples(explained: &Explained, target: &Target) -> Table {
     let arguments = |part: &Part| {
         let all = target.arguments.get(&(part.track, part.start)).map_or(&[][..], Vec::as_slice);
-        let all = all.iter().take(SHOWN_ARGUMENTS).map(|of| format!("{} = {}", of.name, of.value));
-        all.collect::<Vec<_>>().join(", ")
+        let all = &all[..all.len().min(SHOWN_ARGUMENTS)];
+        // Paths have the room that the others leave.
+        let is_cut = |of: &&Argument| is_path(&of.value);
+        let others = all.iter().filter(|of| !is_cut(of)).map(|of| of.value.len()).sum::<usize>();
+        let taken = others + all.iter().map(|of| of.name.len() + " = , ".len()).sum::<usize>();
+        let room = WIDEST.saturating_sub(taken) / all.iter().filter(is_cut).count().max(1);
+        let value = |of: &Argument| {
+            if is_path(&of.value) { cut_path(&of.value, room.max(SHORTEST_PATH)) } else { of.value.clone() }
+        };
+        all.iter().map(|of| format!("{} = {}", of.name, value(of))).collect::<Vec<_>>().join(", ")
     };
     let parts = || target.slow_examples.all().iter().take(EXAMPLES);
     let has_arguments = parts().any(|part| !arguments(part).is_empty());
-    let mut titles = vec!["the slowest", "begins after", "thread", "arguments", "the command that shows it"];
+    let track = if target.chosen.name.is_on_thread { "thread" } else { "track" };
+    let mut titles = vec!["the slowest", "begins after", track, "arguments", "the command that shows it"];
     titles.retain(|title| has_arguments || *title != "arguments");
     let mut table = Table::new(1, &titles);
     let path = for_shell(&explained.trace.display().to_string());
@@ -83,8 +95,8 @@ fn examples(explained: &Explained, target: &Target) -> Table {
             explained.survey.track_names.name(part.track),
         ];
         row.extend(has_arguments.then(|| arguments(part)));
-        row.push(format!("hairline view --at {}+{} {path}", part.start, part.duration()));
-        table.add(row);
+        let command = format!("hairline view --at {}+{} {path}", part.start, part.duration());
+        table.add_with_command(row, &command);
     }
     table
 }
@@ -116,7 +128,9 @@ fn bands(target: &Target, states: &[State]) -> Table {
     let is_partial = !states.is_empty() && rows.iter().any(|(_, band)| band.mean_split().unknown > 0);
     let not_known: &[State] = if is_partial { &[("not known", |split| split.unknown)] } else { &[] };
     let states = || states.iter().chain(not_known);
-    let mut titles = vec!["per slice, on average", "slices", "time"];
+    let kind = target.chosen.kind();
+    let (per, kinds) = (format!("per {kind}, on average"), format!("{kind}s"));
+    let mut titles = vec![&*per, &*kinds, "time"];
     titles.extend(states().map(|(title, _)| title));
     let mut table = Table::new(1, &titles);
     for (what, band) in rows {

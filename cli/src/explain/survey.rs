@@ -1,6 +1,6 @@
 //! The first reading: which names there are, what the scheduler did, and the stack samples.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io;
 
 use hairline_convert::slices::{Defect, Frame, Key, Keys, Slice, SliceSink, Slices};
@@ -8,10 +8,10 @@ use hairline_convert::timeline::Timeline;
 use hairline_convert::{Item, TrackId};
 
 use crate::explain::cpu_times::CpuTimes;
-use crate::explain::locks::{Locks, is_hold};
+use crate::explain::locks::Locks;
 use crate::explain::memory::Memory;
 use crate::explain::refused::Refused;
-use crate::explain::tasks::Tasks;
+use crate::explain::tasks::{Tasks, is_no_work};
 use crate::folded::without_symbols;
 use crate::pattern::Pattern;
 use crate::stats::{Row, Rows};
@@ -74,6 +74,17 @@ pub(super) struct Chosen {
     pub(super) is_poll: bool,
 }
 
+impl Chosen {
+    /// What each of them is.
+    pub(super) fn kind(&self) -> &'static str {
+        match (self.name.is_on_thread, self.is_poll) {
+            (false, _) => "interval",
+            (true, true) => "poll",
+            (true, false) => "slice",
+        }
+    }
+}
+
 /// The fraction up to and with the first of the slowest hundredth, which is one slice at least.
 #[allow(clippy::cast_precision_loss)] // a rank, found again by rounding up
 fn slowest(count: u64) -> f64 {
@@ -124,23 +135,28 @@ impl Survey {
         self.found.numbers.contains_key(&SliceName { category, name, is_on_thread: false })
     }
 
-    /// The kinds of slices that a pattern means, or that took most: the longest first.
+    /// The kinds of slices that a pattern means, or that took most: the longest first. Last are the polls of
+    /// the chosen intervals: who asks for an interval asks for that, but its polls may explain it.
     pub(super) fn choose(&self, pattern: Option<&Pattern>, most: usize) -> Vec<Chosen> {
         let of = |row: &Row| Some(self.found.names[row.what? as usize]);
-        let is_meant = |name: &SliceName| match pattern {
-            Some(pattern) => pattern.matches(self.keys().text(name.category), self.keys().text(name.name)),
-            None => !is_hold(self.keys().text(name.category), self.keys().text(name.name)),
+        let is_meant = |name: &SliceName| {
+            let (category, text) = (self.keys().text(name.category), self.keys().text(name.name));
+            match pattern {
+                Some(pattern) => pattern.matches(category, text),
+                None => !is_no_work((category, text), name.is_on_thread),
+            }
         };
-        let mut rows: Vec<_> = self.found.rows.iter().filter_map(|row| Some((of(row)?, row))).collect();
-        let has_threads = rows.iter().any(|(name, _)| name.is_on_thread);
-        rows.retain(|(name, _)| is_meant(name) && (pattern.is_some() || name.is_on_thread == has_threads));
-        // Only of threads is known what they did. But who names an interval asks for that, not for its polls.
-        let is_poll = |name: SliceName| name.is_on_thread && self.is_poll(name.category, name.name);
+        let is_poll = |name: &SliceName| name.is_on_thread && self.is_poll(name.category, name.name);
+        let meant = self.found.rows.iter().filter_map(|row| Some((of(row)?, row)));
+        let mut rows: Vec<_> = meant.filter(|(name, _)| is_meant(name)).collect();
         rows.sort_by_key(|(name, row)| {
-            let is_last = pattern.is_some() && is_poll(*name);
-            (is_last, !name.is_on_thread, std::cmp::Reverse(row.total), name.name.0, name.category.0)
+            (std::cmp::Reverse(row.total), name.name.0, name.category.0, name.is_on_thread)
         });
+        let (polls, mut rows): (Vec<_>, Vec<_>) = rows.into_iter().partition(|(name, _)| is_poll(name));
         rows.truncate(most);
+        let intervals: HashSet<_> = rows.iter().map(|(name, _)| *name).collect();
+        let is_of_chosen = |name: &SliceName| intervals.contains(&SliceName { is_on_thread: false, ..*name });
+        rows.extend(polls.into_iter().filter(|(name, _)| is_of_chosen(name)));
         let chosen = |(name, row): (SliceName, &Row)| {
             let [p40, p50, p60, p90, p99, slow] =
                 row.quantiles([0.4, 0.5, 0.6, 0.9, 0.99, slowest(row.count)]);
@@ -154,7 +170,7 @@ impl Survey {
                 quantiles,
                 typical,
                 slow,
-                is_poll: is_poll(name),
+                is_poll: is_poll(&name),
             }
         };
         rows.into_iter().map(chosen).collect()

@@ -35,6 +35,10 @@ pub(super) struct Target {
     /// The innermost slices that the holders had open during whole waits: by the tags of the waits and
     /// the name, with the time of the waits.
     pub(super) held_in: HashMap<(Tags, Key), i64>,
+    /// The longest runs of other threads on the cores for which the slowest waited meanwhile, and how long
+    /// those threads had which slice open then, by the thread and the name.
+    pub(super) cores: Longest<1024>,
+    pub(super) ran_in: HashMap<(u64, Key), i64>,
     /// The longest times in the queue inside the slowest, each with the track of the worker that polled the
     /// task then, if that is known; and the other polls of those workers meanwhile, by category and name.
     pub(super) queues: Longest<1024>,
@@ -143,7 +147,7 @@ pub(super) struct Part {
     pub(super) start: i64,
     pub(super) end: i64,
     /// Whether a wake-up ended the sleep, and the thread that did it, if it was no interrupt. Of a wait, the
-    /// thread that had the lock.
+    /// thread that had the lock or the core.
     pub(super) is_woken: bool,
     pub(super) waker: Option<u64>,
     /// Those of a wait for a lock.

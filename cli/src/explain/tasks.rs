@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 use hairline_convert::slices::{Key, Keys, Slice};
 use hairline_convert::{Categories, Event, EventKind, TrackId};
 
-use crate::explain::locks::{LOCK, PREFIX, TaskId, number};
+use crate::explain::locks::{LOCK, PREFIX, TaskId, is_hold, number};
 use crate::track_names::TrackNames;
 
 const CATEGORY: &str = "task";
@@ -100,6 +100,13 @@ impl Tasks {
 /// Whether a slice is the time of a task in the queue.
 pub(super) fn is_queued(keys: &Keys, slice: &Slice) -> bool {
     keys.text(slice.name) == QUEUED && keys.text(slice.category) == CATEGORY
+}
+
+/// Whether the slices of a category and name are no work of their own: a worker has nothing to do, a life
+/// waits, which explains the life, or a lock is held.
+pub(super) fn is_no_work(name: (&str, &str), is_on_thread: bool) -> bool {
+    let is_wait = name == (CATEGORY, QUEUED) || name.0 == LOCK && name.1.starts_with(PREFIX);
+    name == PARKED || is_hold(name.0, name.1) || is_wait && !is_on_thread
 }
 
 /// Whether a slice is that of a worker that has nothing to do.

@@ -108,9 +108,9 @@ pub(super) fn missing(survey: &Survey) -> Option<String> {
             }
         }),
         _ if sleeps == 0 => Some(
-            "Where threads slept is not known: the trace has no stacks of that, which root may record, and \
-             others with a kernel.perf_event_paranoid of 1 or less. In a program with Hairline, \
-             HAIRLINE_SAMPLE=wall:99 samples threads that sleep."
+            "Where threads slept is not known: the trace has no stacks of that. `hairline record --sched \
+             --sample` records them, as root or with a kernel.perf_event_paranoid of 1 or less. In a program \
+             with Hairline, HAIRLINE_SAMPLE=wall:99 samples threads that sleep."
                 .to_owned(),
         ),
         _ => None,

@@ -8,13 +8,14 @@ use hairline_convert::timeline::Split;
 
 use crate::explain::heap;
 use crate::explain::held::{Lock, locks};
+use crate::explain::lists::innermost;
 use crate::explain::queue;
 use crate::explain::separation::Separation;
 use crate::explain::shares::{Share, largest, percent};
 use crate::explain::survey::{SliceName, Survey};
 use crate::explain::target::{Band, Inner, Other, Part, Target, total, whole};
 use crate::table::plain;
-use crate::text::duration;
+use crate::text::{duration, grouped_count};
 
 /// Why the slices of one name take long.
 pub(super) struct Verdict {
@@ -186,7 +187,7 @@ fn of_its_own(survey: &Survey, target: &Target) -> Verdict {
         Cause::Lock => {}
         Cause::Queued => verdict.lines.extend(queue::meanwhile(survey, target)),
         Cause::Running => running(survey, band, &mut verdict.lines),
-        Cause::Waiting => waiting(survey, band, &mut verdict.lines),
+        Cause::Waiting => waiting(survey, target, band, &mut verdict.lines),
         Cause::Asleep => asleep(survey, target, band, &mut verdict.lines),
         Cause::OffCpu => {
             let [whole, on_cpu] = [band.mean(), band.mean_split().running].map(duration);
@@ -343,30 +344,53 @@ fn running(survey: &Survey, band: &Band, lines: &mut Vec<String>) {
             Some(why) => format!("Functions: unknown, because no stack sample is inside: {why}."),
             None => NO_SAMPLES.to_owned(),
         });
+    } else if whole < FEW_SAMPLES {
+        let one = |share: &Share| format!("`{}` {}", plain(&share.what), share.time);
+        let functions = functions.iter().map(one).collect::<Vec<_>>().join(", ");
+        let samples = grouped_count(whole.unsigned_abs(), "sample");
+        lines.push(format!("Functions on the CPU, of {samples}: {functions}."));
     } else {
         lines.push(format!("Functions on the CPU: {}.", list(&functions, whole)));
     }
 }
 
+/// Fewer samples have no shares.
+const FEW_SAMPLES: i64 = 10;
+
 const NO_SAMPLES: &str =
     "Functions: unknown, because no stack sample is inside (hairline record --sample records them).";
 
-fn waiting(survey: &Survey, band: &Band, lines: &mut Vec<String>) {
+/// The slice that a thread had open for most of the time for which it had a core that was waited for.
+fn ran_in<'s>(survey: &'s Survey, target: &Target, thread: &str) -> Option<&'s str> {
+    let is_it = |tid: u64| survey.thread_name(tid) == thread;
+    let runs = target.cores.all().iter().filter(|run| run.waker.is_some_and(is_it));
+    let looked_at = total(runs.map(Part::duration));
+    let open = target.ran_in.iter().filter(|((tid, _), _)| is_it(*tid));
+    let most = open.max_by_key(|((_, name), time)| (**time, name.0));
+    most.filter(|(_, time)| **time > looked_at / 2).map(|((_, name), _)| survey.keys().text(*name))
+}
+
+fn waiting(survey: &Survey, target: &Target, band: &Band, lines: &mut Vec<String>) {
     let mut threads = largest(&band.holders, |tid| survey.thread_name(*tid), 3);
     let known = total(band.holders.values().copied());
     let whole = band.split.waiting.max(known);
     threads.retain(|thread| thread.time >= whole / 50);
     let others = percent(whole.saturating_sub(known), whole);
+    let one = |thread: &Share| {
+        let inside = ran_in(survey, target, &thread.what);
+        let inside = inside.map_or_else(String::new, |name| format!(" inside `{}`", plain(name)));
+        format!("`{}`{inside} {}", plain(&thread.what), percent(thread.time, whole))
+    };
+    let listed = threads.iter().map(one).collect::<Vec<_>>().join(", ");
     lines.push(if threads.is_empty() {
         "Why: not known, because the trace has no thread on their core meanwhile: a thread of another \
          program may have had it."
             .to_owned()
     } else if known >= whole / 10 * 9 {
-        format!("Why: the core was busy with the threads {} of that time.", list(&threads, whole))
+        format!("Why: the core was busy with the threads {listed} of that time.")
     } else {
-        let threads = list(&threads, whole);
         format!(
-            "Why: the core was busy with the threads {threads}; for {others} the trace has no thread on it: \
+            "Why: the core was busy with the threads {listed}; for {others} the trace has no thread on it: \
              a thread of another program may have had it."
         )
     });
@@ -378,7 +402,7 @@ fn asleep(survey: &Survey, target: &Target, band: &Band, lines: &mut Vec<String>
                     call in it holds up the other tasks of its thread.";
         lines.push(what.to_owned());
     }
-    let stacks = largest(&band.off_cpu, |stack| survey.samples.leaf(*stack), 3);
+    let stacks = largest(&band.off_cpu, |stack| innermost(&survey.samples, *stack), 3);
     if !stacks.is_empty() {
         lines.push(format!("Functions that sleep: {}.", list(&stacks, band.split.asleep)));
     }
@@ -429,8 +453,9 @@ fn asleep(survey: &Survey, target: &Target, band: &Band, lines: &mut Vec<String>
         ));
     }
     if wakeups == 0 && band.split.asleep > 0 {
-        let what = "Without wake-ups, which the kernel gives to root, the time asleep contains the wait for a \
-                    core at the end of each sleep, and a sleep does not name the thread that ended it.";
+        let what = "Without wake-ups, the time asleep contains the wait for a core at the end of each sleep, and \
+                    a sleep does not name the thread that ended it: `hairline record --sched` records them as \
+                    root, where tracefs is mounted.";
         lines.push(what.to_owned());
     }
 }

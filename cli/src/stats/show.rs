@@ -1,10 +1,11 @@
 //! Output for people.
 
+use std::collections::HashSet;
 use std::fmt::Write;
 
-use crate::stats::tables::{By, Line, SEVERAL, SEVERAL_SAID, Stats, TableArguments};
+use crate::stats::tables::{By, Line, SEVERAL, SEVERAL_SAID, Sort, Stats, TableArguments};
 use crate::stats::{counter_lines, states};
-use crate::table::{Table, in_colour};
+use crate::table::{Table, in_colour, plain};
 use crate::text::{described, duration, grouped, grouped_count, ids, one_line, size};
 
 /// The default number of rows.
@@ -38,10 +39,14 @@ pub(super) fn text(stats: &Stats<'_>, choice: &TableArguments) -> String {
         if matches!(by, By::Name | By::Interval) && lines.iter().any(has_several) {
             let _ = writeln!(out, "{SEVERAL_SAID}");
         }
+        let polls = if by == By::Name { polls(stats, lines) } else { Vec::new() };
+        if !polls.is_empty() {
+            let _ = writeln!(out, "polls, because intervals have the same name: {}", polls.join(", "));
+        }
     }
     let is_hidden = choice.by == Some(By::Name) && stats.gathered.intervals.iter().next().is_some();
     if is_hidden {
-        let _ = writeln!(out, "\nslices on other tracks than threads: --by interval");
+        let _ = writeln!(out, "\nintervals, which are on other tracks than threads: --by interval");
     }
     if choice.by == Some(By::Thread) && !stats.gathered.states.is_empty() {
         let _ = writeln!(out, "\nthreads with and without slices: --by state");
@@ -49,11 +54,26 @@ pub(super) fn text(stats: &Stats<'_>, choice: &TableArguments) -> String {
     out
 }
 
+/// The names of slices that are polls: intervals have the same name and category.
+fn polls(stats: &Stats<'_>, lines: &[Line<'_>]) -> Vec<String> {
+    let intervals = stats.lines(By::Interval, Sort::Name);
+    let intervals: HashSet<_> = intervals.iter().map(|line| (&line.what, &line.of)).collect();
+    let polls = lines.iter().filter(|line| intervals.contains(&(&line.what, &line.of)));
+    polls.map(|line| plain(&line.what)).collect()
+}
+
 fn totals(stats: &Stats<'_>) -> String {
     let (t, track_names) = (&stats.gathered.totals, stats.track_names);
     let mut out = format!("{}: {}, {}\n", one_line(stats.name), size(stats.bytes), duration(t.span()));
-    let parts = [(track_names.processes, "process"), (track_names.threads, "thread"), (t.slices, "slice")];
-    let more = [(t.instants, "instant"), (t.counter_values, "counter value"), (t.flow_points, "flow point")];
+    let intervals = stats.gathered.intervals.iter().map(|row| row.count).sum::<u64>();
+    let slices = t.slices.saturating_sub(intervals);
+    let parts = [(track_names.processes, "process"), (track_names.threads, "thread"), (slices, "slice")];
+    let more = [
+        (intervals, "interval"),
+        (t.instants, "instant"),
+        (t.counter_values, "counter value"),
+        (t.flow_points, "flow point"),
+    ];
     let parts: Vec<String> = parts
         .into_iter()
         .chain(more.into_iter().filter(|(n, _)| *n > 0))

@@ -51,6 +51,12 @@ fn the_thread_that_wakes_them_is_named() {
     assert!(text.contains(&format!("Woken by `thread {HOG}` 100 %.")), "{text}");
     let text = woken(Some((OTHER, false)));
     assert!(text.contains("Woken by `rebuilder (102)` 100 %."), "{text}");
+    assert!(!text.contains("Without wake-ups"), "{text}");
+    let text = woken(None);
+    assert!(
+        text.contains("`hairline record --sched` records them as root, where tracefs is mounted."),
+        "{text}"
+    );
 }
 
 #[test]

@@ -67,6 +67,29 @@ fn cpu_starvation_is_named_with_the_thread_that_had_the_core() {
 }
 
 #[test]
+fn the_slice_of_the_thread_that_had_the_core_is_named() {
+    let during = |slices: &'static [(&'static str, u64, u64)]| {
+        move || {
+            requests("request", |trace, middle| {
+                trace.switch(middle, (SERVER, State::Preempted), OTHER);
+                trace.switch(middle + 50 * MS, (OTHER, State::Preempted), SERVER);
+                for (name, from, to) in slices {
+                    trace.slice(OTHER, (middle + from, middle + to), "", name);
+                }
+                None
+            })
+        }
+    };
+    // It begins after the thread has the core, and lasts beyond that, as a poll does.
+    let report = during(&[("row", 3 * MS, 4 * MS), ("row", 5 * MS, 6 * MS), ("report", 2 * MS, 51 * MS)]);
+    require("net/request", report, &["busy with the threads `rebuilder (102)` inside `report` 100 %"]);
+    let innermost = during(&[("read", 3 * MS, 40 * MS), ("report", 2 * MS, 51 * MS)]);
+    require("net/request", innermost, &["`rebuilder (102)` inside `read` 100 %"]);
+    let none = during(&[("row", 3 * MS, 10 * MS), ("row", 15 * MS, 30 * MS)]);
+    require("net/request", none, &["`rebuilder (102)` 100 %"]);
+}
+
+#[test]
 fn a_slow_disk_is_named() {
     let plant = || {
         requests("request", |trace, middle| {

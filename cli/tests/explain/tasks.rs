@@ -358,7 +358,7 @@ fn waits_without_an_end_and_lives_without_any_of_it_say_nothing_of_it() {
         trace
     };
     for (first, text) in explained(plant(), "web/request") {
-        assert!(first.contains("web/request: 200 slices"), "{text}");
+        assert!(first.contains("web/request: 200 intervals"), "{text}");
         assert!(first.contains("in itself, not in an inner interval"), "{text}");
         assert!(!text.contains("cache") && !first.contains("waiting for"), "{text}");
         assert!(text.contains("3 slices without an end left out"), "{text}");
@@ -442,5 +442,26 @@ fn the_number_of_a_task_separates_nothing() {
     for (_, text) in explained(plant(), "web/request") {
         assert!(text.contains("Arguments: `rows = 39` is in"), "{text}");
         assert!(!text.contains("`task"), "{text}");
+    }
+}
+
+#[test]
+fn without_a_name_an_interval_is_taken_for_its_polls_and_idleness_for_nothing() {
+    // The request waits for a lock; a worker and the tasks are idle for longer than that.
+    let plant = || {
+        let mut trace =
+            contended(|trace, middle| holder(trace, 0, (middle - MS, middle + 51 * MS), ("rebuild", 7)));
+        let (from, to) = (trace.now, trace.now + 3_000 * MS);
+        trace.slice(OTHER, (from, to), "tokio", "parked");
+        interval(&mut trace, HOLDER, (from, to), ("task", "queued"), &[]);
+        wait(&mut trace, WAITS, (from, to), "wait: stop", &[("kind", Value::Str("notification"))]);
+        trace
+    };
+    let of_one = explained(plant(), "web/request");
+    for ((first, one), text) in of_one.iter().zip(explain_both(&plant().finish(Shape::Nothing), &[])) {
+        let names: Vec<_> = text.lines().filter(|line| line.contains(" in total; ")).collect();
+        let names: Vec<_> = names.iter().filter_map(|line| line.split(':').next()).collect();
+        assert_eq!(names, ["web/request", "cache/rebuild", "db/load"], "{text}");
+        assert!(text.starts_with(first), "the same as with the name: {text}\n{one}");
     }
 }

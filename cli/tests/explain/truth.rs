@@ -226,18 +226,24 @@ fn a_slice_without_an_end_is_counted() {
 
 /// A stack of the functions `f1` to `f<depth>`, sampled at some times.
 fn samples(trace: &mut Vec<u8>, depth: u64, pid: u32, times: &[u64]) {
-    let sequence = SequenceId(9);
     let names: Vec<_> = (1..=depth).map(|n| format!("f{n}")).collect();
-    let ids: Vec<_> = (1..=depth).collect();
+    let names: Vec<_> = names.iter().map(String::as_str).collect();
+    samples_in(trace, (true, &names), pid, times);
+}
+
+/// The same of these functions. The first packet of the samples may be there.
+fn samples_in(trace: &mut Vec<u8>, (is_first, names): (bool, &[&str]), pid: u32, times: &[u64]) {
+    let sequence = SequenceId(9);
+    let ids: Vec<_> = (1..=names.len() as u64).collect();
     let mapping = Mapping { path: &[][..], ..Mapping::default() };
     let mut parts = vec![InternedStack::Mapping { iid: 1, mapping }];
-    for (iid, name) in (1..).zip(&names) {
+    for (iid, name) in (1..).zip(names.iter().copied()) {
         parts.push(InternedStack::Function { iid, name });
         let frame = Frame { function: iid, mapping: 1, rel_pc: iid };
         parts.push(InternedStack::Frame { iid, frame });
     }
     parts.push(InternedStack::Callstack { iid: 1, frames: &ids });
-    te::interned_stacks(trace, sequence, true, &parts);
+    te::interned_stacks(trace, sequence, is_first, &parts);
     for time in times {
         let sample = PerfSample { pid, tid: SERVER as u32, callstack: 1, ..PerfSample::default() };
         te::perf_sample(trace, sequence, *time, &sample);
@@ -249,7 +255,62 @@ fn the_function_of_a_deep_stack_is_its_innermost() {
     let mut out = requests("request", |_, _| None).finish(Shape::States);
     samples(&mut out, 600, 100, &[1_310 * MS]);
     let text = text(&out, "net/request");
-    assert!(text.contains("`f600` 100 %"), "{text}");
+    assert!(text.contains("Functions on the CPU, of 1 sample: `f600` 1."), "{text}");
+}
+
+#[test]
+fn few_samples_have_no_shares() {
+    let of = |count: u64| {
+        let mut out = requests("request", |_, _| None).finish(Shape::States);
+        let times: Vec<_> = (0..count).map(|n| 1_310 * MS + n).collect();
+        samples(&mut out, 2, 100, &times);
+        text(&out, "net/request")
+    };
+    let nine = of(9);
+    assert!(nine.contains("Functions on the CPU, of 9 samples: `f2` 9."), "{nine}");
+    let ten = of(10);
+    assert!(ten.contains("Functions on the CPU: `f2` 100 %."), "{ten}");
+}
+
+#[test]
+fn the_internals_of_the_c_library_are_not_where_a_thread_sleeps() {
+    let mut times = Vec::new();
+    let trace = requests("request", |trace, middle| {
+        sleeps(trace, middle, State::Asleep, 0);
+        times.push(middle);
+        None
+    });
+    let mut out = trace.finish(Shape::States);
+    te::start_of_samples(&mut out, SequenceId(9), te::SampledBy::Switches);
+    let stack = [
+        "main",
+        "c_threads",
+        "__pthread_clockjoin_ex",
+        "__GI___futex_abstimed_wait_cancelable64",
+        "__futex_abstimed_wait_common",
+        "__futex_abstimed_wait_common64",
+    ];
+    samples_in(&mut out, (false, &stack), 100, &times);
+    let text = text(&out, "net/request");
+    assert!(text.contains("Functions that sleep: `__pthread_clockjoin_ex` 100 %."), "{text}");
+    assert!(text.contains("\n__pthread_clockjoin_ex < c_threads < main "), "{text}");
+}
+
+#[test]
+fn a_path_is_cut_at_its_begin_and_a_command_not_at_all() {
+    let mut trace = requests("request", |_, _| None);
+    let (start, path) = (trace.now, format!("/{}/perfetto-ui/service_worker.js", "folder/".repeat(20)));
+    let arguments = [("words", Value::U64(7)), ("path", Value::Str(&path))];
+    trace.slice_with(SERVER, (start, start + 500 * MS), ("net", "request"), [&arguments, &[]]);
+    let folder = tempfile::tempdir().expect("a folder");
+    let long = folder.path().join("a_folder_with_a_name_that_is_longer_than_a_column");
+    fs::create_dir(&long).expect("a folder");
+    let text = explain(&long, &trace.finish(Shape::States), &["net/request"]);
+    let row = text.lines().find(|line| line.contains("hairline view --at")).expect("an example");
+    assert!(row.contains("words = 7, path = \u{2026}") && row.contains("/service_worker.js  hair"), "{row}");
+    let from = long.join("t.pftrace").display().to_string();
+    let text = command(folder.path(), &["explain", &from, "net/request"]);
+    assert!(text.lines().any(|line| line.ends_with(&from)), "{text}");
 }
 
 #[test]
