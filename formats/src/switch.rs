@@ -26,10 +26,11 @@ const NO_THREAD: u64 = 0;
 /// let Some((_, Record::ContextSwitch(read))) = reader.next()? else { panic!() };
 /// assert_eq!((read.outgoing, read.outgoing_state, read.incoming), (71, ThreadState::Blocked, 0));
 ///
-/// let mut trace = Vec::new(); waits.put_packet(&mut trace, SequenceId(1)); let mut reader =
-/// PacketReader::new(&trace[..]); let Some(PacketData::TaskState(read)) = reader.next()?.and_then(|(_,
-/// packet)| packet.data) else { panic!() }; assert_eq!((read.tid, read.state, read.cpu), (71,
-/// TaskState::InterruptibleSleep, Some(2)));
+/// let mut trace = Vec::new();
+/// waits.put_packet(&mut trace, SequenceId(1));
+/// let mut reader = PacketReader::new(&trace[..]);
+/// let Some(PacketData::TaskState(read)) = reader.next()?.and_then(|(_, packet)| packet.data) else { panic!() };
+/// assert_eq!((read.tid, read.state, read.cpu), (71, TaskState::InterruptibleSleep, Some(2)));
 /// # }
 /// # Ok::<(), hairline_formats::DecodeError>(())
 /// ```

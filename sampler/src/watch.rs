@@ -1,10 +1,10 @@
 //! Slices that are watched: a thread that is still in one at its deadline takes a sample of itself.
 //!
 //! ```text
-//! a thread begins a slice: it claims a place            begin: no lock, no system call the watcher's thread
-//! looks at all places              look: asks the thread of one that is due, by a signal the thread's
-//! handler takes the sample                 only if the slice is still open the thread ends the slice: the
-//! place is free          end
+//!  a thread begins a slice: it claims a place            begin: no lock, no system call
+//!  the watcher's thread looks at all places              look: asks the thread of one that is due, by a signal
+//!  the thread's handler takes the sample                 only if the slice is still open
+//!  the thread ends the slice: the place is free          end
 //! ```
 //!
 //! # Who may change a place
@@ -109,8 +109,8 @@ impl Watch {
     }
 
     /// Notes that the calling thread `tid` has begun a slice at `now`, which is slow after `limit` ns. The
-    /// sample's note is the time at which it is taken, `tag` with the thread's id in its lower half, and
-    /// `now`. Returns also whether the watcher is to be woken.
+    /// sample's note is the time at which it is taken, `tag` with the thread's id in its lower half, and `now`.
+    /// Returns also whether the watcher is to be woken.
     #[must_use]
     pub fn begin(&self, tid: u32, now: u64, limit: u64, tag: u64) -> (Watched, bool) {
         let first = tid as usize;
@@ -177,9 +177,9 @@ impl Watch {
         }
     }
 
-    /// Asks the threads of the slices that are due at `now` for samples. `ask` returns whether it has asked
-    /// the thread: it may block the signal, or have ended without the end of its slices. `is_there` returns
-    /// whether a thread is.
+    /// Asks the threads of the slices that are due at `now` for samples. `ask` returns whether it has asked the
+    /// thread: it may block the signal, or have ended without the end of its slices. `is_there` returns whether a
+    /// thread is.
     pub(crate) fn look_with(
         &self,
         now: u64,

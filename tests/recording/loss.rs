@@ -91,9 +91,8 @@ fn recorded_and_lost_are_all_that_was_attempted_and_what_is_there_nests() {
 const ROUNDS: u64 = 3;
 const SCOPES: u64 = 2 * 2500;
 
-// output   | blocks .......... |      | blocks .......... |      | blocks .......... |      stopped, and
-// another session threads  | recorded ... lost | wait | recorded ... lost | wait | recorded ... lost | last |
-// again
+// output   | blocks .......... |      | blocks .......... |      | blocks .......... |      stopped, and another session
+// threads  | recorded ... lost | wait | recorded ... lost | wait | recorded ... lost | last | again
 fn record_again_and_again(step: &Barrier) {
     drop(hairline::scope!("t", "first"));
     for _ in 0..ROUNDS {

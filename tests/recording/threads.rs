@@ -110,8 +110,7 @@ fn thousands_of_short_lived_threads_fit_a_small_ring() {
     }
 }
 
-// 600 threads, 64 chunks:  life |=====================================================|   open on each thread
-// from first to last
+// 600 threads, 64 chunks:  life |=====================================================|   open on each thread from first to last
 //                           step    |=|            |=|           |=|                         while all others are idle
 #[test]
 fn threads_that_outnumber_the_chunks_do_not_starve_each_other() {

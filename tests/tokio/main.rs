@@ -1,5 +1,6 @@
 //! `hairline-tokio` and `traced_task`: tasks, their wakes, and what they wait for.
 
+mod spans;
 mod tasks;
 mod waits;
 

@@ -20,7 +20,7 @@
 //! | a slice of the same name for each poll, on the thread that polls | the same |
 //! | an instant `spawn` or `wake` on the thread that spawns or wakes a task, with an arrow to the poll | the same |
 //! | an interval `queued` below the life: the task could run and had no thread | the same |
-//! | an interval `wait: NAME` below the life of the future that waits for a lock, a semaphore, a channel or a notification | [`sync`] |
+//! | an interval `wait: NAME` below the life of the future, or of the span of `tracing`, that waits for a lock, a semaphore, a channel or a notification | [`sync`] |
 //! | a slice `parked` where a worker has nothing to do, counters `queue depth` and `alive tasks` | [`TraceRuntime::traced`] |
 //!
 //! A task has the category `task`, a wait the category `lock`, and the runtime the category `tokio`. For a

@@ -327,8 +327,7 @@ impl Parts {
         }
     }
 
-    /// Notes the processes whose clock is another one than this command's, which the kernel's events have
-    /// too.
+    /// Notes the processes whose clock is another one than this command's, which the kernel's events have too.
     fn note_other_clocks(&self, parts: &[String], whole: &mut RecordResult) {
         const NEAR: u64 = 1_000_000_000;
         let now = platform::boottime();
@@ -348,8 +347,8 @@ impl Parts {
         }
     }
 
-    /// Gives the finished trace its path. A file that somebody may want stays at the output's path, and the
-    /// trace gets the next free name beside it.
+    /// Gives the finished trace its path. A file that somebody may want stays at the output's path, and the trace
+    /// gets the next free name beside it.
     fn place(&self, name: &str, whole: &mut RecordResult) -> Result<(), String> {
         let at = |e: io::Error| format!("{}: {e}", self.output.display());
         self.end_trace(name).map_err(at)?;
@@ -372,8 +371,8 @@ impl Parts {
         Ok(())
     }
 
-    /// Moves the trace to the output's path, if that has no file, or the one that it had at the begin.
-    /// Returns whether it did.
+    /// Moves the trace to the output's path, if that has no file, or the one that it had at the begin. Returns
+    /// whether it did.
     fn replace(&self, name: &str) -> io::Result<bool> {
         match self.before {
             Before::Kept => Ok(false),
@@ -382,8 +381,8 @@ impl Parts {
                 moved => moved.map(|()| true),
             },
             Before::Replaced(before) => {
-                // Another recorder that replaces the same file at this moment waits for the lock, and then
-                // finds another file at the path.
+                // Another recorder that replaces the same file at this moment waits for the lock, and then finds
+                // another file at the path.
                 let locked = platform::open_at_once(&self.output);
                 if let Ok(file) = &locked {
                     platform::lock(file)?;

@@ -3,8 +3,7 @@
 //! pieces.
 //!
 //! ```text
-//! seed, index -> units of the corpus in a row -> damage -> walk in one piece -> walk in tiny pieces: same
-//! result?
+//! seed, index -> units of the corpus in a row -> damage -> walk in one piece -> walk in tiny pieces: same result?
 //! ```
 //!
 //! It uses no coverage and needs only this crate. An input depends only on the seed and its index, so that a

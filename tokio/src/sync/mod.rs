@@ -19,8 +19,8 @@
 //! ```
 //!
 //! What can continue at once makes no event and reads no clock. A wait is an interval `wait: NAME`, below the
-//! life of the future that waits, from the first poll that cannot continue to the end of the wait, or to the
-//! drop of the future. Its arguments:
+//! life of the future, or of the span of `tracing`, that waits. It lasts from the first poll that cannot
+//! continue to the end of the wait, or to the drop of the future. Its arguments:
 //!
 //! | argument | of the waits for | meaning |
 //! |---|---|---|

@@ -1,11 +1,11 @@
 //! Allocates by a known plan, and prints what each function has allocated.
 //!
 //! ```text
-//! allocates sums SCALE      each function writes its blocks; then their bytes and blocks, allocated and
-//! still live allocates burst SCALE     the same without the writing: 100 GB in a second and more allocates
-//! work SCALE      the same with a little work on each block: what a profile costs such a program allocates
-//! leaks SECONDS    100 KiB in a second are never freed, beside 140 MiB in a second that are allocates hoards
-//! MIB MS   keeps so many MiB, one in so many milliseconds, says `full`, and waits
+//! allocates sums SCALE      each function writes its blocks; then their bytes and blocks, allocated and still live
+//! allocates burst SCALE     the same without the writing: 100 GB in a second and more
+//! allocates work SCALE      the same with a little work on each block: what a profile costs such a program
+//! allocates leaks SECONDS    100 KiB in a second are never freed, beside 140 MiB in a second that are
+//! allocates hoards MIB MS   keeps so many MiB, one in so many milliseconds, says `full`, and waits
 //! ```
 
 mod peer;
@@ -125,8 +125,7 @@ fn leaks_for(time: Duration) {
         churns(1 << 20);
         leaks(&mut leaked);
         turn += 1;
-        // A hundred turns in a second: 100 KiB that are leaked, 100 MiB that are freed, 40 MiB through the
-        // cache.
+        // A hundred turns in a second: 100 KiB that are leaked, 100 MiB that are freed, 40 MiB through the cache.
         std::thread::sleep((Duration::from_millis(10) * turn).saturating_sub(begun.elapsed()));
     }
     println!("{} KiB", leaked.len());

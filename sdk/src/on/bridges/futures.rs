@@ -9,17 +9,16 @@
 //! While a traced future is polled, it is the thread's current one: the intervals of futures that are wrapped
 //! meanwhile go below its interval.
 
-#![allow(unsafe_code)] // a thread's current interval is a pointer into the future that it polls
-
-use std::cell::Cell;
 use std::future::Future;
 use std::panic::Location;
 use std::pin::Pin;
-use std::ptr::NonNull;
 use std::task::{Context, Poll};
 
 use hairline_formats::Value;
 
+use crate::on::bridges::polled::{self, Recorded};
+#[cfg(feature = "subscriber")]
+use crate::on::bridges::tracing;
 use crate::on::callsite::{Callsite, Epoch, registry};
 use crate::on::event::argument::{Argument, Held, Values};
 use crate::on::event::extras::Extras;
@@ -28,69 +27,6 @@ use crate::on::lifecycle::{connect, entry};
 use crate::on::thread::end_arguments::EndArguments;
 use crate::on::thread::guards::Scope;
 use crate::on::thread::guards::interval::AsyncScope;
-
-thread_local! {
-    static CURRENT: Cell<Current> = const { Cell::new(Current(std::ptr::null_mut())) };
-}
-
-/// The innermost recorded future that a thread polls. The lowest bit of the address tells whether it polls
-/// one without a recorded life inside of that. One word: each poll stores it twice.
-#[derive(Clone, Copy)]
-struct Current(*mut Recorded);
-
-impl Current {
-    #[inline]
-    fn get() -> Self {
-        CURRENT.get()
-    }
-
-    /// The same, inside of a future without a recorded life: an argument in it is not one of the future
-    /// around it.
-    #[inline]
-    fn without(self) -> Self {
-        Self(self.0.map_addr(|address| address | 1))
-    }
-
-    /// Calls `poll` while this is the thread's current one.
-    #[inline]
-    fn enter<R>(self, poll: impl FnOnce() -> R) -> R {
-        let _leave = Leave(CURRENT.replace(self));
-        poll()
-    }
-
-    fn recorded(self) -> Option<NonNull<Recorded>> {
-        NonNull::new(self.0.map_addr(|address| address & !1))
-    }
-
-    /// Calls `f` with the interval.
-    fn with_interval<R>(self, f: impl FnOnce(Option<&AsyncScope>) -> R) -> R {
-        // SAFETY: `Life::poll` borrows what is recorded mutably until its `poll` returns, and `Leave` removes
-        // the pointer before that. The caller is called by this `poll`, on this thread. Nobody changes the
-        // interval meanwhile.
-        f(self.recorded().map(|recorded| unsafe { &(*recorded.as_ptr()).interval }))
-    }
-
-    /// Adds an argument, whose value runs no code of the program. The program's allocator may add one
-    /// meanwhile.
-    fn add(self, key: &'static str, value: &Value<'_>) {
-        let Some(recorded) = self.recorded() else { return };
-        // SAFETY: as in `with_interval`. References to the arguments are made here alone, and end at once.
-        let replace = |with| std::mem::replace(unsafe { &mut (*recorded.as_ptr()).arguments }, with);
-        let mut arguments = replace(None);
-        EndArguments::add_to(&mut arguments, key, value);
-        drop(replace(arguments));
-    }
-}
-
-/// Ends a poll, also by a panic.
-struct Leave(Current);
-
-impl Drop for Leave {
-    #[inline]
-    fn drop(&mut self) {
-        CURRENT.set(self.0);
-    }
-}
 
 /// Adds an argument to the end of the future that this thread polls: the innermost one with `traced`,
 /// [`trace_future!`](crate::trace_future) or `#[trace]`. Outside of a recorded future it does nothing.
@@ -108,8 +44,7 @@ impl Drop for Leave {
 /// }
 /// ```
 pub fn future_arg(key: &'static str, value: impl Argument) {
-    let current = Current::get();
-    if current.0.is_null() || current.0 == current.without().0 {
+    if !polled::takes_arguments() {
         return;
     }
     // The value's own code runs before the list is taken: it may add arguments too, or panic.
@@ -119,18 +54,25 @@ pub fn future_arg(key: &'static str, value: impl Argument) {
             let mut copy = None;
             EndArguments::add_to(&mut copy, key, &value);
             let Some(copy) = copy else { return };
-            copy.each(|_, value| current.add(key, value));
+            copy.each(|_, value| polled::add(key, value));
             EndArguments::keep(copy);
         }
-        value => current.add(key, &value),
+        value => polled::add(key, &value),
     }
 }
 
-/// Calls `begin` with the interval of the future that this thread polls as the track, if there is one.
+/// Calls `begin` with the innermost life that is current on this thread as the track, if there is one: that
+/// of the future that it polls, or of the span of `tracing` that it has entered.
 pub(crate) fn below_current<R>(begin: impl FnOnce(&Extras<'_>) -> R) -> R {
-    Current::get().with_interval(|above| match above {
-        Some(above) => begin(&Extras::new().track(above)),
-        None => begin(&Extras::new()),
+    polled::with_interval(|polled| {
+        #[cfg(feature = "subscriber")]
+        if let Some(life) = tracing::innermost_life(polled.map_or(0, |(_, spans)| spans)) {
+            return begin(&Extras::new().below(&life));
+        }
+        match polled {
+            Some((above, _)) => begin(&Extras::new().track(above)),
+            None => begin(&Extras::new()),
+        }
     })
 }
 
@@ -142,28 +84,13 @@ pub struct Life {
     recorded: Option<Recorded>,
 }
 
-#[derive(Debug)]
-struct Recorded {
-    interval: AsyncScope,
-    /// The flow of its polls.
-    flow: Flow,
-    /// The interval's arguments. Not in the interval, which others may look at while one is added.
-    arguments: Option<Box<EndArguments>>,
-}
-
-impl Drop for Recorded {
-    fn drop(&mut self) {
-        self.interval.arguments = self.arguments.take();
-    }
-}
-
 impl Life {
     /// Makes a life that is not recorded.
     pub fn none(callsite: &'static Callsite) -> Self {
         Self { callsite, recorded: None }
     }
 
-    /// Begins a life: on the track of the options, by default below the future that this thread polls.
+    /// Begins a life: on the track of the options, by default below the innermost life that is current.
     pub fn begin(
         callsite: &'static Callsite,
         epoch: Epoch,
@@ -173,7 +100,10 @@ impl Life {
         let interval = if extras.track.is_some() {
             AsyncScope::begin(callsite, epoch, values, extras)
         } else {
-            below_current(|below| AsyncScope::begin(callsite, epoch, values, below))
+            // Not an owner of what is above: an executor may run the future on its own.
+            below_current(|below| {
+                AsyncScope::begin(callsite, epoch, values, &Extras { track: below.track, ..Extras::new() })
+            })
         };
         Self::of(callsite, interval)
     }
@@ -196,7 +126,8 @@ impl Life {
 
     fn of(callsite: &'static Callsite, interval: AsyncScope) -> Self {
         let is_recorded = interval.is_recorded();
-        let recorded = is_recorded.then(|| Recorded { interval, flow: Flow::new(), arguments: None });
+        let recorded =
+            is_recorded.then(|| Recorded { interval, flow: Flow::new(), arguments: None, spans: 0 });
         Self { callsite, recorded }
     }
 
@@ -214,14 +145,17 @@ impl Life {
     #[inline]
     fn poll<R>(&mut self, poll: impl FnOnce() -> R) -> R {
         let Some(recorded) = &mut self.recorded else {
-            let current = Current::get();
-            return if current.0.is_null() { poll() } else { current.without().enter(poll) };
+            return polled::poll_unrecorded(poll);
         };
         let _slice = match self.callsite.epoch() {
             None => Scope::none(self.callsite),
             Some(epoch) => Scope::begin_flow(self.callsite, epoch, &recorded.flow),
         };
-        Current(recorded).enter(poll)
+        #[cfg(feature = "subscriber")]
+        {
+            recorded.spans = tracing::entered_spans();
+        }
+        polled::poll_in(recorded, poll)
     }
 
     #[inline(never)]

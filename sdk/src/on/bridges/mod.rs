@@ -11,6 +11,7 @@ pub(crate) mod log;
 mod messages;
 #[cfg(feature = "metrics")]
 pub(crate) mod metrics;
+mod polled;
 pub(crate) mod tasks;
 pub(crate) mod trace_future;
 #[cfg(feature = "subscriber")]

@@ -6,8 +6,8 @@
 //! thread 1     [ request ]               [ request ]            polls
 //! ```
 //!
-//! A wait is an interval below the life of the future that waits. It begins when a poll finds that the future
-//! cannot continue. So what is free at once makes no event.
+//! A wait is an interval below the life of the future, or of the span of `tracing`, that waits. It begins
+//! when a poll finds that the future cannot continue. So what is free at once makes no event.
 
 use std::future::Future;
 use std::panic::Location;

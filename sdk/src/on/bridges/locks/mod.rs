@@ -1,8 +1,7 @@
 //! What is known of a lock of the program: who holds it, who waits for it, who released it last.
 //!
 //! ```text
-//! thread 1   [ wait: cache ................ released ]      the slice has the place of the waiter, and
-//! thread
+//! thread 1   [ wait: cache ................ released ]      the slice has the place of the waiter, and thread
 //!                                           ^               and place of the holder at its begin
 //! thread 2   .. holds it .. release: cache ─┘               a flow, from the release to the end of the wait
 //! ```
@@ -128,8 +127,8 @@ struct Released {
     epoch: AtomicU32,
     /// 1 if the release was that of a reader. It lets no reader continue.
     is_shared: AtomicU32,
-    /// [`this_thread::forks`] and 1 more while a thread writes the words above; else another number. Two
-    /// readers of one lock may release it at once.
+    /// [`this_thread::forks`] and 1 more while a thread writes the words above; else another number. Two readers
+    /// of one lock may release it at once.
     taken: AtomicU32,
 }
 
@@ -225,8 +224,8 @@ impl Watch {
         }
     }
 
-    /// Records that this thread wakes threads that wait. Which one of several it is cannot be known, nor
-    /// whether an earlier call has done so already: then nobody is said to have ended their waits.
+    /// Records that this thread wakes threads that wait. Which one of several it is cannot be known, nor whether
+    /// an earlier call has done so already: then nobody is said to have ended their waits.
     #[cold]
     #[inline(never)]
     fn notify_waiting(&self, place: Place) {
@@ -245,8 +244,8 @@ impl Watch {
         }
     }
 
-    /// Counts a thread that waits for a notification, until the outcome is dropped: also one whose wait is
-    /// not recorded.
+    /// Counts a thread that waits for a notification, until the outcome is dropped: also one whose wait is not
+    /// recorded.
     pub(crate) fn expect_notify(&self) -> Counted<'_> {
         if self.waiting.add(Kind::Notified) == 1 {
             self.released.flow.store(0, Ordering::Relaxed); // the last notification is over

@@ -82,6 +82,11 @@ impl Far {
         self.places.iter().rev().take(FEW).filter_map(|place| place.entry).nth(above)
     }
 
+    /// Returns how many entries and gaps are below the last entry of the span.
+    pub(crate) fn place_of(&self, span: u64) -> Option<usize> {
+        self.last.get(&span).map(|at| *at as usize)
+    }
+
     /// Removes and returns the last entry.
     pub(crate) fn pop(&mut self) -> Option<Entry> {
         let span = self.top()?.span;

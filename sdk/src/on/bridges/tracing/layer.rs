@@ -15,13 +15,13 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
 
 use tracing_core::span::{Attributes, Id, Record};
-use tracing_core::{Event, Interest, LevelFilter, Metadata, Subscriber};
+use tracing_core::{Dispatch, Event, Interest, LevelFilter, Metadata, Subscriber};
 use tracing_subscriber::filter::Filtered;
 use tracing_subscriber::layer::{Context, Filter};
-use tracing_subscriber::registry::LookupSpan;
+use tracing_subscriber::registry::{LookupSpan, Scope};
 
 use crate::on::bridges::tracing::distant::Distant;
-use crate::on::bridges::tracing::span::Span;
+use crate::on::bridges::tracing::span::{Known, Span, Visit, VisitIn};
 use crate::on::bridges::tracing::{cells, filters, interest, log_level, sites};
 use crate::on::lifecycle::enabled;
 use crate::spans::{Category, Mode};
@@ -65,6 +65,16 @@ const PLACED: u8 = 1;
 const ALONE: u8 = 2;
 /// The layer is in a tree of layers.
 const IN_TREE: u8 = 3;
+
+/// The way to a layer from a subscriber whose type is not known.
+pub(crate) struct Branches(fn(&Dispatch, &Id, &mut VisitIn<'_>));
+
+impl Branches {
+    /// Visits the branch of a span, with the layer's mode.
+    pub(crate) fn visit(&self, subscriber: &Dispatch, id: &Id, visit: &mut VisitIn<'_>) {
+        (self.0)(subscriber, id, visit);
+    }
+}
 
 /// The filter: a callsite is on if a session records its category.
 #[derive(Debug)]
@@ -146,6 +156,14 @@ impl<S> Layer<S> {
 }
 
 impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> {
+    const BRANCHES: &'static Branches = &Branches(|subscriber, id, visit| {
+        let (layer, below) = (subscriber.downcast_ref::<Self>(), subscriber.downcast_ref::<S>());
+        if let (Some(layer), Some(below)) = (layer, below) {
+            let branch = below.span(id).map(|span| span.scope());
+            layer.visit_branch(branch, &mut |above, known| visit(layer.mode, above, known));
+        }
+    });
+
     /// Learns from a question for a part of the layer where the layer is. tracing-subscriber asks for a filter
     /// when it puts a layer above a subscriber or beside another layer.
     #[cold]
@@ -189,12 +207,12 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> {
     }
 
     /// As [`with_span`](Self::with_span). Calls `f` with `None` if there is no such span.
-    fn with_optional_span(&self, id: Option<&Id>, f: impl FnOnce(Option<&Span>)) {
+    fn with_optional_span(&self, id: Option<&Id>, f: impl FnOnce(Option<Known<'_>>)) {
         let mut f = Some(f);
         if let Some(id) = id {
             self.with_span(id, |span| {
                 if let Some(f) = f.take() {
-                    f(Some(span));
+                    f(Some(Known { id: id.into_u64(), span }));
                 }
             });
         }
@@ -203,15 +221,20 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> {
         }
     }
 
-    /// Calls `visit` with each span from the root to this one, and with its parent.
-    fn visit_branch(&self, id: &Id, context: &Context<'_, S>, visit: &mut dyn FnMut(Option<&Span>, &Span)) {
-        let Some(branch) = context.span_scope(id) else { return };
+    /// Calls `visit` with each recorded span of a branch from the root on, and with the recorded one above.
+    fn visit_branch(&self, branch: Option<Scope<'_, S>>, visit: &mut Visit<'_>) {
         let mut above = None;
-        for id in branch.from_root().map(|span| span.id()) {
+        for id in branch.into_iter().flat_map(Scope::from_root).map(|span| span.id()) {
+            let mut is_known = false;
             self.with_optional_span(above.as_ref(), |above| {
-                self.with_span(&id, |span| visit(above, span));
+                self.with_span(&id, |span| {
+                    is_known = true;
+                    visit(above, Known { id: id.into_u64(), span });
+                });
             });
-            above = Some(id);
+            if is_known {
+                above = Some(id);
+            }
         }
     }
 }
@@ -301,7 +324,7 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> tracing_subscriber::Layer<S> for La
     #[inline]
     fn on_enter(&self, id: &Id, context: Context<'_, S>) {
         self.with_span(id, |span| {
-            span.enter(id.into_u64(), self.mode, |visit| self.visit_branch(id, &context, visit));
+            span.enter(id.into_u64(), self.mode, |visit| self.visit_branch(context.span_scope(id), visit));
         });
     }
 
@@ -329,6 +352,9 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> tracing_subscriber::Layer<S> for La
         static NONE: Option<Nothing> = None;
         if id == TypeId::of::<Self>() {
             return Some(std::ptr::from_ref(self).cast());
+        }
+        if id == TypeId::of::<Branches>() {
+            return Some(std::ptr::from_ref(Self::BRANCHES).cast());
         }
         let place = self.place.load(Ordering::Relaxed);
         if place < ALONE {

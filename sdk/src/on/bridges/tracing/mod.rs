@@ -8,6 +8,7 @@
 //!                  left on another thread                       elsewhere.rs
 //! third entry, or second thread ─> an interval on an async     span.rs
 //!                  track, from the first entry to the close
+//! a wait or a future's life inside ─> the same interval        current.rs
 //! each entry ─> a step of the span's flow                      span.rs
 //! message of `log` ─> an event of its own target and place      forwarded.rs
 //! the field `traceparent` ─> a flow from, or to, another       requests.rs
@@ -21,6 +22,7 @@
 
 #[cfg(feature = "tracing")]
 mod cells;
+mod current;
 #[cfg(feature = "tracing")]
 mod distant;
 mod elsewhere;
@@ -41,8 +43,10 @@ mod span;
 mod stack;
 mod subscriber;
 
+pub(crate) use crate::on::bridges::tracing::current::innermost_life;
 #[cfg(feature = "tracing")]
 pub use crate::on::bridges::tracing::layer::{Layer, layer};
+pub(crate) use crate::on::bridges::tracing::stack::len as entered_spans;
 pub use crate::on::bridges::tracing::subscriber::Subscriber;
 use crate::on::lifecycle::env;
 use crate::spans::Mode;

@@ -8,6 +8,7 @@ use hairline_formats::track_event::TrackUuid;
 use tracing_core::span::Record;
 
 use crate::on::base::lock::{Mutex, MutexGuard};
+use crate::on::bridges::polled;
 use crate::on::bridges::tracing::far::Entry;
 use crate::on::bridges::tracing::fields::Visited;
 use crate::on::bridges::tracing::kept::Kept;
@@ -78,12 +79,25 @@ struct Rest {
     request: Option<Box<Flow>>,
 }
 
-/// An interval on an async track. It ends with its last owner: the span itself, the life of a child, or a
-/// thread that is recording below it.
+/// A span and its id.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Known<'s> {
+    pub(crate) id: u64,
+    pub(crate) span: &'s Span,
+}
+
+/// What is called with each span of a branch, from the root on, and with its parent.
+pub(crate) type Visit<'v> = dyn FnMut(Option<Known<'_>>, Known<'_>) + 'v;
+
+/// As [`Visit`], with the mode in which the spans are recorded.
+pub(crate) type VisitIn<'v> = dyn FnMut(Mode, Option<Known<'_>>, Known<'_>) + 'v;
+
+/// An interval on an async track. It ends with its last owner: the span itself, the life of a child, a wait
+/// inside, or a thread that is recording below it.
 #[derive(Debug)]
-struct SpanLife {
+pub(crate) struct SpanLife {
     callsite: &'static Callsite,
-    interval: AsyncScope,
+    pub(crate) interval: AsyncScope,
     /// The values for the record of its end.
     late: OnceLock<Arc<Visited>>,
 }
@@ -195,7 +209,7 @@ impl Span {
         if self.has(FIELDS) { self.rest()?.fields.clone() } else { None }
     }
 
-    fn life(&self) -> Option<Arc<SpanLife>> {
+    pub(crate) fn life(&self) -> Option<Arc<SpanLife>> {
         if self.has(LIFE_BEGUN) { self.rest()?.life.clone() } else { None }
     }
 
@@ -238,30 +252,25 @@ impl Span {
         callsite::pointee(self.callsite.load(Ordering::Acquire))
     }
 
-    /// Begins a life now, below the life of `above`.
+    /// Begins the life of a new span, below the life of `above`.
     #[cold]
-    pub(crate) fn begin_life_now(&self, above: Option<&Span>) {
+    pub(crate) fn begin_life_now(&self, above: Option<Known<'_>>) {
         self.first_entered_at.store(0, Ordering::Relaxed);
-        self.begin_life(above);
+        self.begin_life(above, Some(stack::len()));
     }
 
     /// Begins a life, at the time of the first entry, if the span was entered at least `entries` times and
-    /// has none.
-    pub(crate) fn begin_life_if_async(&self, above: Option<&Span>, entries: u32) {
+    /// has none. `place`: as of [`begin_life`](Self::begin_life).
+    pub(crate) fn begin_life_if_async(&self, above: Option<Known<'_>>, place: Option<usize>, entries: u32) {
         if self.entries() >= entries && !self.has(LIFE) {
-            self.begin_life(above);
+            self.begin_life(above, place);
         }
     }
 
     /// Enters the span on this thread. `branch` calls its argument with each span from the root to this one,
     /// and with its parent.
     #[inline]
-    pub(crate) fn enter(
-        &self,
-        id: u64,
-        mode: Mode,
-        branch: impl FnOnce(&mut dyn FnMut(Option<&Span>, &Span)),
-    ) {
+    pub(crate) fn enter(&self, id: u64, mode: Mode, branch: impl FnOnce(&mut Visit<'_>)) {
         let Some(callsite) = self.callsite() else { return };
         let open = match callsite.registered_epoch() {
             Some(epoch) => self.begin_entry(id, callsite, epoch, mode, branch),
@@ -278,7 +287,7 @@ impl Span {
         callsite: &'static Callsite,
         epoch: Epoch,
         mode: Mode,
-        branch: impl FnOnce(&mut dyn FnMut(Option<&Span>, &Span)),
+        branch: impl FnOnce(&mut Visit<'_>),
     ) -> Option<OpenScope> {
         let thread = track::own_uuid();
         let before = self.count_entry(thread);
@@ -302,7 +311,7 @@ impl Span {
         epoch: Epoch,
         mode: Mode,
         (thread, before): (TrackUuid, u32),
-        branch: impl FnOnce(&mut dyn FnMut(Option<&Span>, &Span)),
+        branch: impl FnOnce(&mut Visit<'_>),
     ) -> Option<OpenScope> {
         if mode == Mode::Auto && !self.has(LIFE) {
             let moved = self.first_thread.load(Ordering::Relaxed) != thread.0;
@@ -311,7 +320,10 @@ impl Span {
             if moved || before >= 2 {
                 // Two entries of an ancestor are enough: this entry is inside of the second, so the second is
                 // not that of a drop.
-                branch(&mut |above, span| span.begin_life_if_async(above, 2));
+                branch(&mut |above, known| {
+                    let place = if known.id == id { Some(stack::len()) } else { stack::place_of(known.id) };
+                    known.span.begin_life_if_async(above, place, 2);
+                });
             }
         }
         // This entry may be that of the drop. It stays if an arrow leads to it.
@@ -416,24 +428,41 @@ impl Span {
         self.rest().map_or((None, None), |mut rest| (rest.arrow.take(), rest.request.take()))
     }
 
-    /// Begins a life, on an async track, at the time of the first entry.
+    /// Begins a life, on an async track, at the time of the first entry. `place`: that of the span among
+    /// those that this thread has entered, if it is there.
+    ///
+    /// The life is below that of the parent, or of the future that this thread polls, if that is between the
+    /// two.
     #[cold]
-    fn begin_life(&self, parent: Option<&Span>) {
+    fn begin_life(&self, parent: Option<Known<'_>>, place: Option<usize>) {
         let Some(callsite) = self.callsite() else { return };
         if self.state.fetch_or(LIFE_BEGINS, Ordering::AcqRel) & LIFE != 0 {
             return;
         }
         let epoch = callsite.registered_epoch();
         let since = Some(self.first_entered_at.load(Ordering::Relaxed)).filter(|since| *since != 0);
-        let life = epoch.map(|epoch| {
-            let above = parent.and_then(Span::life);
-            let extras = above.as_ref().map_or_else(Extras::new, |above| Extras::new().below(above));
-            let begin = |values: &[Value<'_>]| AsyncScope::begin_at(callsite, epoch, values, &extras, since);
+        let begin = |epoch, extras: &Extras<'_>| {
+            let begin = |values: &[Value<'_>]| AsyncScope::begin_at(callsite, epoch, values, extras, since);
             let interval = match self.fields() {
                 Some(visited) => visited.with_values(callsite, begin),
                 None => begin(&[]),
             };
             Arc::new(SpanLife { callsite, interval, late: OnceLock::new() })
+        };
+        let life = epoch.map(|epoch| {
+            let above = parent.and_then(|parent| parent.span.life());
+            polled::with_interval(|polled| {
+                let between = polled.filter(|(_, spans)| {
+                    let is_inside =
+                        |parent: Known<'_>| stack::place_of(parent.id).is_some_and(|at| at < *spans);
+                    place.is_some_and(|at| at >= *spans) && (above.is_none() || parent.is_some_and(is_inside))
+                });
+                match (between, &above) {
+                    (Some((polled, _)), _) => begin(epoch, &Extras::new().track(polled)),
+                    (None, Some(above)) => begin(epoch, &Extras::new().below(above)),
+                    (None, None) => begin(epoch, &Extras::new()),
+                }
+            })
         });
         callsite.set_waits();
         if !self.has(FLOW) {

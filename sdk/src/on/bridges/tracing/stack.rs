@@ -262,6 +262,24 @@ pub(crate) fn retract_left(span: u64) {
     }
 }
 
+/// Returns the number of entries.
+#[inline]
+pub(crate) fn len() -> usize {
+    stack().len.get()
+}
+
+/// Returns how many entries are below the last one of this span.
+#[cold]
+pub(crate) fn place_of(span: u64) -> Option<usize> {
+    let stack = stack();
+    if stack.len.get() > NEAR
+        && let Some(at) = far(|far| far.place_of(span)).flatten()
+    {
+        return Some(NEAR + at);
+    }
+    stack.near().iter().rposition(|place| place.span.get() == span)
+}
+
 /// Returns the id of the span that was entered last; 0 if none is entered.
 #[inline]
 pub(crate) fn top_span() -> u64 {

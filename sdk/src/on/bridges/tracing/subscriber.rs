@@ -8,7 +8,7 @@ use tracing_core::{Event, Interest, LevelFilter, Metadata};
 
 use crate::on::base::few::Few;
 use crate::on::bridges::tracing::slots::{SLOTS, Slot};
-use crate::on::bridges::tracing::span::Span;
+use crate::on::bridges::tracing::span::{Known, Visit, VisitIn};
 use crate::on::bridges::tracing::{interest, log_level, sites, stack};
 use crate::spans::{Category, Mode};
 
@@ -67,18 +67,23 @@ impl Subscriber {
     }
 
     /// Calls `visit` with each span from the root to this one, and with its parent.
-    fn visit_branch(slot: &Slot, visit: &mut dyn FnMut(Option<&Span>, &Span)) {
-        let mut branch = Few::<Option<&Slot>>::new(None);
-        let mut next = Some(slot);
-        while let Some(slot) = next {
-            branch.push(Some(slot));
-            next = Self::slot(slot.parent.load(Ordering::Relaxed));
+    fn visit_branch(id: u64, visit: &mut Visit<'_>) {
+        let mut branch = Few::<Option<Known<'_>>>::new(None);
+        let mut next = id;
+        while let Some(slot) = Self::slot(next) {
+            branch.push(Some(Known { id: next, span: &slot.span }));
+            next = slot.parent.load(Ordering::Relaxed);
         }
         let mut above = None;
-        for slot in branch.as_slice().iter().rev().flatten() {
-            visit(above, &slot.span);
-            above = Some(&slot.span);
+        for known in branch.as_slice().iter().rev().flatten() {
+            visit(above, *known);
+            above = Some(*known);
         }
+    }
+
+    /// Visits the branch of a span, with the subscriber's mode.
+    pub(crate) fn visit_open(&self, id: &Id, visit: &mut VisitIn<'_>) {
+        Self::visit_branch(id.into_u64(), &mut |above, known| visit(self.mode, above, known));
     }
 }
 
@@ -134,7 +139,7 @@ impl tracing_core::Subscriber for Subscriber {
         });
         std::mem::forget(unfilled);
         if self.mode == Mode::Lifetimes {
-            slot.span.begin_life_now(Self::slot(parent).map(|slot| &slot.span));
+            slot.span.begin_life_now(Self::slot(parent).map(|slot| Known { id: parent, span: &slot.span }));
         }
         id
     }
@@ -158,7 +163,8 @@ impl tracing_core::Subscriber for Subscriber {
     #[inline]
     fn enter(&self, span: &Id) {
         if let Some(slot) = SLOTS.get(span) {
-            slot.span.enter(span.into_u64(), self.mode, |visit| Self::visit_branch(slot, visit));
+            let id = span.into_u64();
+            slot.span.enter(id, self.mode, |visit| Self::visit_branch(id, visit));
         }
     }
 
