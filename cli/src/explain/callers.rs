@@ -6,8 +6,8 @@ use hairline_convert::sampled::Function;
 const FOR_CALLERS: [&str; 8] =
     ["std", "core", "alloc", "hashbrown", "tokio", "hairline", "hairline_sampler", "__rustc"];
 
-/// The functions in which waits of the C library and of the standard library end, whatever they wait for, without
-/// the underscores before them.
+/// The functions in which waits of the C library and of the standard library end, whatever they wait for,
+/// without the underscores before them.
 const WAITS: [&str; 10] = [
     "futex_abstimed_wait64",
     "futex_abstimed_wait_cancelable64",
