@@ -38,9 +38,11 @@ struct Found<'s> {
     ends: HashMap<TrackId, (i64, u32)>,
     /// The polls of the chosen intervals, by the number of the target: begins, and tracks of the workers.
     polls: Vec<Vec<(i64, TrackId)>>,
+    /// The begins and ends of the chosen intervals. One without an end lasts for ever.
+    lives: Vec<Vec<(i64, i64)>>,
 }
 
-/// The limit for polls of one name. The workers of further ones are not known.
+/// The limit for polls of one name, and for its intervals. The workers of further ones are not known.
 const MOST_POLLS: usize = 1 << 21;
 
 /// How much later than the end of the time in the queue a poll begins at most: the thread may lose its
@@ -66,12 +68,13 @@ impl<'s> Gather<'s> {
             ran_in: HashMap::new(),
             queues: Longest::default(),
             polls: HashMap::new(),
+            polls_alone: 0,
             parked: 0,
             others: HashMap::new(),
             chances: HashMap::new(),
         };
         let targets: Vec<_> = chosen.into_iter().map(target).collect();
-        let polls = vec![Vec::new(); targets.len()];
+        let (polls, lives) = (vec![Vec::new(); targets.len()], vec![Vec::new(); targets.len()]);
         let found = Found {
             survey,
             numbers,
@@ -82,14 +85,15 @@ impl<'s> Gather<'s> {
             waits: HashMap::new(),
             ends: HashMap::new(),
             polls,
+            lives,
         };
         Self { slices, found }
     }
 
     pub(super) fn finish(mut self) -> io::Result<Vec<Target>> {
         self.slices.finish(&mut self.found)?;
-        let Found { mut targets, polls, .. } = self.found;
-        for (target, mut polls) in targets.iter_mut().zip(polls) {
+        let Found { mut targets, polls, lives, .. } = self.found;
+        for ((target, mut polls), lives) in targets.iter_mut().zip(polls).zip(lives) {
             target.slow_examples.shorten();
             target.typical_examples.shorten();
             target.sleeps.shorten();
@@ -102,6 +106,7 @@ impl<'s> Gather<'s> {
                 let next = next.filter(|(start, _)| start.saturating_sub(queue.end) <= POLL_AFTER);
                 queue.worker = next.map(|(_, worker)| *worker);
             }
+            target.polls_alone = alone(&polls, lives);
         }
         Ok(targets)
     }
@@ -138,9 +143,14 @@ impl Found<'_> {
         mark.checked_sub(2)
     }
 
-    /// Adds the poll of a chosen interval.
-    fn poll(&mut self, slice: &Slice) {
+    /// Adds the poll of a chosen interval, or the time of the interval itself.
+    fn poll(&mut self, slice: &Slice, end: i64) {
         if self.survey.track_names.tid(slice.track).is_none() {
+            let number = self.number(slice.category, slice.name, slice.track);
+            let lives = number.and_then(|number| self.lives.get_mut(number));
+            lives.into_iter().filter(|lives| lives.len() < MOST_POLLS).for_each(|lives| {
+                lives.push((slice.start, end));
+            });
             return;
         }
         let of = SliceName { category: slice.category, name: slice.name, is_on_thread: false };
@@ -267,6 +277,25 @@ impl Found<'_> {
     }
 }
 
+/// The number of polls that begin while there is no interval. 0 if there are too many intervals to be sure.
+fn alone(polls: &[(i64, TrackId)], mut lives: Vec<(i64, i64)>) -> u64 {
+    if lives.len() >= MOST_POLLS {
+        return 0;
+    }
+    lives.sort_unstable();
+    // The latest end of those up to each one.
+    let mut last = i64::MIN;
+    lives.iter_mut().for_each(|(_, end)| {
+        last = last.max(*end);
+        *end = last;
+    });
+    let has_life = |start: i64| {
+        let before = lives.partition_point(|(begin, _)| *begin <= start);
+        before.checked_sub(1).is_some_and(|before| lives[before].1 >= start)
+    };
+    polls.iter().filter(|(start, _)| !has_life(*start)).count() as u64
+}
+
 /// Adds what the thread of a slice did: samples, and what it waited for.
 fn look_inside(survey: &Survey, band: &mut Band, slice: &Slice) {
     let Some(tid) = survey.track_names.tid(slice.track) else { return };
@@ -345,7 +374,7 @@ impl SliceSink for Found<'_> {
         let around = self.around(slice.track, above);
         let number = self.number(slice.category, slice.name, slice.track);
         let depth = above.len();
-        self.poll(slice);
+        self.poll(slice, slice.start.saturating_add(slice.duration));
         let (mut within, own_time) = self.nested(slice, depth, wait, number.is_some());
         let mut inside = std::mem::take(&mut within.inside);
         if around.is_none() && number.is_none() {
@@ -376,6 +405,12 @@ impl SliceSink for Found<'_> {
             if let Some(below) = self.below.get_mut(slice.track.0 as usize) {
                 below.iter_mut().for_each(|split| *split = Split::default());
             }
+        }
+    }
+
+    fn open_slice(&mut self, slice: &Slice, _: &mut [Frame]) {
+        if self.survey.track_names.tid(slice.track).is_none() {
+            self.poll(slice, i64::MAX);
         }
     }
 

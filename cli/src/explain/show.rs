@@ -56,6 +56,15 @@ fn target_text(out: &mut String, explained: &Explained, target: &Target) {
         duration(p99),
         duration(max),
     );
+    // What is missing may be the intervals.
+    if target.polls_alone > 0 && !survey.has_losses() {
+        let _ = writeln!(
+            out,
+            "Without an interval: at least {} of the name. Of a span of `tracing` that did not wait, the \
+             trace has slices only; HAIRLINE_MODE=lifetimes records an interval for each.",
+            grouped_count(target.polls_alone, "slice"),
+        );
+    }
     for line in verdict(survey, target, &explained.targets).lines {
         let _ = writeln!(out, "{line}");
     }

@@ -125,6 +125,11 @@ impl Survey {
         self.found.is_late
     }
 
+    /// Whether the trace says that events are missing.
+    pub(super) fn has_losses(&self) -> bool {
+        self.found.losses > 0
+    }
+
     /// The names. Each reading of the trace gives the same ones the same keys.
     pub(super) fn keys(&self) -> &Keys {
         self.slices.keys()

@@ -43,6 +43,8 @@ pub(super) struct Target {
     /// task then, if that is known; and the other polls of those workers meanwhile, by category and name.
     pub(super) queues: Longest<1024>,
     pub(super) polls: HashMap<(Key, Key), Polls>,
+    /// The polls that begin while there is no interval of the name.
+    pub(super) polls_alone: u64,
     /// How long of that the workers had nothing to do.
     pub(super) parked: i64,
     /// Slices of other threads, by what they had to do with those.

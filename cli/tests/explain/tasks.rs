@@ -465,3 +465,35 @@ fn without_a_name_an_interval_is_taken_for_its_polls_and_idleness_for_nothing() 
         assert!(text.starts_with(first), "the same as with the name: {text}\n{one}");
     }
 }
+
+#[test]
+fn requests_without_an_interval_are_said_to_be_there() {
+    let quick = |count: u64| {
+        let mut trace = requests(|_, _| {});
+        for _ in 0..count {
+            let now = trace.now;
+            trace.slice(SERVER, (now, now + MS / 2), "web", "request");
+            trace.now += MS;
+        }
+        trace.finish(Shape::Nothing)
+    };
+    let said = "Without an interval: at least 3 slices of the name.";
+    for text in explain_both(&quick(3), &["web/request"]) {
+        assert!(text.lines().nth(1).is_some_and(|line| line.starts_with(said)), "{text}");
+        assert_eq!(text.matches("Without an interval").count(), 1, "{text}");
+    }
+    for text in explain_both(&quick(0), &["web/request"]) {
+        assert!(!text.contains("Without an interval"), "{text}");
+    }
+}
+
+#[test]
+fn an_interval_without_an_end_has_its_polls() {
+    let mut trace = requests(|_, _| {});
+    let now = trace.now;
+    trace.event(REQUEST, (EventType::SliceBegin, now), ("web", "request"), &[]);
+    trace.slice(SERVER, (now + MS, now + 2 * MS), "web", "request");
+    for text in explain_both(&trace.finish(Shape::Nothing), &["web/request"]) {
+        assert!(!text.contains("Without an interval"), "{text}");
+    }
+}
