@@ -7,7 +7,7 @@ use hairline::recovery::{self, FoundRegion, ProcessState, RecoverError, RecoverO
 use crate::input::is_standard;
 use crate::outcome::Outcome;
 use crate::region::{check_output, is_missing, of_no_process, refuse_stdout};
-use crate::text::{complain, count, failed, is_pid, say_all, size, who};
+use crate::text::{complain, count, failed, is_pid, say_all, shown, size, who};
 
 /// Completes the traces of killed processes, and removes their regions from /dev/shm.
 ///
@@ -64,7 +64,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let outcome = |region: &PathBuf| match recovery::recover(region, &options) {
         Ok(recovered) => report(&recovered),
         Err(e) => {
-            complain(&e);
+            complain(format_args!("{e}{}", after_folder(&e, region)));
             match e {
                 RecoverError::Alive { .. } | RecoverError::MaybeAlive { .. } => Outcome::Alive,
                 _ if is_missing(&e, region) => Outcome::NotFound,
@@ -103,6 +103,20 @@ fn find(pid: Option<&Path>, assume_dead: bool) -> Result<Vec<PathBuf>, Outcome> 
     }
     found.retain(wanted);
     Ok(found.into_iter().map(|region| region.path).collect())
+}
+
+/// What to do when the folder of the trace is gone.
+fn after_folder(e: &RecoverError, region: &Path) -> String {
+    let RecoverError::Io { path, source, .. } = e else { return String::new() };
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.exists());
+    match folder {
+        Some(folder) if source.kind() == std::io::ErrorKind::NotFound && path != region => format!(
+            "; the folder {} is gone: make it again, or name a file with -o; `rm {}` discards the events",
+            shown(folder),
+            shown(region)
+        ),
+        _ => String::new(),
+    }
 }
 
 fn report(recovered: &Recovered) -> Outcome {

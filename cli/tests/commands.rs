@@ -76,6 +76,22 @@ fn what_a_dead_process_left_is_listed_and_recovered_once() {
 }
 
 #[test]
+fn a_trace_whose_folder_is_gone_says_so_and_how_its_events_are_discarded() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let folder = directory.path().join("folder");
+    std::fs::create_dir(&folder).expect("a folder");
+    let pid = dead(&folder.join("trace.fxt"));
+    std::fs::remove_dir_all(&folder).expect("removed");
+    let failed = hairline(&["recover", &pid]);
+    let said = stderr(&failed);
+    assert_eq!((failed.status.code(), said.lines().count()), (Some(1), 1), "{said}");
+    assert!(said.contains(&format!("; the folder {} is gone: make it again", folder.display())), "{said}");
+    let remove = said.split('`').nth(1).expect("a command");
+    assert!(Command::new("sh").args(["-c", remove]).status().expect("it runs").success(), "{remove}");
+    assert_eq!(listed(&pid), None);
+}
+
+#[test]
 fn a_living_process_is_refused() {
     let directory = tempfile::tempdir().expect("a directory");
     let _turn = SESSION.lock().unwrap_or_else(PoisonError::into_inner);

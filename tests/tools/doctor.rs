@@ -51,6 +51,20 @@ fn a_program_that_records_is_found_healthy() {
 }
 
 #[test]
+fn a_mistyped_variable_and_settings_without_an_output_are_said() {
+    let program = ["--", FAMILY, "child", "1"];
+    for name in ["HAIRLIN", "hairline", "HAIRLIEN_SCHED"] {
+        let reason = format!("HAIRLINE: {name} is none of the recorder's variables");
+        finds(&program, &[(name, "trace.pftrace")], &[&reason]);
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let (code, said) = doctor(folder.path(), &program, &[("HAIRLINE_SOURCE_LOCATIONS", "on")]);
+    let note =
+        "note   HAIRLINE: it is not set: with HAIRLINE_SOURCE_LOCATIONS alone nothing is recorded; set";
+    assert!(code == Some(0) && said.contains(note), "{said}");
+}
+
+#[test]
 fn a_program_with_a_session_of_its_own_is_healthy() {
     let folder = tempfile::tempdir().expect("a folder");
     let ending = env!("CARGO_BIN_EXE_ending");

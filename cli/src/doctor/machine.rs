@@ -17,8 +17,7 @@ const LITTLE: u64 = 64 << 20;
 
 pub(super) fn findings() -> Vec<Finding> {
     let mut findings = vec![clock(), regions(), events_of_the_kernel()];
-    findings
-        .extend(std::env::var_os("HAIRLINE").filter(|value| !value.is_empty()).map(|value| output(&value)));
+    findings.extend(variables());
     findings.extend(test_event());
     findings
 }
@@ -32,6 +31,33 @@ fn clock() -> Finding {
         "the processor's counter is not steady, or the system does not use it",
         "each event asks the system for the time, which costs more",
     )
+}
+
+/// The variables of the environment. The recorder says which begin with `HAIRLINE_` and are none of its own.
+fn variables() -> Vec<Finding> {
+    const WHAT: &str = "HAIRLINE";
+    let is_set = |(_, value): &(OsString, OsString)| !value.is_empty();
+    let all = std::env::vars_os().filter(is_set).map(|(name, _)| name.to_string_lossy().into_owned());
+    // As `HAIRLIN`, `hairline` and `HAIRLIEN_SCHED`.
+    let stem = |name: &str| name.split('_').next().map(str::to_owned).unwrap_or_default();
+    let is_close = |stem: &str| stem.len() < 10 && stem.to_ascii_uppercase().starts_with("HAIRL");
+    let (own, close): (Vec<String>, Vec<String>) =
+        all.filter(|name| is_close(&stem(name))).partition(|name| stem(name) == WHAT);
+    let wrong = close.into_iter().map(|name| {
+        let found = format!("{name} is none of the recorder's variables, and has no effect");
+        Finding::wrong(WHAT, found, "do you mean HAIRLINE?")
+    });
+    let mut findings: Vec<Finding> = wrong.collect();
+    match std::env::var_os(WHAT).filter(|value| !value.is_empty()) {
+        Some(value) => findings.push(output(&value)),
+        None if !own.is_empty() && findings.is_empty() => {
+            let found = format!("it is not set: with {} alone nothing is recorded", own.join(", "));
+            let advice = "set HAIRLINE=trace.pftrace too, or start the program with `hairline record`";
+            findings.push(Finding::remark(WHAT, found, advice));
+        }
+        None => {}
+    }
+    findings
 }
 
 /// The folder of the regions.

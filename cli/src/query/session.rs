@@ -84,19 +84,40 @@ fn may(asked: &AuthContext<'_>) -> Authorization {
 /// The message for a user.
 pub(crate) fn shown(e: &Error) -> String {
     match e {
-        Error::SqlInputError { msg, sql, offset, .. } => match usize::try_from(*offset) {
-            Ok(at) if at < sql.len() => {
-                let before = sql.get(..at).unwrap_or_default();
-                let line = before.lines().count().max(1);
-                format!("{msg}, in line {line} of the question")
-            }
-            _ => msg.clone(),
-        },
+        Error::SqlInputError { msg, sql, offset, .. } => {
+            let place = match usize::try_from(*offset) {
+                Ok(at) if at < sql.len() => {
+                    let before = sql.get(..at).unwrap_or_default();
+                    format!(", in line {} of the question", before.lines().count().max(1))
+                }
+                _ => String::new(),
+            };
+            format!("{msg}{place}{}", hint(msg))
+        }
         Error::SqliteFailure(e, _) if e.code == rusqlite::ErrorCode::AuthorizationForStatementDenied => {
             "a question can only read: one `select` of tables, views and functions".to_owned()
         }
         Error::MultipleStatement => "there is a second statement: ask one question at a time".to_owned(),
-        Error::SqliteFailure(_, Some(message)) => message.clone(),
+        Error::SqliteFailure(_, Some(message)) => format!("{message}{}", hint(message)),
         e => e.to_string(),
+    }
+}
+
+/// What there is instead of a table or column that a question names. Many have learned the names of Perfetto.
+fn hint(message: &str) -> String {
+    if message.starts_with("no such table: ") {
+        let all = TableId::ALL.map(|id| id.table().name).join(", ");
+        let ready = views::ALL.map(|view| view.name).join(", ");
+        return format!("; there are {all}, and the views {ready}");
+    }
+    let column = message.strip_prefix("no such column: ").and_then(|name| name.rsplit('.').next());
+    match column.map(str::to_ascii_lowercase).as_deref() {
+        Some("dur") => "; it is `duration` here".to_owned(),
+        Some("ts") => "; it is `start` of slices and `time` of other events here".to_owned(),
+        Some("utid") => "; it is `thread` here".to_owned(),
+        Some("upid") => "; it is `process` here".to_owned(),
+        Some("arg_set_id") => "; a row of `arg` has the `owner` that it belongs to".to_owned(),
+        Some(_) => "; `select * from TABLE limit 1` shows the columns of a table".to_owned(),
+        None => String::new(),
     }
 }

@@ -298,7 +298,22 @@ fn wrong_arguments_exit_with_2_and_wrong_questions_with_1() {
         (&["--csv", "--json", "select 1", "a.json"], 2, "cannot be used with"),
         (&["select 1", "none.json"], 1, "none.json: No such file"),
         (&["selct 1", "a.json"], 1, "selct"),
-        (&["select nme from slice", "a.json"], 1, "no such column: nme, in line 1 of the question"),
+        (
+            &["select nme from slice", "a.json"],
+            1,
+            "no such column: nme, in line 1 of the question; `select *",
+        ),
+        (
+            &["select s.dur from slice s", "a.json"],
+            1,
+            "no such column: s.dur, in line 1 of the question; it is `duration`",
+        ),
+        (&["select ts from slice", "a.json"], 1, "it is `start` of slices"),
+        (
+            &["select 1 from slices", "a.json"],
+            1,
+            "no such table: slices; there are slice, instant, counter, ",
+        ),
         (&["select 1; select 2", "a.json"], 1, "there is a second statement"),
         (&[".tables", "a.json"], 1, "syntax error"),
         (&["--json", "select 1 as a, 2 as a", "a.json"], 1, "name"),

@@ -324,7 +324,7 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> tracing_subscriber::Layer<S> for La
     #[inline]
     fn on_enter(&self, id: &Id, context: Context<'_, S>) {
         self.with_span(id, |span| {
-            span.enter(id.into_u64(), self.mode, |visit| self.visit_branch(context.span_scope(id), visit));
+            span.enter(id.into_u64(), self.mode, |_, visit| self.visit_branch(context.span_scope(id), visit));
         });
     }
 

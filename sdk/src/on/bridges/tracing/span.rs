@@ -267,10 +267,10 @@ impl Span {
         }
     }
 
-    /// Enters the span on this thread. `branch` calls its argument with each span from the root to this one,
-    /// and with its parent.
+    /// Enters the span on this thread. `branch` gets its id, and calls its argument with each span from the root
+    /// to this one, and with its parent.
     #[inline]
-    pub(crate) fn enter(&self, id: u64, mode: Mode, branch: impl FnOnce(&mut Visit<'_>)) {
+    pub(crate) fn enter(&self, id: u64, mode: Mode, branch: impl FnOnce(u64, &mut Visit<'_>)) {
         let Some(callsite) = self.callsite() else { return };
         let open = match callsite.registered_epoch() {
             Some(epoch) => self.begin_entry(id, callsite, epoch, mode, branch),
@@ -287,7 +287,7 @@ impl Span {
         callsite: &'static Callsite,
         epoch: Epoch,
         mode: Mode,
-        branch: impl FnOnce(&mut Visit<'_>),
+        branch: impl FnOnce(u64, &mut Visit<'_>),
     ) -> Option<OpenScope> {
         let thread = track::own_uuid();
         let before = self.count_entry(thread);
@@ -311,7 +311,7 @@ impl Span {
         epoch: Epoch,
         mode: Mode,
         (thread, before): (TrackUuid, u32),
-        branch: impl FnOnce(&mut Visit<'_>),
+        branch: impl FnOnce(u64, &mut Visit<'_>),
     ) -> Option<OpenScope> {
         if mode == Mode::Auto && !self.has(LIFE) {
             let moved = self.first_thread.load(Ordering::Relaxed) != thread.0;
@@ -320,7 +320,7 @@ impl Span {
             if moved || before >= 2 {
                 // Two entries of an ancestor are enough: this entry is inside of the second, so the second is
                 // not that of a drop.
-                branch(&mut |above, known| {
+                branch(id, &mut |above, known| {
                     let place = if known.id == id { Some(stack::len()) } else { stack::place_of(known.id) };
                     known.span.begin_life_if_async(above, place, 2);
                 });

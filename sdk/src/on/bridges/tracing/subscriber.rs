@@ -163,8 +163,7 @@ impl tracing_core::Subscriber for Subscriber {
     #[inline]
     fn enter(&self, span: &Id) {
         if let Some(slot) = SLOTS.get(span) {
-            let id = span.into_u64();
-            slot.span.enter(id, self.mode, |visit| Self::visit_branch(id, visit));
+            slot.span.enter(span.into_u64(), self.mode, Self::visit_branch);
         }
     }
 
