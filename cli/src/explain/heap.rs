@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::fmt::Write;
 
 use hairline_convert::sampled::{Function, Samples, StackId};
+use hairline_formats::track_event::ALLOCATION;
 
 use crate::explain::lists::is_of;
 use crate::explain::memory::Allocations;
@@ -145,7 +146,10 @@ const FOR_CALLERS: [&str; 8] =
 /// the runtime. If all are, returns the innermost one.
 fn allocator_of(samples: &Samples, stack: StackId) -> String {
     let places: Vec<_> = samples.frames(stack).map(|frame| samples.place(frame)).collect();
-    let functions = || places.iter().flat_map(|place| place.functions.iter().rev());
+    let functions = || {
+        let all = places.iter().flat_map(|place| place.functions.iter().rev());
+        all.filter(|of| of.name != ALLOCATION)
+    };
     // Of inlined functions, the debug information may have names without their paths: the allocator's own ones
     // are all inside of its call.
     let calls = functions().position(|of| of.name.contains("__rust_") && of.name.contains("alloc"));
@@ -153,6 +157,7 @@ fn allocator_of(samples: &Samples, stack: StackId) -> String {
     callers
         .clone()
         .find(|of| !is_for_callers(of))
+        .or_else(|| functions().next())
         .map_or_else(|| samples.leaf(stack), |of| of.name.to_owned())
 }
 

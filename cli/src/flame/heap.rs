@@ -2,6 +2,7 @@
 
 use hairline_convert::Item;
 use hairline_convert::sampled::Samples;
+use hairline_formats::track_event::ALLOCATION;
 
 use crate::flame::lowest::{By, Lowest};
 use crate::flame::stacked::{Stacked, Weights};
@@ -75,7 +76,8 @@ impl Heap {
             };
             let Some(stack) = sums.stack.filter(|_| weight > 0) else { continue };
             let mut steps = lowest.steps(&self.names, self.names.process(pid), None);
-            steps.extend(self.samples.names(stack).iter().map(|name| step(name)));
+            let names = self.samples.names(stack);
+            steps.extend(names.iter().filter(|name| *name != ALLOCATION).map(|name| step(name)));
             let sum = weights.entry(steps.join(";")).or_default();
             *sum = sum.saturating_add(i64::try_from(weight).unwrap_or(i64::MAX));
         }
