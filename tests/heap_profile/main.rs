@@ -355,7 +355,9 @@ fn the_command_draws_what_is_live_what_was_allocated_and_the_peak() {
         );
         let bytes = |part: &[&str], function: &str| -> u64 {
             let mut command = Command::new(env!("CARGO_BIN_EXE_hairline_command"));
-            command.args(["flame", "--heap", "--by", "all"]).args(part).arg(trace.path());
+            // A part means the heap profile.
+            let heap: &[&str] = if part.is_empty() { &["--heap"] } else { &[] };
+            command.args(["flame", "--by", "all"]).args(heap).args(part).arg(trace.path());
             let output = command.output().expect("it runs");
             assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
             let folded = String::from_utf8_lossy(&output.stdout).into_owned();

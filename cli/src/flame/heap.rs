@@ -12,19 +12,29 @@ use crate::text::{complain, grouped_count};
 use crate::trace::{ItemVisitor, TraceArguments};
 use crate::track_names::TrackNames;
 
-/// The part of a heap profile.
+/// The part of a heap profile. Each means the heap profile, also without `--heap`.
 #[derive(Debug, clap::Args)]
-#[group(multiple = false)]
+#[group(multiple = false, conflicts_with_all = NOT_OF_HEAP)]
 pub(super) struct Part {
     /// What was live at the last dump (default)
-    #[arg(long, requires = "heap")]
+    #[arg(long)]
     live: bool,
     /// All that was allocated, freed or not
-    #[arg(long, requires = "heap")]
+    #[arg(long)]
     allocated: bool,
     /// What was live at the dump in which most was
-    #[arg(long, requires = "heap")]
+    #[arg(long)]
     peak: bool,
+}
+
+/// The options that a heap profile goes without.
+pub(super) const NOT_OF_HEAP: [&str; 6] = ["own", "total", "samples", "at", "time_range", "thread"];
+
+impl Part {
+    /// Whether a part is asked for.
+    pub(super) fn is_given(&self) -> bool {
+        self.live || self.allocated || self.peak
+    }
 }
 
 /// Reads the heap profile of a trace.
@@ -38,7 +48,11 @@ pub(super) fn read(trace: &TraceArguments, lowest: Lowest, part: &Part) -> Resul
         complain(format_args!("{name}: not shown: {left_out}, because there are too many"));
     }
     if heap.profile.is_empty() {
-        return Err(format!("{name}: it has no heap profile: HAIRLINE_HEAP=on adds one"));
+        return Err(format!(
+            "{name}: it has no heap profile: HAIRLINE_HEAP=on adds one to a program whose #[global_allocator] is \
+             a hairline::Heap; it is written when the session ends, and before a kill only at peaks \
+             (HAIRLINE_HEAP=peak:64M)"
+        ));
     }
     // A profile has no threads.
     let by = if lowest.by == By::Thread { By::Process } else { lowest.by };
