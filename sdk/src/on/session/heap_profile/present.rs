@@ -9,7 +9,6 @@ use hairline_formats::track_event::fields::clock as id;
 use hairline_stacks::{Allocated, HeapMoment, HeapProfile as Profile, HeapWriter};
 
 use crate::heap_profile::HeapProfile;
-use crate::on::base::heap;
 use crate::on::base::heap::profile::Reader;
 use crate::on::base::platform;
 use crate::on::base::platform::process;
@@ -176,11 +175,6 @@ impl Profiling {
 
     /// Returns what is to be said of the profile at the session's end.
     pub(crate) fn note(&self) -> Option<String> {
-        if heap::is_unannounced() {
-            return Some(
-                "the heap profile is empty: the program's allocator is no `hairline::Heap`".to_owned(),
-            );
-        }
         let ([lost, bytes], totals) = (self.reader.lost(), self.profile.totals());
         let lost_for =
             format!("found no room, and are in no sum: they stand for {bytes} bytes; sample less often");
