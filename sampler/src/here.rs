@@ -3,7 +3,7 @@
 use std::io;
 
 use crate::ring::{Claimed, Note, Ring};
-use crate::sys::{REGISTERS, sample_here};
+use crate::sys::{self, REGISTERS, sample_at};
 
 /// A ring of samples that threads take of themselves, each with a note of three numbers.
 ///
@@ -69,8 +69,24 @@ impl Here<'_> {
     }
 
     /// Takes the sample: copies the registers and the top of the stack of the calling thread. The first frame
-    /// is that of a function of this crate.
+    /// is that of this function, or of the one into which it is inlined.
     pub fn sample(self, note: Note) {
-        sample_here(self.0, note);
+        from_here(|frame| sample_at(self.0, frame, note));
     }
+
+    /// As [`sample`](Self::sample), from the frame on that [`from_here`] passes to its function, while that
+    /// runs.
+    pub fn sample_from(self, frame: [u64; 3], note: Note) {
+        sample_at(self.0, frame, note);
+    }
+}
+
+/// Calls `take` with the registers of the function into which this call is compiled, for
+/// [`Here::sample_from`]: the instruction, the stack pointer and the frame pointer. Whatever the compiler
+/// inlines, and whichever calls it makes jumps: the frame of that function is there while `take` runs.
+#[inline(always)]
+pub fn from_here<R>(take: impl FnOnce([u64; 3]) -> R) -> R {
+    let taken = take(sys::here());
+    sys::stay();
+    taken
 }

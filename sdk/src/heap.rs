@@ -100,8 +100,11 @@ impl<A> Heap<A> {
 // samples: the functions of `heap` use the block's address as a number, do not unwind, and free no memory of
 // the program. Where they allocate (an event for a large block), that call is complete before `A` is called,
 // or begins after `A` has done its work. So `A` is never entered from within itself.
+//
+// `inline(always)`: a heap profile passes over the functions of `heap.rs` that are inlined in others, and a
+// frame of their own would be the innermost one of each stack.
 unsafe impl<A: GlobalAlloc> GlobalAlloc for Heap<A> {
-    #[inline]
+    #[inline(always)]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller keeps the contract of `alloc`, which is also that of `A`.
         let block = unsafe { self.allocator.alloc(layout) };
@@ -111,7 +114,7 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for Heap<A> {
         block
     }
 
-    #[inline]
+    #[inline(always)]
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         // SAFETY: as in `alloc`.
         let block = unsafe { self.allocator.alloc_zeroed(layout) };
@@ -121,7 +124,7 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for Heap<A> {
         block
     }
 
-    #[inline]
+    #[inline(always)]
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
         if heap::is_counting() {
             heap::freed(block, layout.size(), self.counts_always);
@@ -130,7 +133,7 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for Heap<A> {
         unsafe { self.allocator.dealloc(block, layout) };
     }
 
-    #[inline]
+    #[inline(always)]
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
         let taken = heap::take(block);
         // SAFETY: as in `dealloc`; the caller vouches for `new_size`.

@@ -19,7 +19,7 @@ use object::{
 
 use crate::file::{Bytes, Content, ProgramFile, regular};
 use crate::section::{Part, Section};
-use crate::table::{Frame, Table};
+use crate::table::{Frame, Table, UNKNOWN};
 
 /// The addresses of a packet, which has then some 15 KB and rarely more than a blob.
 const ADDRESSES_OF_A_PACKET: usize = 32;
@@ -44,6 +44,8 @@ pub(crate) struct Known {
     /// libraries: that of libc takes 70 ms and 12 MB, for lines and inlined functions that are not the
     /// program's.
     is_in_program: bool,
+    /// The end of the path of a source file, whose functions are left out where they are inlined in others.
+    without: Option<PathBuf>,
 }
 
 /// What tells files apart in all windows: path, build id, time of writing and size.
@@ -55,6 +57,19 @@ type Functions = BTreeMap<u64, Vec<Function>>;
 impl Known {
     pub(crate) fn in_program() -> Self {
         Self { is_in_program: true, ..Self::default() }
+    }
+
+    /// Gives an address without code a name.
+    pub(crate) fn naming(self, address: u64, name: &str) -> Self {
+        let function = Function { name: name.to_owned(), file: String::new(), line: 0 };
+        let nowhere = (UNKNOWN.to_owned(), Vec::new(), None);
+        let functions = Functions::from([(address, vec![function])]);
+        Self { functions: Mutex::new(BTreeMap::from([(nowhere, functions)])), ..self }
+    }
+
+    /// Leaves out the functions of a source file, by the end of its path, where they are inlined in others.
+    pub(crate) fn without(self, path: &str) -> Self {
+        Self { without: Some(path.into()), ..self }
     }
 
     /// Writes the functions of these frames. Looks up those that are not known yet.
@@ -80,7 +95,8 @@ impl Known {
             let new: BTreeSet<u64> =
                 addresses.iter().copied().filter(|address| !known.contains_key(address)).collect();
             if !new.is_empty() {
-                known.extend(functions(file, &new, self.inflates(file)));
+                let found = functions(file, &new, self.inflates(file));
+                known.extend(found.into_iter().map(|(address, functions)| (address, self.kept(functions))));
                 for address in new {
                     known.entry(address).or_default();
                 }
@@ -95,6 +111,17 @@ impl Known {
                 module_symbols(out, sequence, &path, &file.build_id, symbols);
             }
         }
+    }
+
+    /// Returns the functions of an address, the innermost first, but for those that are left out.
+    fn kept(&self, mut functions: Vec<Function>) -> Vec<Function> {
+        if let Some(path) = &self.without {
+            let is_kept = |of: &Function| !Path::new(&of.file).ends_with(path);
+            // An address with a function does not become one without.
+            let left_out = functions.iter().position(is_kept).unwrap_or(0);
+            functions.drain(..left_out);
+        }
+        functions
     }
 
     /// Whether compressed debug information of the file is read.

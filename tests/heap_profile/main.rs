@@ -213,6 +213,59 @@ fn the_flame_graph_of_the_ui_has_each_byte_once() {
     }
 }
 
+/// Debug information of lines has names without their paths, so the source file tells whose a function is.
+#[test]
+fn no_function_of_hairlines_is_in_the_stack_of_an_allocation_and_the_innermost_frame_is_the_call() {
+    for format in FORMATS {
+        let (mut kept, mut grown) = (Vec::with_capacity(50), Vec::new());
+        let trace = profiled(format, |session| {
+            keeps(Pace::of(session), &mut kept, 50, 200_000);
+            grown = grows(50, 100_000);
+        });
+        let of_leaves = "select group_concat(distinct s.name) from heap_profile_allocation h \
+            join stack_profile_callsite c on c.id = h.callsite_id join stack_profile_frame f on f.id = c.frame_id \
+            left join stack_profile_symbol s using (symbol_set_id)";
+        // Those of stacks that have `keeps` or `grows`.
+        let own = "with recursive up(callsite, at) as ( \
+              select distinct callsite_id, callsite_id from heap_profile_allocation where id in \
+                (select id from allocations where function glob '*keeps' or function glob '*grows') union all \
+              select callsite, parent_id from up join stack_profile_callsite c on c.id = at \
+                where parent_id is not null) \
+            select coalesce(group_concat(distinct s.name), '') from up \
+              join stack_profile_callsite c on c.id = up.at \
+              join stack_profile_frame f on f.id = c.frame_id left join stack_profile_symbol s using (symbol_set_id) \
+              where s.source_file glob '*/sdk/src/*' or s.source_file glob '*/sampler/src/*' or s.name glob '*hairline::*'";
+        let verdict = trace.ask(&[ALLOCATIONS, of_leaves, own]);
+        verdict.require_clean();
+        assert_eq!(verdict.results[1].text(), "[allocation]", "{format:?}");
+        assert_eq!(verdict.results[2].text(), "", "{format:?}");
+        drop((kept, grown));
+    }
+}
+
+#[test]
+fn what_the_own_threads_of_a_session_allocate_is_not_in_its_profile() {
+    for format in FORMATS {
+        let trace = record_with(
+            format,
+            |b| b.heap_profile(HeapProfile::new().every(EVERY)).sampling(997),
+            |session| {
+                let until = Instant::now() + Duration::from_millis(100);
+                while Instant::now() < until {
+                    drops(Pace::of(session), 1000, 1000); // with a pause at each 64 samples
+                }
+            },
+        );
+        let verdict = trace.ask(&[
+            ALLOCATIONS,
+            "select coalesce(group_concat(distinct function), '') from allocations where function glob '*drain_thread*' \
+                or function glob '*ProgramFile*'",
+        ]);
+        verdict.require_clean();
+        assert_eq!(verdict.results[1].text(), "", "{format:?}");
+    }
+}
+
 #[test]
 fn a_slow_leak_is_what_is_live_at_the_end() {
     const LEAKED: usize = 80 * 512; // in each round
@@ -302,7 +355,9 @@ fn the_command_draws_what_is_live_what_was_allocated_and_the_peak() {
         );
         let bytes = |part: &[&str], function: &str| -> u64 {
             let mut command = Command::new(env!("CARGO_BIN_EXE_hairline_command"));
-            command.args(["flame", "--heap", "--by", "all"]).args(part).arg(trace.path());
+            // A part means the heap profile.
+            let heap: &[&str] = if part.is_empty() { &["--heap"] } else { &[] };
+            command.args(["flame", "--by", "all"]).args(heap).args(part).arg(trace.path());
             let output = command.output().expect("it runs");
             assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
             let folded = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -312,6 +367,7 @@ fn the_command_draws_what_is_live_what_was_allocated_and_the_peak() {
         assert_eq!(bytes(&[], "::keeps"), 1_000_000, "{format:?}");
         assert_eq!(bytes(&["--live"], "::drops"), 0, "{format:?}");
         assert_eq!(bytes(&["--allocated"], "::drops"), 10_000_000, "{format:?}");
+        assert_eq!(bytes(&[], "[allocation]"), 0, "{format:?}: it ends in a function");
         let mut command = Command::new(env!("CARGO_BIN_EXE_hairline_command"));
         let explained = command.arg("explain").arg(trace.path()).output().expect("it runs").stdout;
         let explained = String::from_utf8_lossy(&explained).into_owned();

@@ -27,7 +27,8 @@ fn a_parent_of_twenty_of_which_three_are_killed_leaves_one_trace() {
         assert_eq!(files(folder.path()), [trace.as_str()], "nothing else is left");
         let said = stderr(&output);
         assert!(
-            said.contains("21 processes, 41 threads, ") && said.contains("3 processes were killed"),
+            said.contains("21 processes, 41 threads, ")
+                && said.contains("3 processes ended without completing their traces"),
             "{said}"
         );
         assert!(said.contains(&format!("hairline view {trace}")), "{said}");

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::fmt::Write;
 
 use hairline_convert::sampled::{Samples, StackId};
+use hairline_formats::track_event::ALLOCATION;
 
 use crate::explain::callers::is_for_callers;
 use crate::explain::memory::Allocations;
@@ -141,7 +142,10 @@ fn signed(bytes: i64) -> String {
 /// the runtime. If all are, returns the innermost one.
 fn allocator_of(samples: &Samples, stack: StackId) -> String {
     let places: Vec<_> = samples.frames(stack).map(|frame| samples.place(frame)).collect();
-    let functions = || places.iter().flat_map(|place| place.functions.iter().rev());
+    let functions = || {
+        let all = places.iter().flat_map(|place| place.functions.iter().rev());
+        all.filter(|of| of.name != ALLOCATION)
+    };
     // Of inlined functions, the debug information may have names without their paths: the allocator's own ones
     // are all inside of its call.
     let calls = functions().position(|of| of.name.contains("__rust_") && of.name.contains("alloc"));
@@ -149,5 +153,6 @@ fn allocator_of(samples: &Samples, stack: StackId) -> String {
     callers
         .clone()
         .find(|of| !is_for_callers(of))
+        .or_else(|| functions().next())
         .map_or_else(|| samples.leaf(stack), |of| of.name.to_owned())
 }

@@ -2,6 +2,7 @@
 
 use hairline_convert::Item;
 use hairline_convert::sampled::Samples;
+use hairline_formats::track_event::ALLOCATION;
 
 use crate::flame::lowest::{By, Lowest};
 use crate::flame::stacked::{Stacked, Weights};
@@ -11,19 +12,29 @@ use crate::text::{complain, grouped_count};
 use crate::trace::{ItemVisitor, TraceArguments};
 use crate::track_names::TrackNames;
 
-/// The part of a heap profile.
+/// The part of a heap profile. Each means the heap profile, also without `--heap`.
 #[derive(Debug, clap::Args)]
-#[group(multiple = false)]
+#[group(multiple = false, conflicts_with_all = NOT_OF_HEAP)]
 pub(super) struct Part {
     /// What was live at the last dump (default)
-    #[arg(long, requires = "heap")]
+    #[arg(long)]
     live: bool,
     /// All that was allocated, freed or not
-    #[arg(long, requires = "heap")]
+    #[arg(long)]
     allocated: bool,
     /// What was live at the dump in which most was
-    #[arg(long, requires = "heap")]
+    #[arg(long)]
     peak: bool,
+}
+
+/// The options that a heap profile goes without.
+pub(super) const NOT_OF_HEAP: [&str; 6] = ["own", "total", "samples", "at", "time_range", "thread"];
+
+impl Part {
+    /// Whether a part is asked for.
+    pub(super) fn is_given(&self) -> bool {
+        self.live || self.allocated || self.peak
+    }
 }
 
 /// Reads the heap profile of a trace.
@@ -37,7 +48,11 @@ pub(super) fn read(trace: &TraceArguments, lowest: Lowest, part: &Part) -> Resul
         complain(format_args!("{name}: not shown: {left_out}, because there are too many"));
     }
     if heap.profile.is_empty() {
-        return Err(format!("{name}: it has no heap profile: HAIRLINE_HEAP=on adds one"));
+        return Err(format!(
+            "{name}: it has no heap profile: HAIRLINE_HEAP=on adds one to a program whose #[global_allocator] is \
+             a hairline::Heap; it is written when the session ends, and before a kill only at peaks \
+             (HAIRLINE_HEAP=peak:64M)"
+        ));
     }
     // A profile has no threads.
     let by = if lowest.by == By::Thread { By::Process } else { lowest.by };
@@ -75,7 +90,8 @@ impl Heap {
             };
             let Some(stack) = sums.stack.filter(|_| weight > 0) else { continue };
             let mut steps = lowest.steps(&self.names, self.names.process(pid), None);
-            steps.extend(self.samples.names(stack).iter().map(|name| step(name)));
+            let names = self.samples.names(stack);
+            steps.extend(names.iter().filter(|name| *name != ALLOCATION).map(|name| step(name)));
             let sum = weights.entry(steps.join(";")).or_default();
             *sum = sum.saturating_add(i64::try_from(weight).unwrap_or(i64::MAX));
         }

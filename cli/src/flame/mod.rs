@@ -69,7 +69,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "NAME", conflicts_with_all = ["own", "total"])]
     at: Option<Pattern>,
     /// The functions of a heap profile instead of slices. The weights are bytes.
-    #[arg(long, conflicts_with_all = ["own", "total", "samples", "at", "time_range", "thread"])]
+    #[arg(long, conflicts_with_all = heap::NOT_OF_HEAP)]
     heap: bool,
     #[command(flatten)]
     of_heap: heap::Part,
@@ -106,13 +106,17 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
 }
 
 impl Arguments {
+    fn is_of_heap(&self) -> bool {
+        self.heap || self.of_heap.is_given()
+    }
+
     fn is_of_samples(&self) -> bool {
         self.samples || self.at.is_some()
     }
 
     /// What is drawn: the word for all weights, their unit, and what a name is.
     fn words(&self) -> (&'static str, &'static str, &'static str) {
-        if self.heap {
+        if self.is_of_heap() {
             ("bytes", "bytes", "Function:")
         } else if self.is_of_samples() {
             ("samples", "samples", "Function:")
@@ -124,7 +128,7 @@ impl Arguments {
     fn stacks(&self, trace: &TraceArguments) -> Result<Stacked, String> {
         let naming = if self.diff.is_some() { Naming::WithoutIds } else { Naming::WithIds };
         let lowest = Lowest { by: self.by, naming };
-        if self.heap {
+        if self.is_of_heap() {
             return heap::read(trace, lowest, &self.of_heap);
         }
         if self.is_of_samples() {

@@ -81,7 +81,7 @@ pub(crate) struct RecordResult {
     pub(super) path: PathBuf,
     /// The number of parts.
     pub(crate) parts: u64,
-    /// The number of killed processes.
+    /// The number of processes that ended without completing their traces: by a kill, or by `_exit`.
     pub(crate) recovered: u64,
     /// Running processes: pid, name, part.
     pub(crate) alive: Vec<(u32, String, PathBuf)>,

@@ -48,9 +48,12 @@ pub(super) fn report(whole: &RecordResult, parts: &Parts, waits: bool) {
         return;
     }
     if *recovered > 0 {
-        let (were, they) = if *recovered == 1 { ("was", "it") } else { ("were", "they") };
+        let (their, they) = if *recovered == 1 { ("its trace", "it") } else { ("their traces", "they") };
         let processes = count(*recovered, "process");
-        complain(format_args!("{processes} {were} killed: what {they} had recorded is in the trace"));
+        complain(format_args!(
+            "{processes} ended without completing {their}, by a kill or `_exit`: what {they} had recorded is in \
+             the trace"
+        ));
     }
     let lost = totals.lost.saturating_sub(whole.switches_lost);
     if lost > 0 {

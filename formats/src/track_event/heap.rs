@@ -11,6 +11,10 @@ use crate::track_event::fields::{
 use crate::track_event::ids::SequenceId;
 use crate::track_event::sequence::packet;
 
+/// The name of the innermost frame of each call stack in a heap profile of Hairline's. It stands for the call
+/// of the allocator.
+pub const ALLOCATION: &str = "[allocation]";
+
 /// What was allocated and freed by one call stack, from the profile's begin on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HeapSample {

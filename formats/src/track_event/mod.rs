@@ -51,7 +51,7 @@ pub use fields::{
     ChildOrdering, CounterType, CpuMode, EventType, InternedKind, Priority, SiblingMerge, TaskState, Unit,
     UnwindError,
 };
-pub use heap::{HeapDump, HeapSample, heap_dump};
+pub use heap::{ALLOCATION, HeapDump, HeapSample, heap_dump};
 pub use ids::{SequenceId, TrackUuid};
 #[cfg(feature = "read")]
 pub use legacy::{FlowDirection, LegacyEvent, LegacyId};

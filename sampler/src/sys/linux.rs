@@ -267,56 +267,73 @@ fn registers(context: &libc::ucontext_t) -> ([u64; MOST_REGISTERS], u64) {
 #[cfg(target_arch = "aarch64")]
 pub(crate) const REGISTERS: usize = 4;
 
-/// Returns the registers here, as [`registers`]. No function, which would be inlined: Perfetto's table of
-/// heap profiles counts a sample once for each function of its innermost frame.
+/// Returns the instruction, the stack pointer and the frame pointer here: in the function that calls this.
+#[inline(always)]
 #[cfg(target_arch = "x86_64")]
-macro_rules! own_registers {
-    () => {{
-        let (ip, sp, bp): (u64, u64, u64);
-        // SAFETY: reads registers.
-        unsafe {
-            std::arch::asm!(
-                "lea {ip}, [rip]", "mov {sp}, rsp", "mov {bp}, rbp",
-                ip = out(reg) ip, sp = out(reg) sp, bp = out(reg) bp,
-                options(nomem, nostack, preserves_flags),
-            );
-        }
-        ([bp, sp, ip, 0], sp)
-    }};
+pub(crate) fn here() -> [u64; 3] {
+    let (ip, sp, bp): (u64, u64, u64);
+    // SAFETY: reads registers.
+    unsafe {
+        std::arch::asm!(
+            "lea {ip}, [rip]", "mov {sp}, rsp", "mov {bp}, rbp",
+            ip = out(reg) ip, sp = out(reg) sp, bp = out(reg) bp,
+            options(nomem, nostack, preserves_flags),
+        );
+    }
+    [ip, sp, bp]
 }
 
-/// Returns the registers here, as [`registers`].
+/// Returns the instruction, the stack pointer and the frame pointer here: in the function that calls this.
+#[inline(always)]
 #[cfg(target_arch = "aarch64")]
-macro_rules! own_registers {
-    () => {{
-        let (pc, sp, fp, lr): (u64, u64, u64, u64);
-        // SAFETY: reads registers.
-        unsafe {
-            std::arch::asm!(
-                "adr {pc}, .", "mov {sp}, sp", "mov {fp}, x29", "mov {lr}, x30",
-                pc = out(reg) pc, sp = out(reg) sp, fp = out(reg) fp, lr = out(reg) lr,
-                options(nomem, nostack, preserves_flags),
-            );
-        }
-        ([fp, lr, sp, pc], sp)
-    }};
+pub(crate) fn here() -> [u64; 3] {
+    let (pc, sp, fp): (u64, u64, u64);
+    // SAFETY: reads registers.
+    unsafe {
+        std::arch::asm!(
+            "adr {pc}, .", "mov {sp}, sp", "mov {fp}, x29",
+            pc = out(reg) pc, sp = out(reg) sp, fp = out(reg) fp,
+            options(nomem, nostack, preserves_flags),
+        );
+    }
+    [pc, sp, fp]
 }
 
-/// Takes a sample of the calling thread where it is: in this function. Copies no more than the top of the
-/// stack, takes no lock, allocates nothing, and calls nothing but the kernel.
+/// Does nothing, after a call that must not become a jump: the frame that it is made in stays.
+#[inline(always)]
+pub(crate) fn stay() {
+    // SAFETY: no instruction.
+    unsafe { std::arch::asm!("", options(nomem, nostack, preserves_flags)) };
+}
+
+/// Returns the registers of [`here`] in the order of [`registers`].
+#[cfg(target_arch = "x86_64")]
+fn ordered([ip, sp, bp]: [u64; 3]) -> [u64; MOST_REGISTERS] {
+    [bp, sp, ip, 0]
+}
+
+/// Returns the registers of [`here`] in the order of [`registers`], without the link register: a function
+/// that calls another one has saved it, and the unwinder finds it there.
+#[cfg(target_arch = "aarch64")]
+fn ordered([pc, sp, fp]: [u64; 3]) -> [u64; MOST_REGISTERS] {
+    [fp, 0, sp, pc]
+}
+
+/// Takes a sample of the calling thread: at `at`, the registers of a function that is still running. Copies
+/// no more than the top of the stack, takes no lock, allocates nothing, and calls nothing but the kernel.
 #[inline(never)]
-pub(crate) fn sample_here(mut claimed: Claimed<'_>, note: Note) {
+pub(crate) fn sample_at(mut claimed: Claimed<'_>, at: [u64; 3], note: Note) {
     // SAFETY: the address of this thread's own number.
     let errno = unsafe { libc::__errno_location() };
     // SAFETY: as above.
     let before = unsafe { *errno };
     // SAFETY: a number of the kernel.
     let tid = unsafe { libc::syscall(libc::SYS_gettid) } as u32;
-    let (registers, sp): ([u64; MOST_REGISTERS], u64) = own_registers!();
+    let [_, sp, _] = at;
     let (stack, room) = claimed.stack();
     // SAFETY: the memory is the writer's, and has this size.
     let copied = unsafe { copy(tid, sp, stack, room) };
-    claimed.publish(Head { registers, note, tid, copied: copied as u32, ..Head::default() });
+    claimed.publish(Head { registers: ordered(at), note, tid, copied: copied as u32, ..Head::default() });
     // SAFETY: as above.
     unsafe { *errno = before };
 }

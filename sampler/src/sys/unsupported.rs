@@ -47,7 +47,15 @@ pub(crate) fn is_there(_: u32) -> bool {
     true
 }
 
-pub(crate) fn sample_here(_: Claimed<'_>, _: Note) {}
+#[inline(always)]
+pub(crate) fn here() -> [u64; 3] {
+    [0; 3]
+}
+
+#[inline(always)]
+pub(crate) fn stay() {}
+
+pub(crate) fn sample_at(_: Claimed<'_>, _: [u64; 3], _: Note) {}
 
 pub(crate) fn threads() -> Option<Vec<u32>> {
     None

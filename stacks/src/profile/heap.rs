@@ -14,6 +14,17 @@
 //! negative. Stacks have the numbers of the [table](crate::table). It may not forget any here, so one that
 //! finds no room in it shares the sums of [`OTHERS`].
 //!
+//! # The innermost frame
+//!
+//! The first frame of a sample is the recorder's: that of the function that noted the allocation. The frame
+//! named [`ALLOCATION`] has its place, which no other function shares: Perfetto's table of heap profiles
+//! counts a sample once for each function of its innermost frame, and those of the program are often inlined
+//! in one another. The frame before has the function that called the allocator, with the allocator's method
+//! inlined in it: functions of that method's file are left out when the functions are looked up. Their names
+//! would not tell them: in debug information of lines they have no paths.
+//!
+//! # Several traces
+//!
 //! A writer knows what its trace has. So the first dump of each trace is whole: those of a snapshot, and of a
 //! file of an output in several. Later dumps cost what is new.
 
@@ -21,7 +32,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hairline_formats::track_event::{
-    HeapDump, HeapSample, SampledBy, SequenceId, UnwindError, clock_snapshot, fields::clock, heap_dump,
+    ALLOCATION, HeapDump, HeapSample, SampledBy, SequenceId, UnwindError, clock_snapshot, fields::clock,
+    heap_dump,
 };
 
 use crate::file::ProgramFile;
@@ -31,6 +43,9 @@ use crate::process::{Place, Sampled};
 use crate::profile::Profile;
 use crate::symbols::Known;
 use crate::table::Table;
+
+/// The place of the frame in which each stack ends. No code is there.
+const INNERMOST: Place = Place { mapping: None, rel_pc: 1, address: 1 };
 
 /// The name that the heap has in the trace.
 const HEAP: &str = "heap";
@@ -56,7 +71,8 @@ pub struct Allocated<'a> {
     pub bytes: u64,
     /// The allocations that the sample stands for, in units of 2^-16.
     pub count: u64,
-    /// The registers of the mask [`REGISTERS`](crate::REGISTERS).
+    /// The registers of the mask [`REGISTERS`](crate::REGISTERS), in a function of the recorder's whose caller
+    /// has called the allocator or is it.
     pub registers: &'a [u64],
     /// The memory from the stack pointer on.
     pub stack: &'a [u8],
@@ -137,17 +153,18 @@ pub struct HeapWriter {
 
 impl HeapProfile {
     /// Creates a profile of the process `pid` without samples, for packets of this sequence. `interval`: the
-    /// mean of the bytes between two samples.
+    /// mean of the bytes between two samples. `allocator`: the source file of the allocator that samples, or the
+    /// end of its path.
     #[must_use]
-    pub fn packets(sequence: SequenceId, pid: u32, interval: u64) -> Self {
-        Self::new(Profile::packets(sequence), pid, interval)
+    pub fn packets(sequence: SequenceId, pid: u32, interval: u64, allocator: &str) -> Self {
+        Self::new(Profile::packets(sequence), pid, interval, allocator)
     }
 
     /// As [`packets`](Self::packets), in FXT records that continue a stream.
     #[must_use]
-    pub fn fxt_within(pid: u32, interval: u64) -> Self {
+    pub fn fxt_within(pid: u32, interval: u64, allocator: &str) -> Self {
         let profile = Profile { records: Some(Records::within()), ..Profile::packets(FXT_SEQUENCE) };
-        Self::new(profile, pid, interval)
+        Self::new(profile, pid, interval, allocator)
     }
 
     /// Closes each file once it was read for unwinding: threads with other open files look functions up.
@@ -156,9 +173,10 @@ impl HeapProfile {
         Self { profile: self.profile.for_months(), ..self }
     }
 
-    fn new(profile: Profile, pid: u32, interval: u64) -> Self {
+    fn new(profile: Profile, pid: u32, interval: u64, allocator: &str) -> Self {
+        let known = Known::in_program().naming(INNERMOST.rel_pc, ALLOCATION).without(allocator);
         let mut heap = Self {
-            profile: profile.in_program(),
+            profile: Profile { known: Arc::new(known), ..profile },
             pid,
             interval,
             sums: Vec::new(),
@@ -208,6 +226,10 @@ impl HeapProfile {
             profile.add_present(self.pid);
             self.last_look = Some(Instant::now());
             error = profile.unwind(self.pid, sampled);
+        }
+        match profile.places.first_mut() {
+            Some(own) => *own = INNERMOST,
+            None => profile.places.push(INNERMOST),
         }
         self.totals.cut += u64::from(!matches!(error, UnwindError::None));
         let stack = profile.table.stack_if_room(&profile.places, profile.unknown);
@@ -342,17 +364,25 @@ fn at<T: Clone + Default>(values: &mut Vec<T>, number: u32) -> &mut T {
 mod tests {
     use super::*;
 
+    const FILE: &str = file!();
     const REGISTERS: usize = crate::REGISTERS.count_ones() as usize;
 
-    fn allocated(slot: u32, bytes: u64, count: u64, registers: &[u64]) -> Allocated<'_> {
-        Allocated { slot, bytes, count, registers, stack: &[] }
+    /// The stack of a function that was called at this distance from the begin of another one: the memory at
+    /// the frame pointer, which is 0x10 as all registers are.
+    fn called_at(distance: u64) -> [u8; 16] {
+        let caller = (at::<u32> as *const ()).addr() as u64 + distance;
+        [[0; 8], caller.to_ne_bytes()].concat().try_into().expect("two words")
+    }
+
+    fn allocated(slot: u32, bytes: u64, count: u64, stack: &[u8; 16]) -> Allocated<'_> {
+        Allocated { slot, bytes, count, registers: &[0x10; 4][..REGISTERS], stack }
     }
 
     #[test]
     fn sums_grow_and_what_is_freed_is_what_was_allocated() {
-        let mut heap = HeapProfile::packets(SequenceId(9), std::process::id(), 100);
-        heap.allocated(&allocated(7, 150, 3 << 15, &[0x10; 4][..REGISTERS]));
-        heap.allocated(&allocated(8, 50, 1 << 16, &[0x20; 4][..REGISTERS]));
+        let mut heap = HeapProfile::packets(SequenceId(9), std::process::id(), 100, FILE);
+        heap.allocated(&allocated(7, 150, 3 << 15, &called_at(1)));
+        heap.allocated(&allocated(8, 50, 1 << 16, &called_at(2)));
         assert!(!heap.freed(9), "an allocation that comes later");
         assert!(heap.freed(7) && !heap.freed(7));
         assert_eq!(heap.totals().live, 50);
@@ -364,10 +394,10 @@ mod tests {
 
     #[test]
     fn the_first_dump_of_each_trace_is_whole_and_the_next_one_has_what_has_changed() {
-        let mut heap = HeapProfile::packets(SequenceId(9), std::process::id(), 100).closing_files();
-        heap.allocated(&allocated(7, 150, 1 << 16, &[0x10; 4][..REGISTERS]));
+        let mut heap = HeapProfile::packets(SequenceId(9), std::process::id(), 100, FILE).closing_files();
+        heap.allocated(&allocated(7, 150, 1 << 16, &called_at(1)));
         let (mut writer, first) = (heap.writer(), heap.at(5, 4, false));
-        heap.allocated(&allocated(8, 50, 1 << 16, &[0x20; 4][..REGISTERS]));
+        heap.allocated(&allocated(8, 50, 1 << 16, &called_at(2)));
         let second = heap.at(7, 6, false);
         assert!(heap.freed(7) && heap.freed(8));
         let changed = |writer: &mut HeapWriter, at: &HeapMoment| -> Vec<(u64, u64, u64)> {

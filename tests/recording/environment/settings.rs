@@ -1,5 +1,5 @@
-//! Variables of the environment beside those that every session has: names that are unknown, filters that
-//! match nothing, and the level and the mode of `tracing` and `log`.
+//! Variables of the environment beside those that every session has: names that are unknown, values that have
+//! no effect, losses, and the level and the mode of `tracing` and `log`.
 
 use super::{Run, run, run_program};
 use hairline_tests::judge;
@@ -68,6 +68,59 @@ fn a_pattern_that_misses_the_category_above_it_is_one_line_beside_that() {
     let hint = "hairline: the category `victim` is not recorded: `victim.*` does not match it; use \
                 `victim,victim.*`";
     assert_eq!(run.stderr().get(1).map(String::as_str), Some(hint), "{:?}", run.stderr());
+}
+
+#[test]
+fn what_was_asked_for_and_had_no_effect_is_one_line() {
+    let cases = [
+        (
+            ("HAIRLINE_HEAP", "on"),
+            "the heap profile is empty: the program's #[global_allocator] is no `hairline::Heap`",
+        ),
+        (
+            ("HAIRLINE_STACKS", "nosuch"),
+            "the stacks of the categories \"nosuch\" match nothing: the events that the program has reached have \
+             the categories victim",
+        ),
+        (
+            ("HAIRLINE_SAMPLE", "wall:99:nobody*"),
+            "no thread was sampled by the clock: none had a name like \"nobody*\"; names have 15 bytes",
+        ),
+        (
+            ("HAIRLINE_TRIGGER", "stack"),
+            "no slice that the program has reached has a limit, so there are no stacks of slow ones; a rule sets \
+             one: CATEGORY/NAME:LIMIT",
+        ),
+    ];
+    for (variable, line) in cases {
+        for extension in ["fxt", "pftrace"] {
+            let run = run(&["return"], &[("HAIRLINE", &*format!("{{}}/t.{extension}")), variable]);
+            assert_eq!(run.stderr(), [format!("hairline: {line}")], "{extension}");
+            super::work_of_both_threads(&run.path(&format!("t.{extension}")));
+        }
+    }
+    for heeded in [("HAIRLINE_STACKS", "victim"), ("HAIRLINE_SAMPLE", "wall:99:victim")] {
+        let run = run(&["return"], &[("HAIRLINE", "{}/t.pftrace"), heeded]);
+        assert_eq!(run.stderr(), [""; 0], "{heeded:?}");
+    }
+}
+
+#[test]
+fn lost_events_are_one_line() {
+    for extension in ["fxt", "pftrace"] {
+        let path = format!("{{}}/t.{extension}");
+        let run = run(&["fork"], &[("HAIRLINE", &path), ("HAIRLINE_BUFFER", "64K")]);
+        let said = run.stderr();
+        assert_eq!(said.len(), 1, "{extension}: {said:?}");
+        for part in [
+            format!("t.{extension}: "),
+            " events lost (a scope counts once), beside ".to_owned(),
+            " records: buffer full ".to_owned(),
+            "; a larger HAIRLINE_BUFFER, ".to_owned(),
+        ] {
+            assert!(said[0].contains(&part), "{extension}: {said:?}");
+        }
+    }
 }
 
 /// Each process has the hold that it began itself, on its own thread.

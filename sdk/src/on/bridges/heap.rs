@@ -17,6 +17,7 @@ use hairline_formats::Value;
 use crate::on::base::heap::Counts;
 use crate::on::base::hooks::{Sampled, Samples};
 use crate::on::base::lock::Mutex;
+use crate::on::base::platform::own_thread;
 use crate::on::base::{heap, hooks, this_thread};
 use crate::on::callsite::registry::Bridge;
 use crate::on::callsite::{Callsite, Epoch, Key, registry};
@@ -151,13 +152,15 @@ fn announce(counts_always: bool) -> bool {
     heap::is_counting()
 }
 
-/// Records a large allocation, unless it comes from inside of an event, or from a thread that ends.
+/// Records a large allocation, unless it comes from inside of an event, from a thread of Hairline's own, or
+/// from one that ends.
 #[cold]
 #[inline(never)]
 fn record_large(size: usize) {
     if let Some(epoch) = LARGE.epoch()
         && epoch != Epoch::UNREGISTERED
         && !this_thread::is_barred()
+        && !own_thread::is_own()
     {
         valued::instant(&LARGE, epoch, &(size as u64, ()));
     }

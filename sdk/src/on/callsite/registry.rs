@@ -86,7 +86,10 @@ impl Registry {
         let is_included = session.includes(listed);
         session.has_matched |= is_included && listed.is_filtered;
         let is_on = is_included && listed.level >= session.level;
-        callsite.set_watch(session.watched.watch(listed));
+        let watch = session.watched.watch(listed);
+        session.has_stacks |= is_on && session.watched.asks_for_stacks(listed);
+        session.has_slow_stacks |= is_on && watch.has_slow_stacks();
+        callsite.set_watch(watch);
         let is_closed = listed.is_gate && session.watched.hold_limit != 0;
         let epoch = if is_closed { Epoch::UNREGISTERED } else { session.epoch };
         callsite.set_epoch(is_on.then_some(epoch));
@@ -127,6 +130,10 @@ pub(crate) struct ActiveSession {
     pub(crate) level: Level,
     /// Whether the filter has included a callsite.
     pub(crate) has_matched: bool,
+    /// Whether the filter of the events that have stacks has included a callsite that is on.
+    pub(crate) has_stacks: bool,
+    /// Whether a slice that is on has a stack where it is slow.
+    pub(crate) has_slow_stacks: bool,
     pub(crate) watched: Watched,
 }
 
@@ -491,7 +498,15 @@ pub(crate) fn hold_limit() -> u64 {
 pub(crate) fn activate(epoch: Epoch, filter: Filter, level: Level, watched: Watched) {
     let before = change(|registry, modules| {
         HOLD_LIMIT.store(watched.hold_limit, Ordering::Relaxed);
-        let session = ActiveSession { epoch, filter, level, has_matched: false, watched };
+        let session = ActiveSession {
+            epoch,
+            filter,
+            level,
+            has_matched: false,
+            has_stacks: false,
+            has_slow_stacks: false,
+            watched,
+        };
         let before = registry.active.replace(session);
         ACTIVE_LEVEL.store(level as u8, Ordering::Relaxed);
         ACTIVE_EPOCH.store(epoch.get(), Ordering::Relaxed);

@@ -22,11 +22,16 @@ pub(crate) struct Watched {
 impl Watched {
     /// Returns what it looks at, at a callsite.
     pub(super) fn watch(&self, callsite: &Listed) -> Watch {
-        let is_event = matches!(callsite.kind, CallsiteKind::Scope | CallsiteKind::Instant);
-        let stacks = self.stacks.as_ref().filter(|_| is_event && callsite.is_filtered);
-        let stacks = callsite.stack || stacks.is_some_and(|filter| includes(filter, callsite));
+        let stacks = callsite.stack || self.asks_for_stacks(callsite);
         let are_there = cfg!(feature = "sampling"); // without it, nothing is to be looked at
         Watch::new(self.slow_after(callsite), are_there && self.slow_stacks, are_there && stacks)
+    }
+
+    /// Whether the filter of the events that have stacks includes this one.
+    pub(super) fn asks_for_stacks(&self, callsite: &Listed) -> bool {
+        let is_event = matches!(callsite.kind, CallsiteKind::Scope | CallsiteKind::Instant);
+        let stacks = self.stacks.as_ref().filter(|_| is_event && callsite.is_filtered);
+        stacks.is_some_and(|filter| includes(filter, callsite))
     }
 
     /// Returns the duration from which a slice of the callsite is slow, in ns; 0 if none is.

@@ -1,10 +1,14 @@
-//! Remarks on a filter, and on rules for slow slices, that have not matched what its author may have meant.
+//! Remarks on what was asked for and had no effect, as the end of the recording shows: a filter, or rules for
+//! slow slices, that have not matched what their author may have meant; a heap profile without an allocator.
 
 use std::sync::Arc;
 
 use crate::filter::Filter;
+use crate::on::base::heap;
 use crate::on::callsite::registry;
+use crate::on::session::sampling::SampledThreads;
 use crate::on::session::shared::Shared;
+use crate::slow::SlowRules;
 
 /// The most categories that a remark names.
 const MOST_NAMED: usize = 12;
@@ -14,7 +18,32 @@ impl Shared {
     /// the summary.
     pub(crate) fn deactivate(&self) {
         if let Some(session) = registry::deactivate(self.epoch()) {
-            let mut notes = notes(&session.filter, session.has_matched, &registry::categories());
+            let categories = registry::categories();
+            let mut notes = notes(&session.filter, session.has_matched, &categories);
+            let stacks = session.watched.stacks.filter(|_| !session.has_stacks && cfg!(feature = "sampling"));
+            notes.extend(
+                stacks.map(|filter| without_match("the stacks of the categories", &filter, &categories)),
+            );
+            if self.settings.profiles_heap && self.heap_note.get().is_none() && heap::is_unannounced() {
+                notes.push(
+                    "the heap profile is empty: the program's #[global_allocator] is no \
+                     `hairline::Heap`"
+                        .to_owned(),
+                );
+            }
+            notes.extend(self.sampled_threads.get().and_then(SampledThreads::note));
+            let slow = session.watched.slow.as_ref();
+            if session.watched.slow_stacks
+                && !session.has_slow_stacks
+                && slow.is_none_or(SlowRules::is_empty)
+                && cfg!(feature = "sampling")
+            {
+                notes.push(
+                    "no slice that the program has reached has a limit, so there are no stacks of slow ones; a \
+                     rule sets one: CATEGORY/NAME:LIMIT"
+                        .to_owned(),
+                );
+            }
             let unmatched = session.watched.slow.map(|rules| registry::unmatched(&rules)).unwrap_or_default();
             notes.extend(unmatched.into_iter().map(|pattern| {
                 format!(
@@ -38,11 +67,7 @@ impl Shared {
 fn notes(filter: &Filter, has_matched: bool, categories: &[&str]) -> Vec<String> {
     let mut notes = Vec::new();
     if !has_matched && !filter.is_empty() {
-        let found = match categories.len() {
-            0 => "the program has reached no event".to_owned(),
-            _ => format!("the events that the program has reached have the categories {}", list(categories)),
-        };
-        notes.push(format!("the categories {:?} match nothing: {found}", filter.to_string()));
+        notes.push(without_match("the categories", filter, categories));
     }
     notes.extend(filter.missed(categories).into_iter().map(|(pattern, category)| {
         format!(
@@ -51,6 +76,14 @@ fn notes(filter: &Filter, has_matched: bool, categories: &[&str]) -> Vec<String>
         )
     }));
     notes
+}
+
+fn without_match(what: &str, filter: &Filter, categories: &[&str]) -> String {
+    let found = match categories.len() {
+        0 => "the program has reached no event".to_owned(),
+        _ => format!("the events that the program has reached have the categories {}", list(categories)),
+    };
+    format!("{what} {:?} match nothing: {found}", filter.to_string())
 }
 
 /// Lists the first [`MOST_NAMED`] categories, and the number of the others.

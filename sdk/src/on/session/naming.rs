@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel};
 
 use crate::on::base::platform::own_thread::{self, OwnThread};
-use crate::on::base::this_thread;
 
 /// The jobs that may wait. The first one takes the longest: later ones need few new functions.
 const MOST_WAITING: usize = 16;
@@ -27,7 +26,6 @@ impl Naming {
             let (sender, receiver) = channel::<Job>();
             let waiting = Arc::clone(&self.waiting);
             let live = move || {
-                let _busy = this_thread::busy(); // a heap profile does not have what this thread allocates
                 for job in receiver {
                     job();
                     waiting.fetch_sub(1, Ordering::Relaxed);

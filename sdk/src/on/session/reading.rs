@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use crate::on::base::platform::own_thread::{self, OwnThread};
 use crate::on::base::platform::process;
-use crate::on::base::this_thread;
 use crate::on::session::shared::Shared;
 
 /// The time between two reads. Threads do not wake this reader.
@@ -33,7 +32,6 @@ impl Reading {
         let (sender, receiver) = sync_channel::<()>(0);
         let shared = Arc::clone(shared);
         let live = move || {
-            let _busy = this_thread::busy(); // a heap profile does not have what this thread allocates
             while receiver.recv_timeout(EVERY) == Err(RecvTimeoutError::Timeout) {
                 shared.keep(false);
             }

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use hairline_shm::{LOSS_REASONS, LossReason};
+
 use crate::on::base::stderr::{self, Level};
 use crate::on::session::shared::Shared;
 use crate::summary::Summary;
@@ -20,8 +22,8 @@ impl fmt::Display for Thousands {
 
 impl Shared {
     /// Writes the session's summary to stderr, if the environment started the session and sets
-    /// `HAIRLINE_LOG=info`. Remarks on the filter, and on scopes that
-    /// ended out of order, are written unless it sets `HAIRLINE_LOG=off`.
+    /// `HAIRLINE_LOG=info`. Losses, and remarks on what had no effect and on scopes that ended out of order, are
+    /// written unless it sets `HAIRLINE_LOG=off`.
     pub(crate) fn report(&self, summary: &Summary) {
         if !self.settings.requester.reads_stderr() {
             return;
@@ -38,6 +40,9 @@ impl Shared {
                 if lost.total() > 0 { " (a scope counts once)" } else { "" },
             ),
         );
+        if let Some(losses) = self.losses(summary) {
+            stderr::write(Level::Error, format_args!("{path}: {losses}"));
+        }
         let (of_filter, of_order) = (self.filter_notes(), self.order_note());
         for note in &summary.notes {
             let level = if of_filter.contains(note) || of_order.as_ref() == Some(note) {
@@ -47,6 +52,32 @@ impl Shared {
             };
             stderr::write(level, format_args!("{note}"));
         }
+    }
+}
+
+impl Shared {
+    /// Returns how many events were lost, why, and what helps; `None` if none was.
+    fn losses(&self, summary: &Summary) -> Option<String> {
+        let Summary { records, lost, .. } = summary;
+        let reasons = LOSS_REASONS.into_iter().filter(|reason| *reason != LossReason::Argument);
+        let reasons = reasons.map(|reason| (reason, self.lost_for(reason))).filter(|(_, count)| *count > 0);
+        let reasons: Vec<String> =
+            reasons.map(|(reason, count)| format!("{} {}", reason.as_str(), Thousands(count))).collect();
+        let help = match lost.buffer_full {
+            0 => "",
+            _ if self.settings.patience.is_zero() => {
+                "; a larger HAIRLINE_BUFFER, fewer HAIRLINE_CATEGORIES or HAIRLINE_OVERFLOW=block helps"
+            }
+            _ => "; a larger HAIRLINE_BUFFER or fewer HAIRLINE_CATEGORIES helps",
+        };
+        (lost.total() > 0).then(|| {
+            format!(
+                "{} events lost (a scope counts once), beside {} records: {}{help}",
+                Thousands(lost.total()),
+                Thousands(*records),
+                reasons.join(", ")
+            )
+        })
     }
 }
 

@@ -25,6 +25,8 @@ pub(crate) struct Settings {
     /// Whether panics are recorded as instants.
     pub(crate) record_panics: bool,
     pub(crate) requester: Requester,
+    /// Whether a heap profile is asked for.
+    pub(crate) profiles_heap: bool,
     /// A note for each setting that has no effect.
     pub(crate) without_effect: Vec<String>,
 }
@@ -37,6 +39,17 @@ impl Settings {
             _ => Duration::ZERO,
         };
         let &Config { counters, detail, heartbeat, record_panics, requester, .. } = config;
-        Self { counters, detail, patience, heartbeat, path, record_panics, requester, without_effect }
+        let profiles_heap = config.heap_profile.is_some();
+        Self {
+            counters,
+            detail,
+            patience,
+            heartbeat,
+            path,
+            record_panics,
+            requester,
+            profiles_heap,
+            without_effect,
+        }
     }
 }

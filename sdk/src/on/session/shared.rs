@@ -24,7 +24,7 @@ use crate::on::session::hardware::Counters;
 use crate::on::session::heap_profile::Profiling;
 use crate::on::session::late_ends::LateEnds;
 use crate::on::session::requests::Requests;
-use crate::on::session::sampling::Sampling;
+use crate::on::session::sampling::{SampledThreads, Sampling};
 use crate::on::session::scheduling::{Keep, Scheduling, Traced};
 use crate::on::session::settings::Settings;
 use crate::on::session::slot::Slot;
@@ -64,6 +64,8 @@ pub(crate) struct Shared {
     /// Why the session records none, though its settings ask for them.
     pub(crate) no_samples: OnceLock<String>,
     pub(crate) sampling_notes: OnceLock<Vec<String>>,
+    /// The threads that are sampled by the clock.
+    pub(crate) sampled_threads: OnceLock<SampledThreads>,
     /// The heap profile.
     pub(crate) heap_profile: Slot<Profiling>,
     /// Why the session has none, though its settings ask for one, or what its profile lacks.
@@ -105,6 +107,7 @@ impl Shared {
             sampling: Slot::default(),
             no_samples: OnceLock::new(),
             sampling_notes: OnceLock::new(),
+            sampled_threads: OnceLock::new(),
             heap_profile: Slot::default(),
             heap_note: OnceLock::new(),
             out_of_order: AtomicU64::new(0),

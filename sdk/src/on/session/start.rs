@@ -203,6 +203,7 @@ fn record_samples(shared: &Shared, config: &Config) {
         let _ = shared.no_samples.set(why);
     }
     let _ = shared.sampling_notes.set(opened.notes);
+    opened.threads.into_iter().for_each(|threads| _ = shared.sampled_threads.set(threads));
 }
 
 /// Begins the heap profile. If that fails, the session goes on without.

@@ -71,7 +71,7 @@ impl Shared {
         Lost { buffer_full, reentrant, too_large, thread_exit, output, arguments, damaged, kernel_ring }
     }
 
-    fn lost_for(&self, reason: LossReason) -> u64 {
+    pub(crate) fn lost_for(&self, reason: LossReason) -> u64 {
         // Saturating, because other processes can change the region's counters.
         self.region().lost(reason).saturating_add(self.stray_before.since(reason))
     }

@@ -7,6 +7,7 @@
 //! All signals are blocked in them from the start: the application's handlers belong on the application's
 //! threads.
 
+use std::cell::Cell;
 use std::ffi::CStr;
 use std::io;
 use std::sync::OnceLock;
@@ -14,12 +15,25 @@ use std::thread::Thread;
 
 use crate::on::base::platform;
 
+thread_local! {
+    static IS_OWN: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether the calling thread is one of Hairline's own. What it allocates is not the program's.
+pub(crate) fn is_own() -> bool {
+    IS_OWN.get()
+}
+
 /// A thread that is running, or has ended and can be joined. A drop detaches the thread.
 #[derive(Debug)]
 pub(crate) struct OwnThread(Option<platform::Thread>);
 
 /// Starts a thread. `name` has at most 15 bytes, the limit of the kernel.
 pub(crate) fn spawn(name: &'static CStr, body: impl FnOnce() + Send + 'static) -> io::Result<OwnThread> {
+    let body = move || {
+        IS_OWN.set(true);
+        body();
+    };
     platform::spawn(name, Box::new(body)).map(|thread| OwnThread(Some(thread)))
 }
 

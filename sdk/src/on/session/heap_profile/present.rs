@@ -9,7 +9,6 @@ use hairline_formats::track_event::fields::clock as id;
 use hairline_stacks::{Allocated, HeapMoment, HeapProfile as Profile, HeapWriter};
 
 use crate::heap_profile::HeapProfile;
-use crate::on::base::heap;
 use crate::on::base::heap::profile::Reader;
 use crate::on::base::platform;
 use crate::on::base::platform::process;
@@ -61,9 +60,12 @@ impl Slot<Profiling> {
     ) -> Result<(), String> {
         let reader = Reader::begin(every).map_err(|e| format!("the heap profile is not recorded: {e}"))?;
         let pid = process::id();
+        let allocator = file_of_the_allocator();
         let profile = match format {
-            Format::TrackEvent => Profile::packets(SequenceId(sequence() + OWN_SEQUENCE.0), pid, every),
-            Format::Fxt => Profile::fxt_within(pid, every),
+            Format::TrackEvent => {
+                Profile::packets(SequenceId(sequence() + OWN_SEQUENCE.0), pid, every, &allocator)
+            }
+            Format::Fxt => Profile::fxt_within(pid, every, &allocator),
         };
         let profile = if parts == Parts::Several { profile.closing_files() } else { profile };
         let writer = profile.writer();
@@ -173,11 +175,6 @@ impl Profiling {
 
     /// Returns what is to be said of the profile at the session's end.
     pub(crate) fn note(&self) -> Option<String> {
-        if heap::is_unannounced() {
-            return Some(
-                "the heap profile is empty: the program's allocator is no `hairline::Heap`".to_owned(),
-            );
-        }
         let ([lost, bytes], totals) = (self.reader.lost(), self.profile.totals());
         let lost_for =
             format!("found no room, and are in no sum: they stand for {bytes} bytes; sample less often");
@@ -197,6 +194,12 @@ impl Profiling {
         let all = totals.samples + lost;
         (!parts.is_empty()).then(|| format!("of the heap profile's {all} samples, {}", parts.join("; ")))
     }
+}
+
+/// The source file of `Heap`, or the end of its path, as debug information has it.
+fn file_of_the_allocator() -> String {
+    let (source, this) = (file!(), "on/session/heap_profile/present.rs");
+    format!("{}heap.rs", source.strip_suffix(this).unwrap_or_default())
 }
 
 fn write_some(bytes: &[u8], mut write: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {

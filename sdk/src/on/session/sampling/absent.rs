@@ -33,6 +33,7 @@ impl Slot<Sampling> {
         Opened {
             no_samples: wanted.samples.is_some().then_some(samples),
             notes: wanted.has_events().then_some(stacks).into_iter().collect(),
+            threads: None,
         }
     }
 

@@ -21,6 +21,10 @@ mod present;
 #[cfg(feature = "sampling")]
 mod source;
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::filter::Filter;
 use crate::sampling::Sampling as Wished;
 
 /// What a session takes stacks at.
@@ -42,6 +46,41 @@ pub(crate) struct Opened {
     pub(crate) no_samples: Option<String>,
     /// All else.
     pub(crate) notes: Vec<String>,
+    /// The threads that are sampled by the clock.
+    pub(crate) threads: Option<SampledThreads>,
+}
+
+/// The names of the threads that are sampled by the clock.
+#[derive(Clone, Debug)]
+#[cfg_attr(not(feature = "sampling"), allow(dead_code))]
+pub(crate) struct SampledThreads {
+    names: Filter,
+    /// Whether a thread has such a name.
+    are_there: Arc<AtomicBool>,
+}
+
+#[cfg_attr(not(feature = "sampling"), allow(dead_code))]
+impl SampledThreads {
+    fn new(names: Filter) -> Self {
+        Self { names, are_there: Arc::default() }
+    }
+
+    /// Whether a thread of this name is sampled.
+    fn has(&self, name: &str) -> bool {
+        let is_one = self.names.matches(name);
+        if is_one {
+            self.are_there.store(true, Ordering::Relaxed); // it guards no memory
+        }
+        is_one
+    }
+
+    /// Returns what is to be said if no thread had such a name.
+    pub(crate) fn note(&self) -> Option<String> {
+        let names = self.names.to_string();
+        (!self.are_there.load(Ordering::Relaxed)).then(|| {
+            format!("no thread was sampled by the clock: none had a name like {names:?}; names have 15 bytes")
+        })
+    }
 }
 
 #[cfg(not(feature = "sampling"))]

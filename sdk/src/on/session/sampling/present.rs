@@ -15,10 +15,11 @@ use crate::on::session::naming::Naming;
 use crate::on::session::rotation::{Addition, Finished};
 use crate::on::session::sampling::events::Events;
 use crate::on::session::sampling::source::{SampledBy, Source};
-use crate::on::session::sampling::{Opened, Wanted};
+use crate::on::session::sampling::{Opened, SampledThreads, Wanted};
 use crate::on::session::scheduling::Traced;
 use crate::on::session::slot::Slot;
 use crate::options::Format;
+use crate::sampling::Sampling as Wished;
 
 /// The tape of a session that keeps its last samples: a quarter of its ring, in these bounds. A sample of 30
 /// frames has some 130 bytes, so 16 MiB are a minute of 20 busy threads at 99 samples a second.
@@ -150,11 +151,15 @@ impl Form {
 impl Slot<Sampling> {
     /// Begins to sample the process's threads, and to take the stacks of events.
     pub(crate) fn open(&self, wanted: Wanted, format: Format, region: &Arc<Region>) -> Opened {
-        let (mut notes, mut source, mut no_samples) = (Vec::new(), None, None);
+        let (mut notes, mut source, mut no_samples, mut threads) = (Vec::new(), None, None, None);
         if let Some(samples) = wanted.samples {
-            match Source::open(samples) {
+            let by_clock = match &samples {
+                Wished::CpuTime(_) => None,
+                Wished::WallTime(_, names) => Some(SampledThreads::new(names.clone())),
+            };
+            match Source::open(samples.frequency(), by_clock.clone()) {
                 Ok((opened, note)) => {
-                    source = Some(opened);
+                    (source, threads) = (Some(opened), by_clock);
                     notes.extend(note);
                 }
                 Err(why) => no_samples = Some(why),
@@ -171,7 +176,7 @@ impl Slot<Sampling> {
         };
         let tape = Tape::of(region, SAMPLES_TAPE).map(OnTape::new);
         self.fill(Sampling { source, events, form, profile: None, tape });
-        Opened { no_samples, notes }
+        Opened { no_samples, notes, threads }
     }
 
     /// Notes that the calling thread, the session's own, has the descriptors in a table of its own.

@@ -7,11 +7,10 @@ use hairline_perf::{Attributes, Inherit, OwnEvents, RING, Record, Stamp};
 use hairline_sampler::{Clock, Earlier, Sampler};
 use hairline_stacks::{Profile, REGISTERS, SampledAt, stack_bytes};
 
-use crate::filter::Filter;
 use crate::on::base::platform::process;
 use crate::on::session::descriptors;
+use crate::on::session::sampling::SampledThreads;
 use crate::on::session::sampling::looks::Looks;
-use crate::sampling::Sampling;
 
 /// The part of a ring that one processor may fill between two reads.
 const FILLED: u64 = 6;
@@ -43,15 +42,18 @@ pub(super) enum SampledBy {
 }
 
 impl Source {
-    /// Opens the events of all threads, or else gives them timers. Returns also what is to be said.
+    /// Opens the events of all threads, or else gives them timers; gives those of `by_clock` timers of real
+    /// time. Returns also what is to be said.
     ///
     /// # Errors
     /// A sentence that says why there are no samples, and what helps.
-    pub(super) fn open(wanted: Sampling) -> Result<(Self, Option<String>), String> {
-        let frequency = match wanted {
-            Sampling::CpuTime(frequency) => frequency,
-            Sampling::WallTime(frequency, threads) => return by_clock(frequency, threads),
-        };
+    pub(super) fn open(
+        frequency: u32,
+        by_clock: Option<SampledThreads>,
+    ) -> Result<(Self, Option<String>), String> {
+        if let Some(threads) = by_clock {
+            return self::by_clock(frequency, threads);
+        }
         let refused = match open_events(frequency) {
             Ok((events, stack)) => {
                 descriptors::SAMPLING.set(events.raw_fds());
@@ -160,10 +162,10 @@ impl Drop for Source {
 }
 
 /// Gives each thread of these names a timer of real time.
-fn by_clock(frequency: u32, threads: Filter) -> Result<(Source, Option<String>), String> {
+fn by_clock(frequency: u32, threads: SampledThreads) -> Result<(Source, Option<String>), String> {
     let wants = move |tid: u32| {
         let name = std::fs::read(format!("/proc/self/task/{tid}/comm")).unwrap_or_default();
-        threads.matches(String::from_utf8_lossy(&name).trim_end())
+        threads.has(String::from_utf8_lossy(&name).trim_end())
     };
     let stack = stack_bytes(RING as u64, frequency);
     let sampler = Sampler::start(Clock::WallTime(Box::new(wants)), frequency, stack).map_err(|e| {

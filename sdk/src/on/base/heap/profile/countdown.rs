@@ -71,12 +71,6 @@ impl Countdown {
         left < 0
     }
 
-    /// Makes the thread sample nothing of this profile.
-    pub(crate) fn never(&self, profile: u32) {
-        self.of.set(profile);
-        self.left.set(i64::MAX);
-    }
-
     /// Draws a distance in bytes.
     fn draw(&self, mean: u64) -> i64 {
         // SplitMix64.

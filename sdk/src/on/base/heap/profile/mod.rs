@@ -7,7 +7,7 @@
 //! ```
 //!
 //! It allocates nothing, takes no lock and waits for nobody. Allocations inside of Hairline are not sampled:
-//! they find their thread busy. The session's own thread is the only reader.
+//! they find their thread busy. Nor are those of Hairline's own threads. The session's is the only reader.
 //!
 //! Stacks are unwound with the packages of the feature `sampling`. Without it the twin has the functions for
 //! threads.

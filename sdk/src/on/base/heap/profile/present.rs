@@ -3,14 +3,14 @@
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
-use hairline_sampler::Stacks;
+use hairline_sampler::{Stacks, from_here};
 
 use crate::on::base::clock;
 use crate::on::base::heap::profile::blocks::{Blocks, Slot};
 use crate::on::base::heap::profile::countdown::{Countdown, Weight, weight};
 use crate::on::base::heap::switch::set_profile;
 use crate::on::base::memory::leak;
-use crate::on::base::platform::own_thread::Handle;
+use crate::on::base::platform::own_thread::{self, Handle};
 use crate::on::base::platform::process;
 use crate::on::base::{forever, this_thread};
 
@@ -45,21 +45,26 @@ thread_local! {
 /// A sampled block that is being freed or moved.
 pub(crate) type Taken = Slot;
 
-/// Subtracts an allocation from the thread's countdown, and samples it if that ends.
+/// Subtracts an allocation from the thread's countdown, and samples it if that ends. The stack of the sample
+/// begins with the frame of the function that calls this: the reader passes over one frame of Hairline's.
 #[inline(always)]
 pub(crate) fn allocated(block: *mut u8, size: usize, profile: u32) {
     if COUNTDOWN.with(|countdown| countdown.subtract(size, profile)) {
-        countdown_ended(block, size, profile);
+        from_here(|[instruction, stack, frame]| {
+            countdown_ended(block, size, profile, instruction, stack, frame);
+        });
     }
 }
 
+/// Numbers instead of an array, which the caller would need room for in its frame, at each allocation.
 #[cold]
 #[inline(never)]
-fn countdown_ended(block: *mut u8, size: usize, profile: u32) {
+fn countdown_ended(block: *mut u8, size: usize, profile: u32, instruction: u64, stack: u64, frame: u64) {
     let mean = MEAN.load(Ordering::Relaxed);
     let seed = || clock::boottime() ^ (&raw const size).addr() as u64 | 1;
     if !COUNTDOWN.with(|countdown| countdown.is_sampled(size, profile, mean, seed))
         || this_thread::is_barred()
+        || own_thread::is_own()
     {
         return;
     }
@@ -73,7 +78,8 @@ fn countdown_ended(block: *mut u8, size: usize, profile: u32) {
         return lose(weight);
     };
     let wakes = here.number() % WAKES_AFTER == WAKES_AFTER - 1;
-    here.sample([u64::from(profile) << 32 | u64::from(slot.number), weight.bytes, weight.count]);
+    let note = [u64::from(profile) << 32 | u64::from(slot.number), weight.bytes, weight.count];
+    here.sample_from([instruction, stack, frame], note);
     // Acquire pairs with the Release of `Reader::is_here`.
     if wakes && let Some(reader) = forever::get(READER.load(Ordering::Acquire)) {
         reader.unpark();
@@ -150,9 +156,9 @@ impl Reader {
         Ok(Self { stacks, profile, process, waiting: Vec::new(), lost_before })
     }
 
-    /// Makes the calling thread the one that reads. Its own allocations are not sampled.
+    /// Makes the calling thread the one that reads.
+    #[allow(clippy::unused_self)] // the one that exists
     pub(crate) fn is_here(&self) {
-        COUNTDOWN.with(|countdown| countdown.never(self.profile));
         let handle = leak(Handle::default());
         handle.set_to_current();
         READER.store(handle, Ordering::Release);
