@@ -10,7 +10,8 @@ from dataclasses import dataclass
 STATES = ["without", "off", "fxt", "pftrace", "peer"]
 # The program that shows what a session costs: a search of one file.
 START = "start and end"
-SUMMARY = re.compile(r"^hairline: .*: ([\d,]+) records, ([\d,]+) bytes, ([\d,]+) events lost", re.MULTILINE)
+SUMMARY = re.compile(r"^hairline: .*: ([\d,]+) records, ([\d,]+) bytes", re.MULTILINE)
+LOST = re.compile(r"^hairline: .*[:,] ([\d,]+) events lost", re.MULTILINE)
 
 
 @dataclass
@@ -53,7 +54,8 @@ def run(command, state, trace, mode=None, converse=None):
         raise SystemExit(f"ci/programs: {' '.join(map(str, command))} failed ({status}):\n{output}{said}")
     result = Run(output, usage.ru_utime + usage.ru_stime)
     if summary := SUMMARY.search(said):
-        result.records, result.bytes, result.lost = (int(number.replace(",", "")) for number in summary.groups())
+        numbers = *summary.groups(), LOST.search(said)[1]
+        result.records, result.bytes, result.lost = (int(number.replace(",", "")) for number in numbers)
     if state == "peer":
         result.bytes = trace.stat().st_size
     return result

@@ -356,7 +356,12 @@ fn a_process_that_is_killed_or_ends_while_it_is_recorded_leaves_its_trace() {
             }
             let output = recording.wait_with_output().expect("its end");
             assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-            assert_eq!(stderr(&output).contains("1 process was killed"), kill, "{}", stderr(&output));
+            assert_eq!(
+                stderr(&output).contains("1 process ended without completing its trace"),
+                kill,
+                "{}",
+                stderr(&output)
+            );
             assert_eq!(whole_but_ends(&folder.path().join(&trace)), FOUR, "{format:?}");
         }
     }

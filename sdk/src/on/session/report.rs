@@ -33,11 +33,10 @@ impl Shared {
         stderr::write(
             Level::Info,
             format_args!(
-                "{path}: {} records, {} bytes, {} events lost{}",
+                "{path}: {} records, {} bytes{}",
                 Thousands(*records),
                 Thousands(*bytes),
-                Thousands(lost.total()),
-                if lost.total() > 0 { " (a scope counts once)" } else { "" },
+                if lost.total() == 0 { ", 0 events lost" } else { "" },
             ),
         );
         if let Some(losses) = self.losses(summary) {
