@@ -2,7 +2,7 @@
 
 use std::sync::{LockResult, PoisonError, TryLockError, TryLockResult};
 
-use crate::imp::locks::{Epoch, MoreSteps, Watch, epoch, epoch_at_once};
+use crate::imp::locks::{Epoch, Watch, epoch, epoch_at_once};
 use crate::sync::name::{Kind, Place};
 
 /// The lock of a guard that has it alone. The drop of this comes before the release of the lock.
@@ -76,7 +76,7 @@ pub(crate) fn take<'w, H: Held<'w>, G, W>(
 ) -> LockResult<W> {
     match epoch_at_once() {
         Ok(epoch) => take_in(epoch, watch, place, attempt, block, wrap),
-        Err(MoreSteps) => joined(take_timed(watch, place, attempt, block), wrap),
+        Err(_) => joined(take_timed(watch, place, attempt, block), wrap),
     }
 }
 
@@ -141,7 +141,7 @@ pub(crate) fn try_take<'w, H: Held<'w>, G, W>(
 ) -> TryLockResult<W> {
     match epoch_at_once() {
         Ok(epoch) => try_take_in(epoch.is_some(), watch, place, attempt, wrap),
-        Err(MoreSteps) => match try_take_timed(watch, place, attempt) {
+        Err(_) => match try_take_timed(watch, place, attempt) {
             Some(parts) => joined(parts, wrap).map_err(TryLockError::Poisoned),
             None => Err(TryLockError::WouldBlock),
         },
