@@ -90,9 +90,9 @@ step_release() {    # what records is tested once more, with the code as it ship
 step_off() {        # the feature `enable` off: everything still builds, and costs nothing
   cargo clippy -p hairline --no-default-features --all-targets --locked -- -D warnings
   cargo test -p hairline --no-default-features --locked
-  # With the features that have an off side too.
-  cargo clippy -p hairline --no-default-features --features futures,http,log,metrics,recovery,serde,tracing --all-targets --locked -- -D warnings
-  cargo test -p hairline --no-default-features --features futures,http,log,metrics,recovery,serde,tracing --locked
+  # With all features that have an off side.
+  cargo clippy -p hairline --no-default-features --features compress,futures,http,lock_api,log,metrics,recovery,serde,tracing --all-targets --locked -- -D warnings
+  cargo test -p hairline --no-default-features --features compress,futures,http,lock_api,log,metrics,recovery,serde,tracing --locked
   cargo clippy -p hairline-tokio --no-default-features --all-targets --locked -- -D warnings
   cargo test -p hairline-tokio --no-default-features --locked
 }

@@ -79,7 +79,7 @@ fn require(verdict: &Verdict, until: i64, at_least: i64, what: &str) -> i64 {
     verdict.require_few_lost_samples(all);
     assert!(in_slices >= at_least && beside >= 20, "{what}: {in_slices} and {beside} of {all}");
     assert!(named * 20 >= all * 19, "{what}: {named} of {all} are in the functions");
-    // A sample is read within 10 ms, and settles with the next reading; the machine may be busy.
+    // A sample is read within 50 ms, and settles with the next reading; the machine may be busy.
     let missing = until - last;
     assert!(missing < 300_000_000, "{what}: the last sample is {missing} ns before the end");
     all

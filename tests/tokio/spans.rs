@@ -125,6 +125,16 @@ async fn request(rows: Arc<Notify>) {
     row(&rows).traced("db", "query").await;
 }
 
+/// Runs a request as a task, which waits for the rows.
+async fn run_request() {
+    let rows = Arc::new(Notify::named("rows"));
+    let request = request(Arc::clone(&rows)).with_current_subscriber();
+    let task = tokio::spawn(request.traced_task("web", "task"));
+    sleep(Duration::from_millis(1)).await;
+    rows.notify_one();
+    task.await.expect("no panic");
+}
+
 /// Without the times in the queue, which depend on the machine.
 fn paths_of_work(trace: &Trace) -> String {
     let paths = paths(trace);
@@ -138,22 +148,11 @@ fn paths_of_work(trace: &Trace) -> String {
 //         wait: rows ─
 #[test]
 fn spans_and_recorded_futures_inside_of_each_other_are_one_tree() {
-    each(
-        WITH_LIVES,
-        async || {
-            let rows = Arc::new(Notify::named("rows"));
-            let request = request(Arc::clone(&rows)).with_current_subscriber();
-            let task = tokio::spawn(request.traced_task("web", "task"));
-            sleep(Duration::from_millis(1)).await;
-            rows.notify_one();
-            task.await.expect("no panic");
-        },
-        |trace, name| {
-            let expected = "task\ntask > request\ntask > request > query\ntask > request > query > row\n\
+    each(WITH_LIVES, run_request, |trace, name| {
+        let expected = "task\ntask > request\ntask > request > query\ntask > request > query > row\n\
                             task > request > query > row > wait: rows";
-            assert_eq!(paths_of_work(trace), expected, "{name}");
-        },
-    );
+        assert_eq!(paths_of_work(trace), expected, "{name}");
+    });
 }
 
 #[test]
@@ -179,21 +178,10 @@ fn a_wait_in_a_recorded_future_inside_of_a_span_is_below_the_future() {
 
 #[test]
 fn a_wait_in_a_span_without_a_life_is_below_the_future_around_it() {
-    each(
-        &[Mode::Threads],
-        async || {
-            let rows = Arc::new(Notify::named("rows"));
-            let request = request(Arc::clone(&rows)).with_current_subscriber();
-            let task = tokio::spawn(request.traced_task("web", "task"));
-            sleep(Duration::from_millis(1)).await;
-            rows.notify_one();
-            task.await.expect("no panic");
-        },
-        |trace, name| {
-            let expected = "task\ntask > query\ntask > query > wait: rows";
-            assert_eq!(paths_of_work(trace), expected, "{name}");
-        },
-    );
+    each(&[Mode::Threads], run_request, |trace, name| {
+        let expected = "task\ntask > query\ntask > query > wait: rows";
+        assert_eq!(paths_of_work(trace), expected, "{name}");
+    });
 }
 
 #[test]

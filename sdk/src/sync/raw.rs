@@ -10,7 +10,7 @@ use lock_api::{
     RawRwLockUpgradeFair, RawRwLockUpgradeTimed,
 };
 
-use crate::imp::locks::{Epoch, MoreSteps, Watch, epoch, epoch_at_once, known_epoch};
+use crate::imp::locks::{Epoch, Watch, epoch, epoch_at_once, known_epoch};
 use crate::sync::name::{Kind, Name, Place};
 
 /// A raw mutex of [`lock_api`] around another one, whose waits are recorded.
@@ -86,20 +86,8 @@ fn take<B: FnOnce() -> bool>(
 ) -> bool {
     match epoch_at_once() {
         Ok(epoch) => take_in(epoch, watch, kind, place, attempt, block),
-        Err(MoreSteps) => take_first_or_timed(watch, kind, place, attempt, block),
+        Err(_) => take_timed(epoch, watch, kind, place, attempt, block),
     }
-}
-
-#[cold]
-#[inline(never)]
-fn take_first_or_timed<B: FnOnce() -> bool>(
-    watch: &Watch,
-    kind: Kind,
-    place: Place,
-    attempt: impl FnOnce() -> bool,
-    block: Option<B>,
-) -> bool {
-    take_timed(epoch(), watch, kind, place, attempt, block)
 }
 
 /// The same for a thread that has the lock already, as a reader.
@@ -110,21 +98,22 @@ fn become_writer<B: FnOnce() -> bool>(
     attempt: impl FnOnce() -> bool,
     block: Option<B>,
 ) -> bool {
-    take_timed(known_epoch(), watch, Kind::Alone, place, attempt, block)
+    take_timed(known_epoch, watch, Kind::Alone, place, attempt, block)
 }
 
 /// Takes a lock, and notes when. The hold of a reader is not recorded: its release does not say which of the
 /// readers it is.
-#[inline]
+#[cold]
+#[inline(never)]
 fn take_timed<B: FnOnce() -> bool>(
-    epoch: Option<Epoch>,
+    epoch: impl FnOnce() -> Option<Epoch>,
     watch: &Watch,
     kind: Kind,
     place: Place,
     attempt: impl FnOnce() -> bool,
     block: Option<B>,
 ) -> bool {
-    let has_it = take_in(epoch, watch, kind, place, attempt, block);
+    let has_it = take_in(epoch(), watch, kind, place, attempt, block);
     if has_it && kind == Kind::Alone {
         watch.begin_hold(place);
     }

@@ -16,7 +16,8 @@ use tracing_core::{Dispatch, dispatcher};
 
 #[cfg(feature = "tracing")]
 use crate::on::bridges::tracing::layer::Branches;
-use crate::on::bridges::tracing::span::{SpanLife, VisitIn};
+use crate::on::bridges::tracing::life::SpanLife;
+use crate::on::bridges::tracing::span::VisitIn;
 use crate::on::bridges::tracing::{Subscriber, stack};
 use crate::spans::Mode;
 

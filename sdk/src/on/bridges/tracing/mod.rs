@@ -35,6 +35,7 @@ mod interest;
 mod kept;
 #[cfg(feature = "tracing")]
 mod layer;
+mod life;
 pub(crate) mod log_level;
 mod requests;
 mod sites;

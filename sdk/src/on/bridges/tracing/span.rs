@@ -1,7 +1,7 @@
 //! The state of a span, and the records that it writes when it is entered, left and closed.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
 
 use hairline_formats::Value;
 use hairline_formats::track_event::TrackUuid;
@@ -12,12 +12,12 @@ use crate::on::bridges::polled;
 use crate::on::bridges::tracing::far::Entry;
 use crate::on::bridges::tracing::fields::Visited;
 use crate::on::bridges::tracing::kept::Kept;
+use crate::on::bridges::tracing::life::SpanLife;
 use crate::on::bridges::tracing::{elsewhere, requests, stack};
 use crate::on::callsite;
 use crate::on::callsite::{Callsite, Epoch};
 use crate::on::event::extras::Extras;
 use crate::on::event::flow::Flow;
-use crate::on::event::interval::{Interval, Lasting};
 use crate::on::event::track;
 use crate::on::thread::guards::interval::AsyncScope;
 use crate::on::thread::retraction::{self, Begun};
@@ -91,32 +91,6 @@ pub(crate) type Visit<'v> = dyn FnMut(Option<Known<'_>>, Known<'_>) + 'v;
 
 /// As [`Visit`], with the mode in which the spans are recorded.
 pub(crate) type VisitIn<'v> = dyn FnMut(Mode, Option<Known<'_>>, Known<'_>) + 'v;
-
-/// An interval on an async track. It ends with its last owner: the span itself, the life of a child, a wait
-/// inside, or a thread that is recording below it.
-#[derive(Debug)]
-pub(crate) struct SpanLife {
-    callsite: &'static Callsite,
-    pub(crate) interval: AsyncScope,
-    /// The values for the record of its end.
-    late: OnceLock<Arc<Visited>>,
-}
-
-impl Lasting for SpanLife {
-    fn interval(&self) -> &Interval {
-        self.interval.interval()
-    }
-}
-
-impl Drop for SpanLife {
-    fn drop(&mut self) {
-        let late = self.late.take();
-        if let Some(late) = &late {
-            late.show_all(self.callsite, |values| self.interval.set_arguments(values));
-        }
-        Visited::keep_memory(late);
-    }
-}
 
 impl Default for Span {
     fn default() -> Self {
@@ -447,7 +421,7 @@ impl Span {
                 Some(visited) => visited.with_values(callsite, begin),
                 None => begin(&[]),
             };
-            Arc::new(SpanLife { callsite, interval, late: OnceLock::new() })
+            Arc::new(SpanLife::new(callsite, interval))
         };
         let life = epoch.map(|epoch| {
             let above = parent.and_then(|parent| parent.span.life());
@@ -600,7 +574,7 @@ impl Span {
         drop(rest);
         match (life, late) {
             // All values, also those that a slice's end has recorded.
-            (Some(life), Some(late)) => drop(life.late.set(late)),
+            (Some(life), Some(late)) => life.end_with(late),
             (None, Some(late)) => {
                 if has_unrecorded {
                     self.record_late_fields(&late);
