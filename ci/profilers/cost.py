@@ -45,7 +45,7 @@ def of_pipeline(out, copies):
     yield Way("off", program)
     yield Way("flight recorder", program, variables=recorder)
     yield Way("flight recorder, 99 Hz by perf events", program, variables=samples)
-    yield Way("flight recorder, 99 Hz by signals", program, variables=samples, perf=False)
+    yield Way("flight recorder, 99 Hz by signals", program, variables={**recorder, "HAIRLINE_SAMPLE": "signals:99"})
     if copies == COPIES:
         yield from outside(out, program, 99)
 

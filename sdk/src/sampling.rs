@@ -12,28 +12,34 @@ const MOST_BY_CLOCK: u32 = 1_000;
 #[derive(Clone, Debug)]
 #[cfg_attr(not(all(feature = "enable", feature = "sampling")), allow(dead_code))]
 pub(crate) enum Sampling {
-    /// So many times in a second of CPU time.
+    /// So many times in a second of CPU time: by the kernel's events, or by signals where it refuses them.
     CpuTime(u32),
+    /// So many times in a second of CPU time, by signals.
+    Signals(u32),
     /// So many times in a second, of threads whose names this filter includes.
     WallTime(u32, Filter),
 }
 
 impl Sampling {
-    /// Reads `HAIRLINE_SAMPLE`: `997`, `wall:99` or `wall:99:PATTERNS`. `None`: no samples.
+    /// Reads `HAIRLINE_SAMPLE`: `997`, `signals:99`, `wall:99` or `wall:99:PATTERNS`. `None`: no samples.
     ///
     /// # Errors
     /// [`Error::Value`] for another text, and those of [`Filter::parse`].
     #[cfg(feature = "enable")]
     pub(crate) fn parse(text: &str) -> Result<Option<Self>, Error> {
-        let expected = "use the number of samples in a second, 1 to 10000, or 0 for none; or wall:99, 1 to 1000, for \
-                        samples by the clock, or wall:99:worker* for those of some threads";
+        let expected = "use the number of samples in a second, 1 to 10000, or 0 for none; signals:99 for samples \
+                        without perf events; or wall:99, 1 to 1000, for samples by the clock, or wall:99:worker* for \
+                        those of some threads";
         let wrong = || Error::Value { what: "HAIRLINE_SAMPLE", value: text.to_owned(), expected };
-        let sampling = match text.trim().strip_prefix("wall:") {
-            Some(rest) => {
+        let number = |text: &str| text.trim().parse::<u32>().map_err(|_| wrong());
+        let sampling = match text.trim().split_once(':') {
+            None => Self::CpuTime(number(text)?),
+            Some(("signals", frequency)) => Self::Signals(number(frequency)?),
+            Some(("wall", rest)) => {
                 let (frequency, threads) = rest.split_once(':').unwrap_or((rest, ""));
-                Self::WallTime(frequency.trim().parse().map_err(|_| wrong())?, Filter::parse(threads)?)
+                Self::WallTime(number(frequency)?, Filter::parse(threads)?)
             }
-            None => Self::CpuTime(text.trim().parse().map_err(|_| wrong())?),
+            Some(_) => return Err(wrong()),
         };
         if sampling.is_too_often() {
             return Err(wrong());
@@ -48,6 +54,7 @@ impl Sampling {
     pub(crate) fn check(&self) -> Result<(), Error> {
         let (what, expected) = match self {
             Self::CpuTime(_) => ("sampling", "use the number of samples in a second, 0 to 10000"),
+            Self::Signals(_) => ("signal_sampling", "use the number of samples in a second, 0 to 10000"),
             Self::WallTime(..) => ("wall_sampling", "use the number of samples in a second, 0 to 1000"),
         };
         let wrong = Error::Value { what, value: self.frequency().to_string(), expected };
@@ -56,11 +63,11 @@ impl Sampling {
 
     /// The number of samples in a second.
     pub(crate) fn frequency(&self) -> u32 {
-        let (Self::CpuTime(frequency) | Self::WallTime(frequency, _)) = self;
+        let (Self::CpuTime(frequency) | Self::Signals(frequency) | Self::WallTime(frequency, _)) = self;
         *frequency
     }
 
     fn is_too_often(&self) -> bool {
-        self.frequency() > if matches!(self, Self::CpuTime(_)) { MOST } else { MOST_BY_CLOCK }
+        self.frequency() > if matches!(self, Self::WallTime(..)) { MOST_BY_CLOCK } else { MOST }
     }
 }

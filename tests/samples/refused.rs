@@ -1,9 +1,9 @@
-//! Samples where `perf_event_open` is refused, as in most containers: the threads take their own, in signal
-//! handlers.
+//! Samples where `perf_event_open` is refused, as in most containers, or not asked for: the threads take
+//! their own, in signal handlers.
 
 use std::process::Command;
 
-use hairline::{Format, MemoryOutput, Session, Summary};
+use hairline::{Error, Format, MemoryOutput, Session, SessionBuilder, Summary};
 use hairline_tests::recording::{FORMATS, extension};
 use hairline_tests::{judge, seccomp};
 
@@ -20,37 +20,50 @@ pub(crate) fn without_perf<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     std::thread::scope(|scope| scope.spawn(refused).join().expect("it does not panic"))
 }
 
-fn sampled(format: Format, work: impl FnOnce()) -> (Vec<u8>, Summary) {
+/// Records what two threads that start late and this one burn, by signals. Requires its truth.
+fn signals_have_the_truth(format: Format, sampled: impl FnOnce(SessionBuilder) -> SessionBuilder) -> Summary {
     let memory = MemoryOutput::new();
-    let builder = Session::builder().output_memory(&memory).format(format).sampling(997);
+    let builder = sampled(Session::builder().output_memory(&memory).format(format));
     let session = builder.start().expect("it starts");
-    work();
+    let events = std::fs::read_dir("/proc/self/fd").expect("its descriptors").flatten();
+    let events = events.filter_map(|fd| std::fs::read_link(fd.path()).ok());
+    assert_eq!(events.filter(|file| file.as_os_str() == "anon_inode:[perf_event]").count(), 0);
+    {
+        hairline::trace_scope!("samples", "work");
+        let late = || std::thread::Builder::new().name("late".to_owned()).spawn(|| burn(250));
+        let late = [late(), late()].map(|thread| thread.expect("a thread"));
+        burn(100);
+        late.into_iter().for_each(|thread| _ = thread.join().expect("it ends"));
+    }
     let summary = session.stop().expect("it stops");
-    (memory.to_vec(), summary)
+    assert_eq!(summary.lost.kernel_ring, 0);
+    // At the kernel's ticks: a hundred in a second at least, and a thousand at most, of 6 s and what is around.
+    // The kernel's time counts too: that of each look at the clock, between the loops.
+    let truth = Truth { samples: 500..8_000, of_threads: &["late"], points: 5.0, lines: 85 };
+    let inside = require_truth(&memory.to_vec(), format, &truth);
+    assert!(inside > 50, "{format:?}: {inside} samples in the slice");
+    summary
 }
 
 #[test]
 fn threads_take_their_own_samples_with_the_same_shares_functions_and_lines() {
     let _one = crate::ONE.lock();
     for format in FORMATS {
-        let (trace, summary) = without_perf(|| {
-            sampled(format, || {
-                hairline::trace_scope!("samples", "work");
-                let late = || std::thread::Builder::new().name("late".to_owned()).spawn(|| burn(250));
-                let late = [late(), late()].map(|thread| thread.expect("a thread"));
-                burn(100);
-                late.into_iter().for_each(|thread| _ = thread.join().expect("it ends"));
-            })
-        });
+        let summary = without_perf(|| signals_have_the_truth(format, |session| session.sampling(997)));
         let note = summary.notes.iter().find(|note| note.contains("samples are taken by signals"));
         assert!(note.is_some_and(|note| note.contains("seccomp")), "{:?}", summary.notes);
-        assert_eq!(summary.lost.kernel_ring, 0);
-        // At the kernel's ticks: a hundred in a second at least, and a thousand at most, of 6 s and what is around.
-        // The kernel's time counts too: that of each look at the clock, between the loops.
-        let truth = Truth { samples: 500..8_000, of_threads: &["late"], points: 5.0, lines: 85 };
-        let inside = require_truth(&trace, format, &truth);
-        assert!(inside > 50, "{format:?}: {inside} samples in the slice");
     }
+}
+
+#[test]
+fn a_program_may_choose_signals() {
+    let _one = crate::ONE.lock();
+    for format in FORMATS {
+        let summary = signals_have_the_truth(format, |session| session.signal_sampling(997));
+        assert!(!summary.notes.iter().any(|note| note.contains("signals")), "{:?}", summary.notes);
+    }
+    let too_often = Session::builder().signal_sampling(10_001).start();
+    assert!(matches!(too_often, Err(Error::Value { what: "signal_sampling", .. })), "{too_often:?}");
 }
 
 #[test]
@@ -108,7 +121,11 @@ fn what_was_refused_is_in_the_trace_and_explain_gives_no_advice_to_record_it() {
     }
     // Where nothing is refused, or asked for, the trace has no such event.
     for format in FORMATS {
-        let (trace, summary) = sampled(format, || _ = burn(1));
+        let memory = MemoryOutput::new();
+        let session = Session::builder().output_memory(&memory).format(format).sampling(997).start();
+        let session = session.expect("it starts");
+        _ = burn(1);
+        let (summary, trace) = (session.stop().expect("it stops"), memory.to_vec());
         let has_all = !summary.notes.iter().any(|note| note.contains("not recorded"));
         assert!(!has_all || judge::load_bytes(&trace, &[REFUSED]).results[0].is_empty(), "{format:?}");
     }

@@ -93,10 +93,12 @@ fn the_environment_asks_for_samples_and_a_wrong_number_is_said() {
             let output = command.output().expect("it runs");
             String::from_utf8_lossy(&output.stderr).into_owned()
         };
-        let said = run("1997");
-        assert!(said.is_empty() || said.contains("samples are not recorded"), "{said}");
-        judge::load(&trace, &["select count(*) from perf_sample"]).require_clean();
-        for wrong in ["often", "10001", "-1"] {
+        for right in ["1997", "signals:1997"] {
+            let said = run(right);
+            assert!(said.is_empty() || said.contains("samples are not recorded"), "{said}");
+            judge::load(&trace, &["select count(*) from perf_sample"]).require_clean();
+        }
+        for wrong in ["often", "10001", "-1", "signals:", "signals:10001", "signals:99:worker*", ":99"] {
             assert!(run(wrong).contains("HAIRLINE_SAMPLE"), "a wrong value is said");
         }
     }

@@ -154,10 +154,10 @@ impl Slot<Sampling> {
         let (mut notes, mut source, mut no_samples, mut threads) = (Vec::new(), None, None, None);
         if let Some(samples) = wanted.samples {
             let by_clock = match &samples {
-                Wished::CpuTime(_) => None,
+                Wished::CpuTime(_) | Wished::Signals(_) => None,
                 Wished::WallTime(_, names) => Some(SampledThreads::new(names.clone())),
             };
-            match Source::open(samples.frequency(), by_clock.clone()) {
+            match Source::open(&samples, by_clock.clone()) {
                 Ok((opened, note)) => {
                     (source, threads) = (Some(opened), by_clock);
                     notes.extend(note);

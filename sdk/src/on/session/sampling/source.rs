@@ -11,6 +11,7 @@ use crate::on::base::platform::process;
 use crate::on::session::descriptors;
 use crate::on::session::sampling::SampledThreads;
 use crate::on::session::sampling::looks::Looks;
+use crate::sampling::Sampling as Wished;
 
 /// The part of a ring that one processor may fill between two reads.
 const FILLED: u64 = 6;
@@ -42,48 +43,23 @@ pub(super) enum SampledBy {
 }
 
 impl Source {
-    /// Opens the events of all threads, or else gives them timers; gives those of `by_clock` timers of real
-    /// time. Returns also what is to be said.
+    /// Opens what takes these samples. `threads`: those that are sampled by the clock. Returns also what is to be
+    /// said.
     ///
     /// # Errors
     /// A sentence that says why there are no samples, and what helps.
     pub(super) fn open(
-        frequency: u32,
-        by_clock: Option<SampledThreads>,
+        samples: &Wished,
+        threads: Option<SampledThreads>,
     ) -> Result<(Self, Option<String>), String> {
-        if let Some(threads) = by_clock {
-            return self::by_clock(frequency, threads);
-        }
-        let refused = match open_events(frequency) {
-            Ok((events, stack)) => {
-                descriptors::SAMPLING.set(events.raw_fds());
-                let a_second = u64::from(frequency) * u64::from(stack);
-                let every =
-                    Duration::from_micros(events.smallest_ring() * 1_000_000 / FILLED / a_second.max(1));
-                let note = (!events.has_all_threads()).then(|| hairline_perf::not_all_threads("samples"));
-                let every = every.min(LONGEST);
-                return Ok((Self::Kernel { events, frequency, every }, note));
-            }
-            Err(e) => e,
-        };
-        let advice = hairline_perf::advice(&refused);
-        let stack = stack_bytes(RING as u64, hairline_sampler::frequency_of(frequency));
-        match Sampler::start(Clock::CpuTime, frequency, stack) {
-            Ok(sampler) => {
-                let note = format!(
-                    "samples are taken by signals, at most {} in a second of CPU time: the kernel's are refused \
-                     ({refused}; {advice})",
-                    sampler.frequency()
-                );
-                let at = SampledAt::CpuTime;
-                Ok((Self::Threads { sampler, looks: Looks::default(), at }, Some(note)))
-            }
-            Err(e) => {
-                let of_signals = hairline_sampler::advice(&e);
-                Err(format!(
-                    "samples are not recorded: {refused}; {advice}. Nor by signals: {e}; {of_signals}"
-                ))
-            }
+        let frequency = samples.frequency();
+        match samples {
+            Wished::CpuTime(_) => by_events_or_signals(frequency),
+            Wished::Signals(_) => match by_signals(frequency) {
+                Ok(source) => Ok((source, None)),
+                Err(why) => Err(format!("samples are not recorded: {why}")),
+            },
+            Wished::WallTime(..) => by_clock(frequency, threads),
         }
     }
 
@@ -161,17 +137,52 @@ impl Drop for Source {
     }
 }
 
+/// Opens the events of all threads, or else gives them timers.
+fn by_events_or_signals(frequency: u32) -> Result<(Source, Option<String>), String> {
+    let refused = match open_events(frequency) {
+        Ok((events, stack)) => {
+            descriptors::SAMPLING.set(events.raw_fds());
+            let a_second = u64::from(frequency) * u64::from(stack);
+            let every = Duration::from_micros(events.smallest_ring() * 1_000_000 / FILLED / a_second.max(1));
+            let note = (!events.has_all_threads()).then(|| hairline_perf::not_all_threads("samples"));
+            return Ok((Source::Kernel { events, frequency, every: every.min(LONGEST) }, note));
+        }
+        Err(e) => e,
+    };
+    let advice = hairline_perf::advice(&refused);
+    let source = by_signals(frequency)
+        .map_err(|why| format!("samples are not recorded: {refused}; {advice}. Nor by signals: {why}"))?;
+    let (SampledBy::CpuTime(frequency) | SampledBy::WallTime(frequency)) = source.by();
+    let note = format!(
+        "samples are taken by signals, at most {frequency} in a second of CPU time: the kernel's are refused \
+         ({refused}; {advice})"
+    );
+    Ok((source, Some(note)))
+}
+
+/// Gives each thread a timer of its CPU time.
+fn by_signals(frequency: u32) -> Result<Source, String> {
+    let stack = stack_bytes(RING as u64, hairline_sampler::frequency_of(frequency));
+    timed(Clock::CpuTime, frequency, stack, SampledAt::CpuTime)
+}
+
 /// Gives each thread of these names a timer of real time.
-fn by_clock(frequency: u32, threads: SampledThreads) -> Result<(Source, Option<String>), String> {
+fn by_clock(frequency: u32, threads: Option<SampledThreads>) -> Result<(Source, Option<String>), String> {
     let wants = move |tid: u32| {
         let name = std::fs::read(format!("/proc/self/task/{tid}/comm")).unwrap_or_default();
-        threads.has(String::from_utf8_lossy(&name).trim_end())
+        threads.as_ref().is_some_and(|threads| threads.has(String::from_utf8_lossy(&name).trim_end()))
     };
     let stack = stack_bytes(RING as u64, frequency);
-    let sampler = Sampler::start(Clock::WallTime(Box::new(wants)), frequency, stack).map_err(|e| {
-        format!("samples by the clock are not recorded: {e}; {}", hairline_sampler::advice(&e))
-    })?;
-    Ok((Source::Threads { sampler, looks: Looks::default(), at: SampledAt::WallTime }, None))
+    match timed(Clock::WallTime(Box::new(wants)), frequency, stack, SampledAt::WallTime) {
+        Ok(source) => Ok((source, None)),
+        Err(why) => Err(format!("samples by the clock are not recorded: {why}")),
+    }
+}
+
+fn timed(clock: Clock, frequency: u32, stack: u32, at: SampledAt) -> Result<Source, String> {
+    let sampler = Sampler::start(clock, frequency, stack)
+        .map_err(|e| format!("{e}; {}", hairline_sampler::advice(&e)))?;
+    Ok(Source::Threads { sampler, looks: Looks::default(), at })
 }
 
 /// Opens the events. Returns also the number of bytes of a stack in each sample.
