@@ -54,8 +54,7 @@
 //! * `recovery`: the module `recovery`, which completes the traces of killed processes, as the command
 //!   `hairline recover` does.
 //! * `compress`: `SessionBuilder::compress`, for TrackEvent traces.
-//! * `subscriber`: `Subscriber`, which records the spans and events of the `tracing` crate. Turns `enable`
-//!   on.
+//! * `subscriber`: `Subscriber`, which records the spans and events of the `tracing` crate.
 //! * `tracing`: `layer()`, the same as a layer of tracing-subscriber's registry. Turns `subscriber` on.
 //! * `log`: `Logger`, which records the messages of the `log` crate.
 //! * `metrics`: `MetricsRecorder`, which records the values of the `metrics` crate.
