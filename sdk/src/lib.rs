@@ -29,7 +29,7 @@
 //!
 //! # What an event costs
 //!
-//! While recording is off, an event is a load and a branch. While it is on, a scope takes 1.1 to 1.6
+//! While recording is off, an event is a load and a branch. While it is on, a scope takes 1.1 to 1.9
 //! times as long as the two clock reads that it needs, depending on the processor. The macro writes the final
 //! bytes of the trace into the thread's own chunk of a ring, without a lock or an allocation. The drain
 //! thread copies these bytes to the output. The repository's `report` measures the cost on your machine.

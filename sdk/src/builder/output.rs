@@ -115,7 +115,8 @@ impl SessionBuilder {
     /// Continues in a new file when the output has grown to `size` bytes (at least 64 KiB), and keeps the
     /// newest `keep` files, the current one included (0: all files). The newest file is at the
     /// [path](Self::output) itself. Older files are numbered in the order of their ends: `trace.pftrace`, and
-    /// `trace.1.pftrace`, `trace.2.pftrace`, ... They replace the numbered files of an earlier run.
+    /// `trace.1.pftrace`, `trace.2.pftrace`, ... The numbers go on where those of an earlier run end, and
+    /// `keep` counts its files too.
     ///
     /// Each file is a complete trace. It starts with all strings and tracks that its records refer to, and
     /// with the begins of open slices, at their own time. In the file before, these slices have no end. Every
