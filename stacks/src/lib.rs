@@ -42,6 +42,7 @@ mod symbols;
 mod sys;
 mod table;
 mod tape;
+mod units;
 mod vdso;
 mod window;
 

@@ -13,13 +13,21 @@ const PAGE: usize = 4 << 10;
 /// Reads bytes at an offset of a file.
 pub(crate) type ReadAt<'f> = &'f dyn Fn(u64, &mut [u8]) -> io::Result<()>;
 
-/// The bytes of a section: its pages as soon as they are needed.
+/// The bytes of a section.
 pub(crate) struct Section<'f> {
-    file: Option<(ReadAt<'f>, u64)>,
+    bytes: Of<'f>,
     size: usize,
-    page: usize,
-    pages: Box<[OnceCell<Box<[u8]>>]>,
     endian: RunTimeEndian,
+}
+
+/// Where the bytes of a section are.
+enum Of<'f> {
+    /// In a file from an offset on. Its pages are here as soon as they are needed.
+    File { file: ReadAt<'f>, offset: u64, pages: Box<[OnceCell<Box<[u8]>>]> },
+    /// It was inflated.
+    Memory(Box<[u8]>),
+    /// In another section, except these, which are in the order of their places.
+    Replaced { section: &'f Section<'f>, instead: Vec<(usize, Box<[u8]>)> },
 }
 
 impl fmt::Debug for Section<'_> {
@@ -32,55 +40,131 @@ impl<'f> Section<'f> {
     /// A section that is in a file as it is, from the offset on.
     pub(crate) fn in_file(file: ReadAt<'f>, offset: u64, size: usize, endian: RunTimeEndian) -> Self {
         let pages = std::iter::repeat_with(OnceCell::new).take(size.div_ceil(PAGE)).collect();
-        Self { file: Some((file, offset)), size, page: PAGE, pages, endian }
+        Self { bytes: Of::File { file, offset, pages }, size, endian }
     }
 
     /// A section that was inflated.
     pub(crate) fn in_memory(bytes: Box<[u8]>, endian: RunTimeEndian) -> Self {
-        let size = bytes.len();
-        Self { file: None, size, page: size.max(1), pages: Box::new([bytes.into()]), endian }
+        Self { size: bytes.len(), bytes: Of::Memory(bytes), endian }
     }
 
-    /// Returns the bytes from `at` to the end of their page.
-    #[inline]
-    fn rest_of_page(&self, at: usize) -> Result<&[u8]> {
-        let page = self.pages.get(at / self.page).ok_or(Error::Io)?;
-        let bytes = match page.get() {
-            Some(bytes) => bytes,
-            None => self.read(at / self.page, page)?,
+    /// This section with other bytes at some places, which are in order.
+    pub(crate) fn with(&'f self, instead: Vec<(usize, Box<[u8]>)>) -> Self {
+        Self { bytes: Of::Replaced { section: self, instead }, size: self.size, endian: self.endian }
+    }
+
+    pub(crate) fn size(&self) -> usize {
+        self.size
+    }
+
+    pub(crate) fn endian(&self) -> RunTimeEndian {
+        self.endian
+    }
+
+    /// Copies bytes, as many as there are at most, and keeps no page for them. Returns their number.
+    pub(crate) fn copy(&self, at: usize, to: &mut [u8]) -> Result<usize> {
+        let len = to.len().min(self.size.saturating_sub(at));
+        let to = &mut to[..len];
+        match &self.bytes {
+            Of::File { file, offset, .. } => {
+                let at = offset.checked_add(at as u64).ok_or(Error::Io)?;
+                file(at, to).map_err(|_| Error::Io)?;
+            }
+            _ => Part { at, ..Part::whole(self) }.read_slice(to)?,
+        }
+        Ok(len)
+    }
+
+    /// Returns the bytes from `at` on, as many as there are at one place: at least one.
+    fn bytes(&self, at: usize) -> Result<&[u8]> {
+        let bytes = match &self.bytes {
+            Of::File { pages, .. } => {
+                let page = pages.get(at / PAGE).ok_or(Error::Io)?;
+                let bytes = match page.get() {
+                    Some(bytes) => bytes,
+                    None => page.get_or_init({
+                        let bytes = self.page(at / PAGE)?;
+                        || bytes
+                    }),
+                };
+                bytes.get(at % PAGE..)
+            }
+            Of::Memory(bytes) => bytes.get(at..),
+            Of::Replaced { section, instead } => {
+                let next = instead.partition_point(|(start, _)| *start <= at);
+                let other = next.checked_sub(1).and_then(|last| instead.get(last));
+                match other
+                    .and_then(|(start, bytes)| bytes.get(at - start..))
+                    .filter(|bytes| !bytes.is_empty())
+                {
+                    Some(bytes) => Some(bytes),
+                    None => {
+                        let bytes = section.bytes(at)?;
+                        let until = instead.get(next).map_or(bytes.len(), |(start, _)| start - at);
+                        bytes.get(..until).or(Some(bytes))
+                    }
+                }
+            }
         };
-        bytes.get(at % self.page..).filter(|bytes| !bytes.is_empty()).ok_or(Error::Io)
+        bytes.filter(|bytes| !bytes.is_empty()).ok_or(Error::Io)
     }
 
-    #[cold]
-    fn read<'s>(&'s self, number: usize, page: &'s OnceCell<Box<[u8]>>) -> Result<&'s [u8]> {
-        let (read_at, offset) = self.file.ok_or(Error::Io)?;
-        let start = number * self.page;
-        let mut bytes = vec![0; self.page.min(self.size - start)].into_boxed_slice();
-        let at = offset.checked_add(start as u64).ok_or(Error::Io)?;
-        read_at(at, &mut bytes).map_err(|_| Error::Io)?;
-        Ok(page.get_or_init(|| bytes))
+    fn page(&self, number: usize) -> Result<Box<[u8]>> {
+        let start = number * PAGE;
+        let mut bytes = vec![0; PAGE.min(self.size - start)].into_boxed_slice();
+        self.copy(start, &mut bytes)?;
+        Ok(bytes)
     }
 }
 
 /// A part of a section, from a place on.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub(crate) struct Part<'s> {
     section: &'s Section<'s>,
     at: usize,
     end: usize,
+    /// The bytes from `at` on, none beyond `end`; empty where they were not looked up yet. Most reads are of
+    /// one byte, and the next one is here.
+    here: &'s [u8],
+}
+
+impl fmt::Debug for Part<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Part").field("at", &self.at).field("end", &self.end).finish_non_exhaustive()
+    }
 }
 
 impl<'s> Part<'s> {
     pub(crate) fn whole(section: &'s Section<'s>) -> Self {
-        Self { section, at: 0, end: section.size }
+        Self { section, at: 0, end: section.size, here: &[] }
     }
 
-    /// Returns the next bytes, as many as a page has.
+    pub(crate) fn section(&self) -> &'s Section<'s> {
+        self.section
+    }
+
+    /// Returns the next bytes, as many as there are at one place: at least one.
     #[inline]
-    fn next(&self) -> Result<&'s [u8]> {
-        let bytes = self.section.rest_of_page(self.at)?;
-        Ok(&bytes[..bytes.len().min(self.len())])
+    fn next(&mut self) -> Result<&'s [u8]> {
+        if self.here.is_empty() {
+            self.look_up()?;
+        }
+        Ok(self.here)
+    }
+
+    #[cold]
+    fn look_up(&mut self) -> Result<()> {
+        self.has(1)?;
+        let bytes = self.section.bytes(self.at)?;
+        self.here = &bytes[..bytes.len().min(self.len())];
+        Ok(())
+    }
+
+    /// Passes over bytes that the part has.
+    #[inline]
+    fn pass(&mut self, len: usize) {
+        self.at += len;
+        self.here = self.here.get(len..).unwrap_or_default();
     }
 
     #[inline]
@@ -106,12 +190,14 @@ impl Reader for Part<'_> {
     #[inline]
     fn empty(&mut self) {
         self.end = self.at;
+        self.here = &[];
     }
 
     #[inline]
     fn truncate(&mut self, len: usize) -> Result<()> {
         self.has(len)?;
         self.end = self.at + len;
+        self.here = self.here.get(..len).unwrap_or(self.here);
         Ok(())
     }
 
@@ -132,12 +218,12 @@ impl Reader for Part<'_> {
 
     fn find(&self, byte: u8) -> Result<usize> {
         let mut rest = *self;
-        while rest.at < rest.end {
+        while !rest.is_empty() {
             let bytes = rest.next()?;
             if let Some(found) = bytes.iter().position(|of| *of == byte) {
                 return Ok(rest.at + found - self.at);
             }
-            rest.at += bytes.len();
+            rest.pass(bytes.len());
         }
         Err(Error::UnexpectedEof(self.offset_id()))
     }
@@ -145,15 +231,15 @@ impl Reader for Part<'_> {
     #[inline]
     fn skip(&mut self, len: usize) -> Result<()> {
         self.has(len)?;
-        self.at += len;
+        self.pass(len);
         Ok(())
     }
 
     #[inline]
     fn split(&mut self, len: usize) -> Result<Self> {
-        self.has(len)?;
-        let part = Self { end: self.at + len, ..*self };
-        self.at += len;
+        let mut part = *self;
+        part.truncate(len)?;
+        self.pass(len);
         Ok(part)
     }
 
@@ -161,12 +247,12 @@ impl Reader for Part<'_> {
         if self.is_empty() {
             return Ok(Cow::Borrowed(&[]));
         }
-        let bytes = self.next()?;
+        let mut all = *self;
+        let bytes = all.next()?;
         if bytes.len() == self.len() {
             return Ok(Cow::Borrowed(bytes));
         }
         let mut bytes = vec![0; self.len()];
-        let mut all = *self;
         all.read_slice(&mut bytes)?;
         Ok(Cow::Owned(bytes))
     }
@@ -192,7 +278,7 @@ impl Reader for Part<'_> {
             let bytes = self.next()?;
             let (now, later) = to.split_at_mut(bytes.len().min(to.len()));
             now.copy_from_slice(&bytes[..now.len()]);
-            self.at += now.len();
+            self.pass(now.len());
             to = later;
         }
         Ok(())
@@ -200,9 +286,8 @@ impl Reader for Part<'_> {
 
     #[inline]
     fn read_u8(&mut self) -> Result<u8> {
-        self.has(1)?;
-        let byte = *self.section.rest_of_page(self.at)?.first().ok_or(Error::Io)?;
-        self.at += 1;
+        let byte = *self.next()?.first().ok_or(Error::Io)?;
+        self.pass(1);
         Ok(byte)
     }
 }
@@ -243,6 +328,24 @@ mod tests {
             let mut number = whole;
             number.skip(PAGE - 2).unwrap();
             assert_eq!(number.read_u32().unwrap(), u32::from_le_bytes(*b"e tw"));
+        });
+    }
+
+    #[test]
+    fn bytes_at_some_places_may_be_others() {
+        sections(|whole| {
+            let other = |at: usize, text: &[u8]| (at, Box::from(text));
+            let section =
+                whole.section().with(vec![other(1, b"abc"), other(4, b"d"), other(PAGE - 1, b"XYZ")]);
+            let mut part = Part::whole(&section);
+            assert_eq!(part.split(6).unwrap().to_slice().unwrap().as_ref(), b".abcd.");
+            part.skip(PAGE - 8).unwrap();
+            assert_eq!(part.read_null_terminated_slice().unwrap().to_string().unwrap(), "eXYZo");
+            assert_eq!(part.read_null_terminated_slice().unwrap().to_string().unwrap(), "three");
+            let mut bytes = [0; 8];
+            assert_eq!(section.copy(PAGE - 2, &mut bytes), Ok(8));
+            assert_eq!(&bytes, b"eXYZo\0th");
+            assert_eq!(section.copy(section.size() - 2, &mut bytes), Ok(2));
         });
     }
 

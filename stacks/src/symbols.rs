@@ -2,7 +2,7 @@
 //! symbol table.
 
 use std::borrow::Cow;
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::SeekFrom;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
 use addr2line::Context;
-use addr2line::gimli::{Dwarf, DwarfSections, RunTimeEndian, SectionId};
+use addr2line::gimli::{self, AbbreviationsCacheStrategy, Dwarf, DwarfSections, RunTimeEndian, SectionId};
 use hairline_formats::track_event::{AddressSymbols, Line, SequenceId, module_symbols};
 use object::read::ReadCache;
 use object::{
@@ -20,6 +20,7 @@ use object::{
 use crate::file::{Bytes, Content, ProgramFile, regular};
 use crate::section::{Part, Section};
 use crate::table::{Frame, Table, UNKNOWN};
+use crate::units;
 
 /// The addresses of a packet, which has then some 15 KB and rarely more than a blob.
 const ADDRESSES_OF_A_PACKET: usize = 32;
@@ -29,7 +30,7 @@ const ADDRESSES_OF_A_PACKET: usize = 32;
 const MOST_DEBUG: u64 = 2 << 30;
 
 /// A function, with its source if that is known.
-#[derive(Debug)]
+#[derive(Debug, PartialEq)]
 struct Function {
     name: String,
     file: String,
@@ -164,7 +165,7 @@ fn found<'b>(
 ) -> Vec<(u64, Vec<Function>)> {
     let table = SymbolTable::new(elf);
     let mut found = Vec::new();
-    with_debug(elf, bytes, inflates, &mut |debug| {
+    with_debug(elf, bytes, inflates, addresses, &mut |debug| {
         for address in addresses {
             let inlined = debug.map_or(Vec::new(), |debug| debug.functions(*address, &table));
             let functions = if inlined.is_empty() { table.function(*address) } else { inlined };
@@ -190,11 +191,12 @@ fn separate(build_id: &[u8]) -> Option<PathBuf> {
     Some(PathBuf::from(format!("/usr/lib/debug/.build-id/{first}/{}.debug", rest.concat())))
 }
 
-/// Calls `look_up` with the debug information.
+/// Calls `look_up` with the debug information of these addresses.
 fn with_debug<'b>(
     elf: &Elf<'_, '_>,
     bytes: Box<dyn Bytes + 'b>,
     inflates: bool,
+    addresses: &BTreeSet<u64>,
     look_up: &mut dyn FnMut(Option<&Debug<'_>>),
 ) {
     if debug_bytes(elf.sections()) > MOST_DEBUG || !inflates && is_compressed(elf) {
@@ -220,11 +222,19 @@ fn with_debug<'b>(
         Ok(size.map_or(empty, |size| Section::in_file(&read_at, place.offset, size, endian)))
     };
     let Ok(sections) = DwarfSections::load(section) else { return look_up(None) };
-    let dwarf: Dwarf<Part<'_>> = sections.borrow(Part::whole);
-    match Context::from_dwarf(dwarf) {
-        Ok(context) => look_up(Some(&Debug(context))),
-        Err(_) => look_up(None),
-    }
+    let dwarf = || -> Dwarf<Part<'_>> { sections.borrow(Part::whole) };
+    let Ok(section) = units::section_with(&dwarf(), addresses) else { return look_up(None) };
+    let of_addresses = section
+        .as_ref()
+        .and_then(|section| context(Dwarf { debug_info: Part::whole(section).into(), ..dwarf() }));
+    look_up(Some(&Debug { of_addresses, all: OnceCell::new(), dwarf: &dwarf }));
+}
+
+/// Returns the units of debug information. `None` if they are malformed.
+fn context(mut dwarf: Dwarf<Part<'_>>) -> Option<Context<Part<'_>>> {
+    // After link-time optimisation most units share their table of abbreviations.
+    dwarf.populate_abbreviations_cache(AbbreviationsCacheStrategy::Duplicates);
+    Context::from_dwarf(dwarf).ok()
 }
 
 /// Whether debug information has to be inflated before it can be read.
@@ -249,28 +259,28 @@ fn debug_bytes<'d>(sections: impl Iterator<Item = impl ObjectSection<'d>>) -> u6
 }
 
 /// The debug information of a file.
-struct Debug<'a>(Context<Part<'a>>);
+struct Debug<'a> {
+    /// The units of the addresses. It may refer to others, in a program with link-time optimisation.
+    of_addresses: Option<Context<Part<'a>>>,
+    /// All units, as soon as one of them is needed. `None` if they are malformed.
+    all: OnceCell<Option<Context<Part<'a>>>>,
+    dwarf: &'a dyn Fn() -> Dwarf<Part<'a>>,
+}
 
 impl Debug<'_> {
     /// Returns the function at the address and, if it is inlined, its callers up to one that is not.
     fn functions(&self, address: u64, table: &SymbolTable<'_, '_, '_>) -> Vec<Function> {
         let mut functions = Vec::new();
-        let Ok(mut frames) = self.0.find_frames(address).skip_all_loads() else { return functions };
-        while let Ok(Some(frame)) = frames.next() {
-            let name = frame.function.as_ref().and_then(|f| f.demangle().ok().map(Cow::into_owned));
-            let (mut file, mut line) = (String::new(), 0);
-            if let Some(location) = frame.location {
-                file = location.file.unwrap_or_default().to_owned();
-                line = location.line.unwrap_or(0);
-            }
-            // A unit may have lines and no functions.
-            let name = name.or_else(|| table.name(address));
-            if let Some(name) = name {
-                functions.push(Function { name, file, line });
-            }
+        let of_address = self.of_addresses.as_ref();
+        let has_all =
+            of_address.is_some_and(|units| add_functions(&mut functions, units, address, table).is_ok());
+        if !has_all {
+            functions.clear();
+            let all = self.all.get_or_init(|| context((self.dwarf)()));
+            // Those before what is malformed are right.
+            let _ = all.as_ref().map(|units| add_functions(&mut functions, units, address, table));
         }
-        // Debug information of lines only has names without their modules. The symbol table has the whole
-        // one.
+        // Debug information of lines only has names without their modules. The symbol table has the whole one.
         let whole = table.name(address).filter(|name| name.contains("::"));
         let short = functions.last_mut().filter(|function| !function.name.contains("::"));
         if let (Some(function), Some(name)) = (short, whole) {
@@ -278,6 +288,29 @@ impl Debug<'_> {
         }
         functions
     }
+}
+
+fn add_functions(
+    functions: &mut Vec<Function>,
+    units: &Context<Part<'_>>,
+    address: u64,
+    table: &SymbolTable<'_, '_, '_>,
+) -> gimli::Result<()> {
+    let mut frames = units.find_frames(address).skip_all_loads()?;
+    while let Some(frame) = frames.next()? {
+        let name = frame.function.as_ref().and_then(|f| f.demangle().ok().map(Cow::into_owned));
+        let (mut file, mut line) = (String::new(), 0);
+        if let Some(location) = frame.location {
+            file = location.file.unwrap_or_default().to_owned();
+            line = location.line.unwrap_or(0);
+        }
+        // A unit may have lines and no functions.
+        let name = name.or_else(|| table.name(address));
+        if let Some(name) = name {
+            functions.push(Function { name, file, line });
+        }
+    }
+    Ok(())
 }
 
 /// The functions of the symbol tables, by address. Their names are read when they are asked for: each takes
@@ -372,10 +405,42 @@ mod tests {
             let elf = object::File::parse(&content).unwrap();
             assert_eq!(debug_bytes(elf.sections()), size);
             let mut has = None;
-            with_debug(&elf, file(), true, &mut |debug: Option<&Debug<'_>>| has = Some(debug.is_some()));
+            with_debug(&elf, file(), true, &BTreeSet::new(), &mut |debug: Option<&Debug<'_>>| {
+                has = Some(debug.is_some());
+            });
             has.unwrap()
         };
         assert!(!has_debug(MOST_DEBUG + 1) && !has_debug(u64::MAX));
+    }
+
+    /// Returns what is known of addresses in the file: by their units, and by all units.
+    /// An address in so many symbols is asked for.
+    fn by_some_and_by_all(path: &str, every: usize) -> [BTreeMap<u64, Vec<Function>>; 2] {
+        let file = ProgramFile::open(std::process::id(), path);
+        let content = file.content().unwrap();
+        let elf = same(&content, &file.build_id).unwrap();
+        let table = SymbolTable::new(&elf);
+        let addresses: BTreeSet<u64> =
+            table.symbols.iter().step_by(every).map(|(at, size, _)| at + size / 2).collect();
+        let mut both = [BTreeMap::new(), BTreeMap::new()];
+        with_debug(&elf, file.bytes().unwrap(), true, &addresses, &mut |debug| {
+            let debug = debug.unwrap();
+            let all = Debug { of_addresses: None, all: OnceCell::new(), dwarf: debug.dwarf };
+            for address in &addresses {
+                both[0].insert(*address, debug.functions(*address, &table));
+                both[1].insert(*address, all.functions(*address, &table));
+            }
+        });
+        both
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn what_the_units_of_an_address_know_is_what_all_units_know() {
+        let path = std::env::current_exe().unwrap();
+        let [some, all] = by_some_and_by_all(path.to_str().unwrap(), 11);
+        assert!(all.len() > 100 && all.values().any(|functions| functions.len() > 1), "{}", all.len());
+        assert_eq!(some, all);
     }
 
     #[test]
