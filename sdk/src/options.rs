@@ -109,16 +109,19 @@ impl std::str::FromStr for Overflow {
     }
 }
 
-/// Parses a time: `500ms`, `2s`, `100us`.
-fn parse_duration(text: &str) -> Option<Duration> {
+/// Parses a time: a number with `ns`, `us`, `ms` or `s`.
+pub(crate) fn parse_duration(text: &str) -> Option<Duration> {
+    let text = text.trim();
     let unit_at = text.find(|c: char| !c.is_ascii_digit())?;
-    let number = text[..unit_at].parse().ok()?;
-    match &text[unit_at..] {
-        "us" => Some(Duration::from_micros(number)),
-        "ms" => Some(Duration::from_millis(number)),
-        "s" => Some(Duration::from_secs(number)),
-        _ => None,
-    }
+    let number: u64 = text[..unit_at].parse().ok()?;
+    let ns: u64 = match text[unit_at..].trim_start() {
+        "ns" => 1,
+        "us" => 1_000,
+        "ms" => 1_000_000,
+        "s" => 1_000_000_000,
+        _ => return None,
+    };
+    number.checked_mul(ns).map(Duration::from_nanos)
 }
 
 /// The clock that events read.

@@ -5,6 +5,8 @@ use std::time::Duration;
 use crate::error::Error;
 #[cfg(feature = "enable")]
 use crate::filter::glob;
+#[cfg(feature = "enable")]
+use crate::options::parse_duration;
 
 /// The rules of a session. The last rule that matches a callsite decides.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -87,22 +89,6 @@ impl Rule {
             if categories.clone().next().is_none() { is_of("") } else { categories.any(is_of) };
         has_category && glob(self.name.as_bytes(), name.as_bytes())
     }
-}
-
-/// Parses a duration: a number with `ns`, `us`, `ms` or `s`.
-#[cfg(feature = "enable")]
-pub(crate) fn parse_duration(text: &str) -> Option<Duration> {
-    let text = text.trim();
-    let unit_at = text.find(|c: char| !c.is_ascii_digit())?;
-    let number: u64 = text[..unit_at].parse().ok()?;
-    let ns: u64 = match text[unit_at..].trim_start() {
-        "ns" => 1,
-        "us" => 1_000,
-        "ms" => 1_000_000,
-        "s" => 1_000_000_000,
-        _ => return None,
-    };
-    number.checked_mul(ns).map(Duration::from_nanos)
 }
 
 #[cfg(all(test, feature = "enable"))]

@@ -51,18 +51,31 @@ fn notes(builder: hairline::SessionBuilder) -> Vec<String> {
 }
 
 #[test]
-fn triggers_of_a_session_that_is_no_flight_recorder_are_noted() {
+fn triggers_of_a_session_that_writes_no_window_are_noted() {
     let limit = Duration::from_secs(1);
-    for builder in [
-        Session::builder().trigger_on_panic(true),
-        Session::builder().trigger_on_signal(12),
-        Session::builder().trigger_on_slow("app/*", limit),
-    ] {
+    let builders = || {
+        [
+            Session::builder().trigger_on_panic(true),
+            Session::builder().trigger_on_signal(12),
+            Session::builder().trigger_on_slow("app/*", limit),
+        ]
+    };
+    for builder in builders() {
         let notes = notes(builder);
         assert!(notes.iter().any(|note| note.contains("Overflow::Overwrite")), "{notes:?}");
     }
-    let recorder = Session::builder().overflow(Overflow::Overwrite).trigger_on_panic(true);
-    assert!(notes(recorder).iter().all(|note| !note.contains("trigger")));
+    let idle = |notes: &[String]| notes.iter().any(|note| note.starts_with("a trigger has no effect: "));
+    for builder in builders() {
+        let notes = notes(builder.overflow(Overflow::Overwrite));
+        assert!(idle(&notes), "into memory: {notes:?}");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    for builder in builders() {
+        let _turn = turn();
+        let recorder = builder.overflow(Overflow::Overwrite).buffer_size(256 << 10);
+        let notes = recorder.output(folder.path().join("t.fxt")).start().unwrap().stop().unwrap().notes;
+        assert!(!idle(&notes), "into a file: {notes:?}");
+    }
 }
 
 #[test]

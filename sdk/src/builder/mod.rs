@@ -360,8 +360,9 @@ impl SessionBuilder {
     }
 
     /// Records each hold of a lock of `hairline::sync` that takes `limit` or longer as a slice `hold: NAME`
-    /// (default: none). In such a session, each lock and unlock reads the clock. It needs the crate's feature
-    /// `sync`, whose module says what the slice has. [`start`](Self::start) fails if the limit is 0.
+    /// (default: none). In such a session, each lock and unlock reads the clock. Of more than 16 locks that a
+    /// thread holds at once, those that it took last are timed. It needs the crate's feature `sync`, whose
+    /// module says what the slice has. [`start`](Self::start) fails if the limit is 0.
     ///
     /// ```
     /// # use std::time::Duration;

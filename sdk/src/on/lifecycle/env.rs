@@ -19,9 +19,8 @@ use crate::heap_profile::HeapProfile;
 use crate::on::base::stderr::{self, log_level};
 use crate::on::base::variables::{self, Source, one_of, read, variable};
 use crate::on::session::{output, placeholders};
-use crate::options::{ClockSource, Format, parse_size};
+use crate::options::{ClockSource, Format, parse_duration, parse_size};
 use crate::sampling::Sampling;
-use crate::slow::parse_duration;
 use crate::vocabulary::Level;
 
 /// Reports variables whose names begin like those of this crate, but are not known.

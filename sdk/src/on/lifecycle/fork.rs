@@ -1,9 +1,9 @@
 //! Fork handlers: the parent's other threads must neither block the child nor confuse it.
 //!
 //! The child is a copy of the parent with one thread. It has no drain thread, and the ring is its parent's.
-//! So the child forgets the session and does not use the ring. If the output's path names the process (`%p`),
-//! the child starts its own session at its first event, with the parent's settings. Otherwise the child
-//! records nothing.
+//! So the child forgets the session and does not use the ring. If the output's path names the process (`%p`,
+//! `%u`), the child starts its own session at its first event, with the parent's settings. Otherwise the
+//! child records nothing.
 //!
 //! For its own session the child needs the tables below in a consistent state, with free locks, whatever the
 //! parent's other threads did with them. So the thread that forks takes their locks before the fork, and

@@ -1,6 +1,6 @@
 //! Settings that have no effect beside the session's other settings.
 
-use crate::builder::{Config, Requester};
+use crate::builder::{Config, OutputConfig, Requester};
 use crate::on::base::stderr;
 use crate::options::{Format, Overflow};
 
@@ -13,6 +13,7 @@ enum Reason {
     FlightRecorder,
     Fxt,
     NoFile,
+    NoPath,
     NoLocks,
 }
 
@@ -30,6 +31,7 @@ impl Reason {
             }
             Self::Fxt => "an FXT trace is not compressed; TrackEvent (.pftrace) is",
             Self::NoFile => "the output is no regular file",
+            Self::NoPath => "the output is no file, beside which a window could be written",
             Self::NoLocks => "build hairline with the feature `sync`",
         }
     }
@@ -65,7 +67,12 @@ fn idle(config: &Config, format: Format, is_file: bool) -> impl Iterator<Item = 
     let compress = config.compress;
     #[cfg(not(feature = "compress"))]
     let compress = false;
-    let triggers = (has_trigger && !is_recorder).then_some(Reason::NoFlightRecorder);
+    let triggers = match config.output {
+        _ if !has_trigger => None,
+        _ if !is_recorder => Some(Reason::NoFlightRecorder),
+        OutputConfig::Path(_) => None,
+        _ => Some(Reason::NoPath),
+    };
     let rotate = match config.rotate {
         Some(_) if is_recorder => Some(Reason::FlightRecorder),
         Some(_) if !is_file => Some(Reason::NoFile),
