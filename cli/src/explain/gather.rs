@@ -11,7 +11,8 @@ use crate::explain::locks::Tags;
 use crate::explain::nested::{Below, Nested, Within, covered};
 use crate::explain::survey::{Chosen, SliceName, Survey};
 use crate::explain::target::{Band, Inner, Inside, Longest, Part, Target, Wait, add};
-use crate::explain::tasks::is_queued;
+use crate::explain::tasks::{WAKE_TAG, is_queued, is_wake, is_wake_slice};
+use crate::explain::wakes::{self, Wakes};
 use crate::trace::ItemVisitor;
 
 /// The mark of a frame that is in no chosen slice. Other marks are 2 plus the depth of the innermost chosen
@@ -40,6 +41,7 @@ struct Found<'s> {
     polls: Vec<Vec<(i64, TrackId)>>,
     /// The begins and ends of the chosen intervals. One without an end lasts for ever.
     lives: Vec<Vec<(i64, i64)>>,
+    wakes: Wakes,
 }
 
 /// The limit for polls of one name, and for its intervals. The workers of further ones are not known.
@@ -70,6 +72,8 @@ impl<'s> Gather<'s> {
             polls: HashMap::new(),
             polls_alone: 0,
             parked: 0,
+            gaps: Longest::default(),
+            wakers: HashMap::new(),
             others: HashMap::new(),
             chances: HashMap::new(),
         };
@@ -86,13 +90,14 @@ impl<'s> Gather<'s> {
             ends: HashMap::new(),
             polls,
             lives,
+            wakes: Wakes::default(),
         };
         Self { slices, found }
     }
 
     pub(super) fn finish(mut self) -> io::Result<Vec<Target>> {
         self.slices.finish(&mut self.found)?;
-        let Found { mut targets, polls, lives, .. } = self.found;
+        let Found { survey, mut targets, polls, lives, wakes, .. } = self.found;
         for ((target, mut polls), lives) in targets.iter_mut().zip(polls).zip(lives) {
             target.slow_examples.shorten();
             target.typical_examples.shorten();
@@ -100,6 +105,8 @@ impl<'s> Gather<'s> {
             target.waits.shorten();
             target.cores.shorten();
             target.queues.shorten();
+            target.gaps.shorten();
+            wakes.look(survey, target);
             polls.sort_unstable();
             for queue in target.queues.all_mut() {
                 let next = polls.get(polls.partition_point(|(start, _)| *start < queue.end));
@@ -118,6 +125,7 @@ impl ItemVisitor for Gather<'_> {
             Item::Event(event) if let Some(tag @ 1..) = self.found.survey.locks.tag(event) => {
                 self.slices.tagged(event, tag, &mut self.found);
             }
+            Item::Event(event) if is_wake(event) => self.slices.tagged(event, WAKE_TAG, &mut self.found),
             _ => self.slices.item(item, &mut self.found),
         }
     }
@@ -207,6 +215,7 @@ impl Found<'_> {
             own = end.saturating_sub(slice.start);
         }
         let mut copy = if is_asked { within.clone() } else { Within::default() };
+        within.children = Vec::new(); // of no use to the one around it
         copy.queues.extend(around);
         if let Some(parent) = names.track_above(slice.track) {
             self.nested.add(parent, Below { slice: *slice, wait, own, within });
@@ -215,7 +224,8 @@ impl Found<'_> {
     }
 
     /// Adds the waits and the times in the queue of a chosen interval.
-    fn waited(&mut self, number: usize, slice: &Slice, Within { waits, queues, .. }: &Within) {
+    fn waited(&mut self, number: usize, slice: &Slice, within: &Within) {
+        let Within { waits, queues, .. } = within;
         let target = &mut self.targets[number];
         for band in target.bands(slice.duration) {
             band.in_waits = band.in_waits.saturating_add(covered(waits));
@@ -225,6 +235,7 @@ impl Found<'_> {
         if target.is_slow(slice.duration) {
             waits.iter().for_each(|wait| target.waits.add(*wait));
             queues.iter().for_each(|queue| target.queues.add(*queue));
+            wakes::gaps(slice, within, |gap| target.gaps.add(gap));
         }
     }
 
@@ -371,6 +382,9 @@ impl SliceSink for Found<'_> {
             let tags = Tags { begin: slice.tag, end: end.map_or(0, |(_, tag)| tag), process };
             Wait { name: slice.name, tags, around: above.last().map_or(Key::NONE, |above| above.name) }
         });
+        if is_wake_slice(self.survey.keys(), slice) {
+            self.wakes.add(self.survey.keys(), (slice.track, slice.start), above);
+        }
         let around = self.around(slice.track, above);
         let number = self.number(slice.category, slice.name, slice.track);
         let depth = above.len();
@@ -415,7 +429,9 @@ impl SliceSink for Found<'_> {
     }
 
     fn point(&mut self, point: &Point, above: &mut [Frame]) {
-        if let Some(wait) = above.last().filter(|above| above.tag != 0) {
+        if point.tag == WAKE_TAG {
+            self.wakes.add(self.survey.keys(), (point.track, point.time), above);
+        } else if let Some(wait) = above.last().filter(|above| above.tag != 0) {
             self.ends.insert(point.track, (wait.start, point.tag));
         }
     }

@@ -284,7 +284,7 @@ impl Found<'_> {
             Candidate { slice: *slice, end, lives: Vec::new(), is_poll: false, is_parked: false };
         let names = &survey.track_names;
         if names.tid(slice.track).is_some() {
-            candidate.is_parked = is_parked(survey.keys(), slice);
+            candidate.is_parked = is_parked(survey.keys(), (slice.category, slice.name));
             let is_poll =
                 |category, name| survey.is_poll(category, name) || survey.tasks.are_polls(category, name);
             candidate.is_poll = self.has_queues

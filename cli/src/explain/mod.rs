@@ -25,6 +25,7 @@ mod target;
 mod tasks;
 mod threads;
 mod verdict;
+mod wakes;
 
 use std::path::PathBuf;
 
@@ -103,10 +104,10 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     outcome
 }
 
-/// Gives the instants at the ends of waits their keys. Only the second reading of the trace looks at these
-/// instants, and each reading must give all other names the same keys.
+/// Gives wakes and the instants at the ends of waits their keys. Only the second reading of the trace looks
+/// at these instants, and each reading must give all other names the same keys.
 fn with_keys(mut slices: Slices) -> Slices {
-    for name in [locks::LOCK, locks::RELEASED, locks::NOTIFIED] {
+    for name in [locks::LOCK, locks::RELEASED, locks::NOTIFIED, tasks::CATEGORY, tasks::WAKE] {
         slices.keys_mut().key(name.into());
     }
     slices

@@ -26,6 +26,8 @@ pub(super) struct Within {
     /// The waits for locks and the times in the queue, those of nested intervals too.
     pub(super) waits: Vec<Part>,
     pub(super) queues: Vec<Part>,
+    /// The intervals directly below it, the waits too.
+    pub(super) children: Vec<Part>,
 }
 
 /// An interval that is over.
@@ -71,6 +73,7 @@ impl Nested {
         for one in below {
             let end = end(&one.slice).min(end(slice));
             own = own.saturating_sub(end.saturating_sub(one.slice.start.max(until)).max(0));
+            within.children.push(Part::new(one.slice.track, one.slice.start, end));
             until = until.max(end);
             let wait = one.wait.map(|wait| Wait { around: slice.name, ..wait });
             let split = Split { unknown: one.own, ..Split::default() };

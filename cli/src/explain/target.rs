@@ -47,10 +47,23 @@ pub(super) struct Target {
     pub(super) polls_alone: u64,
     /// How long of that the workers had nothing to do.
     pub(super) parked: i64,
+    /// The longest times of the slowest up to when they could run, without those of intervals inside of them;
+    /// and who woke them, with these times.
+    pub(super) gaps: Longest<1024>,
+    pub(super) wakers: HashMap<Option<Waker>, i64>,
     /// Slices of other threads, by what they had to do with those.
     pub(super) others: HashMap<(Key, Key, TrackId), Other>,
     /// During how many of the sleeps slices of those names are open by chance.
     pub(super) chances: HashMap<(Key, Key), Chance>,
+}
+
+/// Where a wake comes from: the track of a thread, and the name of the innermost slice there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Waker {
+    pub(super) track: TrackId,
+    pub(super) inside: Option<Key>,
+    /// Whether a worker has nothing to do there, and looks for what is ready.
+    pub(super) is_parked: bool,
 }
 
 /// How many of several things happen by chance: the mean, and the variance.

@@ -11,8 +11,9 @@ use hairline_convert::{Categories, Event, EventKind, TrackId};
 use crate::explain::locks::{LOCK, PREFIX, TaskId, is_hold, number};
 use crate::track_names::TrackNames;
 
-const CATEGORY: &str = "task";
+pub(super) const CATEGORY: &str = "task";
 const QUEUED: &str = "queued";
+pub(super) const WAKE: &str = "wake";
 /// The argument with the number of a task.
 pub(super) const NUMBER: &str = "task";
 /// The category and name of the slices of a worker that has nothing to do.
@@ -110,6 +111,21 @@ pub(super) fn is_no_work(name: (&str, &str), is_on_thread: bool) -> bool {
 }
 
 /// Whether a slice is that of a worker that has nothing to do.
-pub(super) fn is_parked(keys: &Keys, slice: &Slice) -> bool {
-    (keys.text(slice.category), keys.text(slice.name)) == PARKED
+pub(super) fn is_parked(keys: &Keys, (category, name): (Key, Key)) -> bool {
+    (keys.text(category), keys.text(name)) == PARKED
+}
+
+/// Whether a slice is the wake of a task: FXT has arrows from slices alone.
+pub(super) fn is_wake_slice(keys: &Keys, slice: &Slice) -> bool {
+    slice.duration == 0 && keys.text(slice.name) == WAKE && keys.text(slice.category) == CATEGORY
+}
+
+/// The tag of the wakes of tasks, which are no ends of waits.
+pub(super) const WAKE_TAG: u32 = u32::MAX;
+
+/// Whether an event is the wake of a task.
+pub(super) fn is_wake(event: &Event<'_>) -> bool {
+    event.kind == EventKind::Instant
+        && event.name.text == WAKE
+        && matches!(event.categories, Categories::One(one) if one.text == CATEGORY)
 }

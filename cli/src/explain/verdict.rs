@@ -14,6 +14,7 @@ use crate::explain::separation::Separation;
 use crate::explain::shares::{Share, largest, percent};
 use crate::explain::survey::{SliceName, Survey};
 use crate::explain::target::{Band, Inner, Other, Part, Target, total, whole};
+use crate::explain::wakes;
 use crate::table::plain;
 use crate::text::{duration, grouped_count};
 
@@ -124,9 +125,10 @@ fn with_polls(survey: &Survey, target: &Target, all: &[Target]) -> Verdict {
         verdict.lines.insert(0, format!("In their polls, which take {share} of the time of the slowest:"));
     } else {
         verdict.lines.truncate(2); // the cause and the place
+        let woken = wakes::sentence(survey, target).map(|woken| format!(" {woken}")).unwrap_or_default();
         verdict.lines.push(format!(
             "Polls: {share} of all their time. Between them they wait for something that is no interval inside \
-             of them."
+             of them.{woken}"
         ));
     }
     verdict

@@ -11,10 +11,17 @@
 //! causes blocking      another task blocks the only worker
 //! causes nested        a future inside of the request is slow
 //! causes queue         many tasks compute on the only worker
+//! causes timer         it sleeps, without an interval for that
+//! causes downstream    the server in another process answers late
+//! causes neighbour     other processes compute on all processors
+//! causes fsync         it waits for the disk
+//! causes allocations   it allocates much
 //! ```
 
-use std::sync::LazyLock;
+use std::io::{Read, Write};
+use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, LazyLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -45,7 +52,14 @@ fn main() {
         "blocking" => blocking(),
         "nested" => nested(),
         "queue" => queue(),
-        _ => panic!("causes std|parking_lot|mutex|semaphore|channel|blocking|nested|queue"),
+        "timer" => serve(2, |_| async {}, |number| sleep(if is_slow(number) { SLOW } else { WORK })),
+        "downstream" => downstream(),
+        "answers" => answers(),
+        "neighbour" => neighbour(),
+        "computes" => compute(Duration::MAX),
+        "fsync" => fsync(),
+        "allocations" => allocations(),
+        _ => panic!("the words are at the top of causes.rs"),
     }
 }
 
@@ -79,8 +93,8 @@ fn serve<B: Future<Output = ()>, R: Future<Output = ()> + Send + 'static>(
 }
 
 fn compute(time: Duration) {
-    let until = Instant::now() + time;
-    while Instant::now() < until {
+    let start = Instant::now();
+    while start.elapsed() < time {
         std::hint::spin_loop();
     }
 }
@@ -233,4 +247,123 @@ fn queue() {
         }
     }
     serve(1, compute_much, |_| async {});
+}
+
+/// This program in another process, which is not recorded.
+fn another(what: &str) -> Child {
+    let program = std::env::current_exe().expect("its path");
+    let mut command = Command::new(program);
+    command.arg(what).env_remove("HAIRLINE").stdin(Stdio::piped()).stdout(Stdio::piped());
+    command.spawn().expect("it runs")
+}
+
+/// Answers each byte with itself, after as many milliseconds, until there are no more.
+fn answers() {
+    let (mut from, mut to) = (std::io::stdin(), std::io::stdout());
+    let mut byte = [0];
+    while from.read_exact(&mut byte).is_ok() {
+        thread::sleep(Duration::from_millis(byte[0].into()));
+        to.write_all(&byte).and_then(|()| to.flush()).expect("it reads");
+    }
+}
+
+fn downstream() {
+    let mut server = another("answers");
+    let to = server.stdin.take().expect("a pipe");
+    let (mut from, connection) = (server.stdout.take().expect("a pipe"), Arc::new(std::sync::Mutex::new(to)));
+    // Answers come to the requests as from a driver of connections, on a thread of its own.
+    let (answered, answers) = tokio::sync::mpsc::channel(1);
+    let read = move || {
+        let mut byte = [0];
+        while from.read_exact(&mut byte).is_ok() && answered.blocking_send(()).is_ok() {}
+    };
+    let reader = thread::Builder::new().name("reader".to_owned()).spawn(read).expect("a thread");
+    let answers = Arc::new(tokio::sync::Mutex::new(answers));
+    serve(
+        2,
+        |_| std::future::ready(()),
+        |number| {
+            let (connection, answers) = (Arc::clone(&connection), Arc::clone(&answers));
+            async move {
+                let time = if is_slow(number) { SLOW.as_millis() as u8 } else { 0 };
+                connection.lock().expect("not poisoned").write_all(&[time]).expect("it reads");
+                answers.lock().await.recv().await.expect("an answer");
+            }
+        },
+    );
+    drop(connection);
+    reader.join().expect("no panic");
+    server.wait().expect("it ends");
+}
+
+fn neighbour() {
+    let processors = thread::available_parallelism().expect("a number").get();
+    let all = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let begin = |number| {
+        if is_slow(number) {
+            let neighbours = (0..processors * 3).map(|_| another("computes"));
+            all.lock().expect("not poisoned").extend(neighbours);
+        }
+        std::future::ready(())
+    };
+    serve(2, begin, |number| {
+        let all = Arc::clone(&all);
+        async move {
+            if is_slow(number) {
+                compute_on_the_cpu(SLOW / 3);
+                for mut neighbour in all.lock().expect("not poisoned").drain(..) {
+                    neighbour.kill().and_then(|()| neighbour.wait()).expect("it ends");
+                }
+            }
+        }
+    });
+}
+
+/// Computes for so much CPU time.
+fn compute_on_the_cpu(time: Duration) {
+    let now = || {
+        let times = std::fs::read_to_string("/proc/thread-self/schedstat").expect("Linux");
+        let running = times.split(' ').next().and_then(|ns| ns.parse().ok());
+        Duration::from_nanos(running.expect("a number"))
+    };
+    let start = now();
+    while now() - start < time {
+        compute(WORK);
+    }
+}
+
+fn fsync() {
+    let mut journal = tempfile::tempfile_in(".").expect("a file");
+    serve(
+        2,
+        |_| std::future::ready(()),
+        |number| {
+            let mut journal = journal.try_clone().expect("a descriptor");
+            async move {
+                let (start, mut blocks) = (Instant::now(), 0);
+                while is_slow(number) && start.elapsed() < SLOW {
+                    let block = [number as u8; 4096];
+                    journal.write_all(&block).and_then(|()| journal.sync_all()).expect("written");
+                    blocks += 1;
+                }
+                if start.elapsed() < WORK * blocks {
+                    println!("no disk");
+                }
+            }
+        },
+    );
+    journal.flush().expect("written");
+}
+
+fn allocations() {
+    serve(
+        2,
+        |_| std::future::ready(()),
+        |number| async move {
+            let start = Instant::now();
+            while is_slow(number) && start.elapsed() < SLOW {
+                std::hint::black_box(vec![number; 1 << 20]);
+            }
+        },
+    );
 }
