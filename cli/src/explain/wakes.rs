@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 
 use hairline_convert::TrackId;
-use hairline_convert::slices::{Frame, Key, Keys, Slice};
+use hairline_convert::slices::{Frame, Keys, Slice};
 
 use crate::explain::nested::{Within, covered};
 use crate::explain::survey::Survey;
