@@ -3,6 +3,8 @@
 //! Each value is the index of its key (2 bytes), its type (1 byte) and its bytes: 8 of a number or a bool. A
 //! text or a blob is its length (4 bytes) and its content.
 
+#![allow(unsafe_code)] // texts that come back as they were
+
 use std::error::Error;
 use std::fmt;
 use std::fmt::Write;
@@ -23,12 +25,24 @@ enum Bytes {
 /// Number of bytes without an allocation: two numbers.
 const SHORT: usize = 30;
 
+/// The bytes of a key and a type, and of a length.
+const HEAD: usize = 3;
+const LENGTH: usize = 4;
+/// The most bytes of a text or a blob.
+const LONGEST: usize = u32::MAX as usize;
+
 const BOOL: u8 = 0;
 const I64: u8 = 1;
 const U64: u8 = 2;
 const F64: u8 = 3;
 const STR: u8 = 4;
 const BLOB: u8 = 5;
+
+#[inline]
+fn head(key: usize, kind: u8) -> [u8; HEAD] {
+    let [low, high, ..] = key.to_le_bytes();
+    [low, high, kind]
+}
 
 impl Default for Kept {
     fn default() -> Self {
@@ -52,6 +66,7 @@ impl Kept {
         }
     }
 
+    #[inline]
     fn push(&mut self, more: &[u8]) {
         match &mut self.0 {
             Bytes::Short { len, bytes } => {
@@ -68,41 +83,39 @@ impl Kept {
         }
     }
 
-    fn push_head(&mut self, key: usize, kind: u8) {
-        let [low, high, ..] = key.to_le_bytes();
-        self.push(&[low, high, kind]);
-    }
-
+    #[inline]
     fn push_number(&mut self, key: usize, kind: u8, bits: u64) {
-        self.push_head(key, kind);
-        self.push(&bits.to_le_bytes());
+        let mut value = [0; HEAD + 8];
+        value[..HEAD].copy_from_slice(&head(key, kind));
+        value[HEAD..].copy_from_slice(&bits.to_le_bytes());
+        self.push(&value);
     }
 
     fn push_bytes(&mut self, key: usize, kind: u8, bytes: &[u8]) {
-        let bytes = bytes.get(..u32::MAX as usize).unwrap_or(bytes);
-        self.push_head(key, kind);
-        self.push(&(bytes.len() as u32).to_le_bytes());
+        let mut start = [0; HEAD + LENGTH];
+        start[..HEAD].copy_from_slice(&head(key, kind));
+        start[HEAD..].copy_from_slice(&(bytes.len() as u32).to_le_bytes());
+        self.push(&start);
         self.push(bytes);
     }
 
-    /// Adds a text.
+    /// Adds a text. One of 4 GiB, which no record has room for, is empty.
     pub(crate) fn add_text(&mut self, key: usize, text: &str) {
-        self.push_bytes(key, STR, text.as_bytes());
+        self.push_bytes(key, STR, if text.len() <= LONGEST { text.as_bytes() } else { &[] });
     }
 
     /// Adds what a `Debug` or `Display` writes.
     fn add_written(&mut self, key: usize, written: fmt::Arguments<'_>) {
-        self.push_head(key, STR);
-        self.push(&[0; 4]);
+        self.push_bytes(key, STR, &[]);
         let begin = self.bytes().len();
-        let _ = self.write_fmt(written); // if it fails, the text that it wrote stays
-        let len = (self.bytes().len() - begin) as u32;
-        let all = match &mut self.0 {
-            Bytes::Short { bytes, .. } => bytes.as_mut_slice(),
-            Bytes::Long(bytes) => bytes.as_mut_slice(),
-        };
-        if let Some(place) = all.get_mut(begin - 4..begin) {
-            place.copy_from_slice(&len.to_le_bytes());
+        let text = Text { kept: self, begin };
+        let _ = text.kept.write_fmt(written); // if it fails, the text that it wrote stays
+    }
+
+    fn truncate(&mut self, len: usize) {
+        match &mut self.0 {
+            Bytes::Short { len: own, .. } => *own = len as u8, // shorter than before
+            Bytes::Long(bytes) => bytes.truncate(len),
         }
     }
 
@@ -123,7 +136,9 @@ impl Kept {
             let (len, after) = bytes.split_first_chunk()?;
             let (bytes, after) = after.split_at_checked(u32::from_le_bytes(*len) as usize)?;
             let value = match kind {
-                STR => Value::Str(str::from_utf8(bytes).unwrap_or_default()),
+                // SAFETY: the bytes of a `str`, or of several ones one after the other: `add_text` and
+                // `write_str` alone add bytes of this kind, whole ones, and their number is as it was.
+                STR => Value::Str(unsafe { str::from_utf8_unchecked(bytes) }),
                 _ => Value::Blob(bytes),
             };
             return Some((value, after));
@@ -137,6 +152,28 @@ impl Kept {
             _ => Value::U64(bits),
         };
         Some((value, after))
+    }
+}
+
+/// A text that is being written. Its length is set when that is over, also by a panic of the program's code.
+struct Text<'k> {
+    kept: &'k mut Kept,
+    begin: usize,
+}
+
+impl Drop for Text<'_> {
+    fn drop(&mut self) {
+        let len = self.kept.bytes().len() - self.begin;
+        if len > LONGEST {
+            return self.kept.truncate(self.begin);
+        }
+        let all = match &mut self.kept.0 {
+            Bytes::Short { bytes, .. } => bytes.as_mut_slice(),
+            Bytes::Long(bytes) => bytes.as_mut_slice(),
+        };
+        if let Some(place) = all.get_mut(self.begin - LENGTH..self.begin) {
+            place.copy_from_slice(&(len as u32).to_le_bytes());
+        }
     }
 }
 
@@ -183,7 +220,7 @@ impl Visit for Kept {
     }
 
     fn record_bytes(&mut self, field: &Field, value: &[u8]) {
-        self.push_bytes(field.index(), BLOB, value);
+        self.push_bytes(field.index(), BLOB, if value.len() <= LONGEST { value } else { &[] });
     }
 
     fn record_error(&mut self, field: &Field, value: &(dyn Error + 'static)) {
@@ -198,6 +235,23 @@ impl Visit for Kept {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_text_whose_debug_panics_has_what_was_written() {
+        struct Panics;
+        impl fmt::Debug for Panics {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("\u{4}\u{0}\u{4} before")?;
+                panic!("in the middle");
+            }
+        }
+        let mut kept = Kept::default();
+        let panics = std::panic::AssertUnwindSafe(|| kept.add_written(7, format_args!("{Panics:?}")));
+        std::panic::catch_unwind(panics).unwrap_err();
+        kept.push_number(8, I64, 1);
+        let expected = [(7, Value::Str("\u{4}\u{0}\u{4} before")), (8, Value::I64(1))];
+        assert_eq!(format!("{:?}", kept.iter().collect::<Vec<_>>()), format!("{expected:?}"));
+    }
 
     #[test]
     fn values_come_back_in_their_order_however_many_they_are() {
