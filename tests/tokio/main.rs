@@ -2,6 +2,8 @@
 
 mod spans;
 mod tasks;
+#[cfg(tokio_unstable)]
+mod unstable;
 mod waits;
 
 use tokio::runtime::{Builder, Runtime};

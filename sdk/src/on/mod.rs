@@ -22,9 +22,11 @@ pub(crate) use bridges::log as messages;
 #[cfg(feature = "metrics")]
 pub(crate) use bridges::metrics as measures;
 #[cfg(feature = "sync")]
-pub use bridges::tasks::is_sample_due;
+pub use bridges::tasks::{is_sample_due, session};
 #[cfg(feature = "subscriber")]
 pub(crate) use bridges::tracing;
+#[cfg(feature = "sync")]
+pub use bridges::{hooked::HookedTasks, roots::Root};
 pub use lifecycle::listen::{Listening, listen};
 pub use lifecycle::session::Session;
 pub use lifecycle::traced::Registered;

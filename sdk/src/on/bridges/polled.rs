@@ -17,7 +17,7 @@ thread_local! {
 
 /// The innermost recorded future that a thread polls. The lowest bit of the address tells whether it polls
 /// one without a recorded life inside of that. One word: each poll stores it twice.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 struct Current(*mut Recorded);
 
 impl Current {
@@ -53,12 +53,42 @@ pub(crate) fn poll_unrecorded<R>(poll: impl FnOnce() -> R) -> R {
     if current.0.is_null() { poll() } else { current.without().enter(poll) }
 }
 
+/// A recorded task while the hooks of a runtime poll it.
+#[cfg(feature = "sync")]
+#[derive(Debug)]
+pub(crate) struct Entered {
+    /// From `Box::into_raw`.
+    recorded: NonNull<Recorded>,
+    before: Current,
+}
+
+#[cfg(feature = "sync")]
+impl Entered {
+    /// Makes a task the thread's current one.
+    pub(crate) fn new(recorded: Box<Recorded>) -> Self {
+        let recorded = NonNull::from(Box::leak(recorded));
+        Self { recorded, before: CURRENT.replace(Current(recorded.as_ptr())) }
+    }
+
+    /// Returns the task, and makes the one before it the current one. If the task is not the innermost one, a
+    /// runtime has left out a hook: the task is then never freed, since another one may lead back to it.
+    pub(crate) fn leave(self) -> Option<Box<Recorded>> {
+        if CURRENT.get().recorded() != Some(self.recorded) {
+            return None;
+        }
+        CURRENT.set(self.before);
+        // SAFETY: The pointer is that of a `Box`, which nothing else frees. `CURRENT` had it, and no `before` of
+        // another poll has: one that began later has ended, or `CURRENT` would have another pointer.
+        Some(unsafe { Box::from_raw(self.recorded.as_ptr()) })
+    }
+}
+
 /// Calls `f` with the interval of the innermost recorded future, and the number of spans of `tracing` that
 /// the thread had entered when the poll of that began.
 pub(crate) fn with_interval<R>(f: impl FnOnce(Option<(&AsyncScope, usize)>) -> R) -> R {
     // SAFETY: `poll_in` borrows what is recorded mutably until its `poll` returns, and `Leave` removes the
     // pointer before that. The caller is called by this `poll`, on this thread. Nobody changes the interval
-    // or the number meanwhile.
+    // or the number meanwhile. `Entered` owns what is recorded until `leave`, which removes the pointer.
     let polled =
         |recorded: NonNull<Recorded>| unsafe { (&(*recorded.as_ptr()).interval, (*recorded.as_ptr()).spans) };
     f(CURRENT.get().recorded().map(polled))

@@ -189,7 +189,7 @@ impl AsyncScope {
     }
 
     /// As [`begin_as_track`](Self::begin_as_track), now or at the time `past`.
-    #[cfg(feature = "subscriber")]
+    #[cfg(any(feature = "subscriber", feature = "sync"))]
     pub(crate) fn begin_at(
         callsite: &'static Callsite,
         epoch: Epoch,
