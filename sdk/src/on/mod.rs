@@ -31,3 +31,7 @@ pub use lifecycle::listen::{Listening, listen};
 pub use lifecycle::session::Session;
 pub use lifecycle::traced::Registered;
 pub use session::placeholders::expand_path;
+
+/// One test at a time has a session.
+#[cfg(test)]
+pub(crate) static TURN: std::sync::Mutex<()> = std::sync::Mutex::new(());

@@ -182,8 +182,8 @@ enum Of {
     Life(Lived),
     /// It is older than the session.
     Polls(Polls),
-    /// It seems to be a root, which records itself. It was spawned at a place, at this time.
-    Assumed(&'static Location<'static>, u64),
+    /// It seems to be a root, which records itself. It was spawned at a place, in a session, at this time.
+    Assumed(&'static Location<'static>, Epoch, u64),
     Root(&'static Location<'static>, Arc<Root>),
 }
 
@@ -218,8 +218,11 @@ impl Task {
     }
 
     fn spawned(number: u64, place: &'static Location<'static>, epoch: Epoch) -> Box<Self> {
-        let of =
-            if roots::is_spawn_of_root() { Of::Assumed(place, now()) } else { Of::life(place, epoch, None) };
+        let of = if roots::is_spawn_of_root() {
+            Of::Assumed(place, epoch, now())
+        } else {
+            Of::life(place, epoch, None)
+        };
         Self::new(number, of)
     }
 }
@@ -301,7 +304,7 @@ impl Poll {
                 current = tasks::CURRENT.replace(life.number);
             }
             Of::Polls(polls) => slice = begin(polls.callsite, &polls.flow),
-            Of::Assumed(_, spawned_at) => (claim, began_at) = (Claim::Asked(*spawned_at), now()),
+            Of::Assumed(_, _, spawned_at) => (claim, began_at) = (Claim::Asked(*spawned_at), now()),
             Of::Root(..) => {}
         }
         Self { task, slice, entered, began_at, current, claim: claim.replace(), is_last: false, above: None }
@@ -322,17 +325,14 @@ impl Poll {
         self.slice = None;
         match &mut self.task.of {
             Of::Life(life) => life.recorded = left,
-            Of::Assumed(place, spawned_at) => {
-                let (place, spawned_at) = (*place, *spawned_at);
-                self.task.of = match (claim, SPAWN.registered_epoch()) {
-                    (Claim::By(root), _) => Of::Root(place, root),
-                    (_, Some(epoch)) => {
-                        let of = Of::life(place, epoch, Some(spawned_at));
-                        of.record_poll(epoch, self.began_at);
-                        of
-                    }
-                    (_, None) => Of::Polls(Polls::of(place)),
+            Of::Assumed(place, epoch, spawned_at) => {
+                let (place, epoch, spawned_at) = (*place, *epoch, *spawned_at);
+                self.task.of = match claim {
+                    Claim::By(root) => Of::Root(place, root),
+                    _ if SPAWN.epoch() != Some(epoch) => Of::Polls(Polls::of(place)),
+                    _ => Of::life(place, epoch, Some(spawned_at)),
                 };
+                self.task.of.record_poll(epoch, self.began_at);
             }
             Of::Polls(_) | Of::Root(..) => {}
         }
@@ -364,4 +364,86 @@ fn take_poll_of(number: u64) -> Option<Poll> {
     let _ = POLL.try_with(|innermost| innermost.set(poll.above.take().map(|above| *above)));
     DEPTH.set(DEPTH.get() - 1);
     Some(poll)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::PoisonError;
+
+    use super::*;
+    use crate::options::Format;
+    use crate::{Session, TraceFuture};
+
+    fn here() -> &'static Location<'static> {
+        Location::caller()
+    }
+
+    fn known(tasks: &HookedTasks) -> usize {
+        let in_lists = |list: &Mutex<Option<Box<Task>>>| {
+            let list = list.lock().unwrap_or_else(PoisonError::into_inner);
+            std::iter::successors(list.as_deref(), |task| task.next.as_deref()).count()
+        };
+        let number = tasks.lists.iter().map(in_lists).sum();
+        assert_eq!(number, tasks.known.load(Relaxed));
+        number
+    }
+
+    #[test]
+    fn a_table_has_the_tasks_that_are_not_over() {
+        let _turn = crate::on::TURN.lock().unwrap_or_else(PoisonError::into_inner);
+        for format in [Format::Fxt, Format::TrackEvent] {
+            let tasks = HookedTasks::new();
+            let poll = |number| tasks.begin_poll(number, here(), None);
+            tasks.spawn(7, here()); // nothing is recorded
+            poll(7);
+            tasks.end_poll(7);
+            assert_eq!(known(&tasks), 0);
+
+            let session = Session::builder().output_writer(std::io::sink()).format(format).start();
+            let session = session.expect("a session");
+            poll(7); // older than the session
+            tasks.end_poll(7);
+            let lists = LISTS as u64;
+            for number in [8, 8 + lists, 8 + 2 * lists, 9] {
+                tasks.spawn(number, here());
+            }
+            assert_eq!(known(&tasks), 5);
+            poll(8 + lists);
+            poll(9); // inside of it
+            tasks.end(9);
+            tasks.end_poll(9);
+            tasks.end(8 + lists);
+            tasks.end_poll(8 + lists);
+            tasks.end(8 + 2 * lists); // never polled
+            assert_eq!(known(&tasks), 2, "7 and 8");
+            tasks.end(10); // the runtime is over: its end comes before its spawn
+            tasks.spawn(10, here());
+            assert_eq!(known(&tasks), 2);
+            tasks.spawn(11, here());
+            poll(11);
+            let summary = session.stop().expect("no error");
+            assert_eq!(summary.lost.total(), 0, "{format:?}");
+            tasks.end_poll(11);
+            for number in [7, 8, 11] {
+                tasks.end(number);
+            }
+            assert_eq!((known(&tasks), DEPTH.get()), (0, 0), "{format:?}");
+        }
+    }
+
+    #[test]
+    fn a_task_that_is_over_before_its_first_poll_is_still_the_one_that_records_itself() {
+        let _turn = crate::on::TURN.lock().unwrap_or_else(PoisonError::into_inner);
+        let tasks = HookedTasks::new();
+        let session = Session::builder().output_writer(std::io::sink()).start().expect("a session");
+        let task = std::future::pending::<()>().traced_task("t", "task");
+        tasks.spawn(1, here());
+        tasks.begin_poll(1, here(), None);
+        drop(task); // aborted
+        tasks.end(1);
+        tasks.end_poll(1);
+        // The life of one task, its spawn, and nothing of another one.
+        assert_eq!(session.stop().expect("no error").records, 3);
+        assert_eq!(known(&tasks), 0);
+    }
 }

@@ -75,7 +75,17 @@ pub(super) fn callsite_of(
 }
 
 fn place_text(place: &Location<'_>) -> Text {
-    Text::display(&format_args!("{}:{}", place.file(), place.line()))
+    Text::display(&format_args!("{}:{}", short(place.file()), place.line()))
+}
+
+/// Returns the path of a file of the program's source. That of a library begins with its name and version.
+fn short(file: &str) -> &str {
+    for registry in ["/registry/src/", "\\registry\\src\\"] {
+        if let Some((_, of_index)) = file.split_once(registry) {
+            return of_index.split_once(['/', '\\']).map_or(file, |(_, of_library)| of_library);
+        }
+    }
+    file
 }
 
 /// Returns the epoch in which wakes and times in the queue are recorded, if that is so. A wake may happen
@@ -367,4 +377,23 @@ pub fn is_sample_due() -> bool {
 #[cfg(feature = "sync")]
 pub fn session() -> u32 {
     registry::active_epoch().map_or(0, Epoch::get)
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_file_of_a_library_has_no_folders_of_the_machine() {
+        let files = [
+            ("src/main.rs", "src/main.rs"),
+            (
+                "/home/me/.cargo/registry/src/index-1949/hyper-1.7.0/src/server.rs",
+                "hyper-1.7.0/src/server.rs",
+            ),
+            (r"C:\me\registry\src\index-1949\hyper-1.7.0\src\server.rs", r"hyper-1.7.0\src\server.rs"),
+            ("/registry/src/main.rs", "/registry/src/main.rs"),
+        ];
+        for (file, short) in files {
+            assert_eq!(super::short(file), short);
+        }
+    }
 }
