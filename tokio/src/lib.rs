@@ -27,7 +27,9 @@
 //! task with another category and name, take [`traced_task`](hairline::TraceFuture::traced_task):
 //! `tokio::spawn(serve().traced_task("web", "request"))`.
 //!
-//! Tasks that are spawned in another way are not recorded, for example those that a library spawns.
+//! Tasks that are spawned in another way, for example by a library, are recorded only with
+//! `--cfg tokio_unstable` (tokio 1.46.1 or later): then [`TraceRuntime::traced`] records all tasks of the
+//! runtime. With the feature `schedule-latency` (tokio 1.54), each of their polls has an interval `queued`.
 //!
 //! While nothing is recorded, a spawn, a poll and a lock cost some loads and branches more than those of
 //! tokio. Without the feature `enable`, all of it is tokio alone.
