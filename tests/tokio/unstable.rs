@@ -121,8 +121,10 @@ fn each_task_of_a_runtime_is_recorded_once_and_each_poll_is_one_that_tokio_count
         for (at, (from, _)) in measured.iter().enumerate().skip(1) {
             let tokio: u64 = measured[at..].iter().map(|(_, count)| count).sum();
             let from = u64::try_from(from.as_nanos()).expect("short");
+            // A thread may lose its processor between the two clock reads.
+            let few = polls / 100 + polls - queued.len() as u64;
             let (least, most) =
-                (own(from + 20_000), own(from.saturating_sub(20_000)) + polls - queued.len() as u64);
+                (own(from + 20_000).saturating_sub(few), own(from.saturating_sub(20_000)) + few);
             assert!((least..=most).contains(&tokio), "{format:?}: {least} <= {tokio} <= {most} of {from} ns");
         }
     }
