@@ -1,5 +1,7 @@
 //! The hooks of a runtime, which tokio has with `--cfg tokio_unstable`: they see all of its tasks.
 
+#![allow(unsafe_code)] // the hook before a poll, of which tokio grants that polls do not overlap
+
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -29,7 +31,8 @@ pub(crate) fn set(builder: &mut Builder, spawned: fn()) {
         })
         .on_before_task_poll(move |task| {
             if polls.is_on() {
-                polls.tasks.begin_poll(number(task.id()), task.spawned_at(), queued(task));
+                // SAFETY: A runtime polls a task on one thread at a time, and a poll happens before the next one.
+                unsafe { polls.tasks.begin_poll(number(task.id()), task.spawned_at(), queued(task)) };
             }
         })
         .on_after_task_poll(move |task| {

@@ -8,14 +8,15 @@
 //! ```
 //!
 //! The hooks know the number of a task, so that a table has what is recorded of it, from its spawn to its
-//! end. A thread takes a task out of the table while it polls it: no lock is held while code of the program
-//! runs, and no memory is allocated or freed under one. The hooks see no wakes: the arrows lead from the
-//! spawn to the polls.
+//! end. Each poll is an owner of that: the next one may begin, on another thread, before the hook after it is
+//! called. No lock is held while code of the program runs, and no memory is allocated or freed under one. The
+//! hooks see no wakes: the arrows lead from the spawn to the polls.
+
+#![allow(unsafe_code)] // a runtime polls a task on one thread after the other
 
 use std::cell::Cell;
-use std::mem;
 use std::panic::Location;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -23,8 +24,8 @@ use hairline_formats::Value;
 
 use crate::on::base::{clock, this_thread};
 use crate::on::bridges::futures::Life;
-use crate::on::bridges::polled::{Entered, Recorded};
-use crate::on::bridges::roots::{self, Claim, Root};
+use crate::on::bridges::polled::{Entered, Shared};
+use crate::on::bridges::roots::{self, Question};
 use crate::on::bridges::tasks::{self, QUEUED, SPAWN};
 #[cfg(feature = "subscriber")]
 use crate::on::bridges::tracing;
@@ -53,9 +54,16 @@ const LISTS: usize = 4096;
 /// The tasks of the runtimes with the same hooks. A number is not that of two tasks at a time, and not 0.
 #[derive(Debug)]
 pub struct HookedTasks {
-    lists: Box<[Mutex<Option<Box<Task>>>]>,
-    /// The number of tasks in the table or polled.
+    lists: Box<[Mutex<Option<Box<Known>>>]>,
     known: AtomicUsize,
+}
+
+/// A task in a list.
+#[derive(Debug)]
+struct Known {
+    number: u64,
+    of: Of,
+    next: Option<Box<Known>>,
 }
 
 impl HookedTasks {
@@ -80,20 +88,35 @@ impl HookedTasks {
             return;
         }
         if let Some(epoch) = SPAWN.registered_epoch() {
-            self.known.fetch_add(1, Relaxed);
-            self.put(Task::spawned(number, place, epoch));
+            self.add(number, Of::spawned(place, epoch));
         }
     }
 
     /// This thread is about to poll a task. It waited in the queue for the time `queued`, if that is known.
-    pub fn begin_poll(&self, number: u64, place: &'static Location<'static>, queued: Option<Duration>) {
+    ///
+    /// # Safety
+    /// The polls of a task come one after the other, from this call to the return of its future's `poll`, and
+    /// each one happens before the next one.
+    pub unsafe fn begin_poll(
+        &self,
+        number: u64,
+        place: &'static Location<'static>,
+        queued: Option<Duration>,
+    ) {
         let Some(epoch) = SPAWN.registered_epoch() else { return };
-        let task = self.take(number).unwrap_or_else(|| {
-            // It is older than the session.
-            self.known.fetch_add(1, Relaxed);
-            Task::new(number, Of::Polls(Polls::of(place)))
-        });
-        Poll::begin(task, epoch, queued).push();
+        let of = match self.get(number) {
+            Some(Of::Assumed(assumed)) => assumed.next_poll(epoch).inspect(|of| self.replace(number, of)),
+            Some(of) => Some(of),
+            None => {
+                // It is older than the session.
+                let of = Of::Polls(Polls::of(place));
+                self.add(number, of.clone());
+                Some(of)
+            }
+        };
+        let of = of.unwrap_or_else(|| Of::Polls(Polls::of(place)));
+        // SAFETY: as the caller grants.
+        unsafe { Poll::begin(number, of, epoch, queued) }.push();
     }
 
     /// The poll has ended.
@@ -105,46 +128,57 @@ impl HookedTasks {
     }
 
     fn end_recorded_poll(&self, number: u64) {
-        let Some(poll) = take_poll_of(number) else { return };
-        match poll.end() {
-            Some(task) => self.put(task),
-            None => self.forget(),
+        if let Some(poll) = take_poll_of(number)
+            && let Some(of) = poll.end()
+        {
+            self.replace(number, &of);
         }
     }
 
-    /// A task is over. This may be in its last poll.
+    /// A task is over. This may be in its last poll, which still has its life then.
     pub fn end(&self, number: u64) {
         let _ = LAST_ENDED.try_with(|last| last.set(number));
-        if DEPTH.get() > 0
-            && let Some(mut poll) = take_poll_of(number)
-        {
-            poll.is_last = true;
-            poll.push();
-        } else if self.known.load(Relaxed) > 0
-            && let Some(task) = self.take(number)
-        {
-            drop(task);
-            self.forget();
+        if self.known.load(Relaxed) > 0 {
+            drop(self.remove(number)); // after the lock
         }
     }
 
-    fn forget(&self) {
-        self.known.fetch_sub(1, Relaxed);
-    }
-
-    fn list(&self, number: u64) -> MutexGuard<'_, Option<Box<Task>>> {
+    fn list(&self, number: u64) -> MutexGuard<'_, Option<Box<Known>>> {
         #[allow(clippy::cast_possible_truncation)] // the remainder
         let list = &self.lists[(number % LISTS as u64) as usize];
         list.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn put(&self, mut task: Box<Task>) {
-        let mut first = self.list(task.number);
-        task.next = first.take();
-        *first = Some(task);
+    fn add(&self, number: u64, of: Of) {
+        let mut known = Box::new(Known { number, of, next: None });
+        self.known.fetch_add(1, Relaxed);
+        let mut first = self.list(number);
+        known.next = first.take();
+        *first = Some(known);
     }
 
-    fn take(&self, number: u64) -> Option<Box<Task>> {
+    fn get(&self, number: u64) -> Option<Of> {
+        let list = self.list(number);
+        let mut tasks = std::iter::successors(list.as_deref(), |task| task.next.as_deref());
+        tasks.find(|task| task.number == number).map(|task| task.of.clone())
+    }
+
+    /// Replaces what is recorded of a task, unless it is over.
+    fn replace(&self, number: u64, of: &Of) {
+        let mut of = of.clone(); // the old one is dropped after the lock
+        let mut list = self.list(number);
+        let mut next = list.as_deref_mut();
+        while let Some(task) = next {
+            if task.number == number {
+                std::mem::swap(&mut task.of, &mut of);
+                break;
+            }
+            next = task.next.as_deref_mut();
+        }
+        drop(list);
+    }
+
+    fn remove(&self, number: u64) -> Option<Box<Known>> {
         let mut list = self.list(number);
         let mut link = &mut *list;
         while link.as_ref()?.number != number {
@@ -152,6 +186,7 @@ impl HookedTasks {
         }
         let mut task = link.take()?;
         *link = task.next.take();
+        self.known.fetch_sub(1, Relaxed);
         Some(task)
     }
 }
@@ -167,24 +202,14 @@ impl Drop for HookedTasks {
     }
 }
 
-/// A task.
-#[derive(Debug)]
-struct Task {
-    number: u64,
-    of: Of,
-    /// The next one in its list.
-    next: Option<Box<Task>>,
-}
-
 /// What is recorded of a task.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum Of {
-    Life(Lived),
+    Life(Arc<Lived>),
     /// It is older than the session.
-    Polls(Polls),
-    /// It seems to be a root, which records itself. It was spawned at a place, in a session, at this time.
-    Assumed(&'static Location<'static>, Epoch, u64),
-    Root(&'static Location<'static>, Arc<Root>),
+    Polls(Arc<Polls>),
+    /// It seems to be a root, which records itself.
+    Assumed(Arc<Assumed>),
 }
 
 #[derive(Debug)]
@@ -193,64 +218,109 @@ struct Polls {
     flow: Flow,
 }
 
-impl Polls {
-    fn of(place: &'static Location<'static>) -> Self {
-        connect::connect(); // before the registry's lock
-        Self { callsite: tasks::callsite_of("task", None, place), flow: Flow::new() }
-    }
-}
-
 #[derive(Debug)]
 struct Lived {
     callsite: &'static Callsite,
     epoch: Epoch,
     /// The number in the trace.
     number: u32,
-    /// The time of its spawn, if it was not polled since.
-    spawned_at: Option<u64>,
-    /// `None` while it is polled.
-    recorded: Option<Box<Recorded>>,
+    /// The time of its spawn, or 0 if it was polled since.
+    spawned_at: AtomicU64,
+    recorded: Arc<Shared>,
 }
 
-impl Task {
-    fn new(number: u64, of: Of) -> Box<Self> {
-        Box::new(Self { number, of, next: None })
-    }
+#[derive(Debug)]
+struct Assumed {
+    place: &'static Location<'static>,
+    epoch: Epoch,
+    is_root: Arc<Question>,
+    was_polled: AtomicBool,
+    /// Its life begins after all.
+    is_none: AtomicBool,
+}
 
-    fn spawned(number: u64, place: &'static Location<'static>, epoch: Epoch) -> Box<Self> {
-        let of = if roots::is_spawn_of_root() {
-            Of::Assumed(place, epoch, now())
-        } else {
-            Of::life(place, epoch, None)
-        };
-        Self::new(number, of)
+impl Polls {
+    fn of(place: &'static Location<'static>) -> Arc<Self> {
+        connect::connect(); // before the registry's lock
+        Arc::new(Self { callsite: tasks::callsite_of("task", None, place), flow: Flow::new() })
     }
 }
 
 impl Of {
+    fn spawned(place: &'static Location<'static>, epoch: Epoch) -> Self {
+        let Some(begun_at) = roots::take_begun() else { return Self::life(place, epoch, None) };
+        Self::Assumed(Arc::new(Assumed {
+            place,
+            epoch,
+            // The time of an event may be later than that of the clock.
+            is_root: Arc::new(Question::new(now().max(begun_at))),
+            was_polled: AtomicBool::new(false),
+            is_none: AtomicBool::new(false),
+        }))
+    }
+
     /// Begins a life, now or in the past.
     fn life(place: &'static Location<'static>, epoch: Epoch, past: Option<u64>) -> Self {
         let _ = QUEUED.registered_epoch();
-        let Polls { callsite, flow } = Polls::of(place);
-        let number = tasks::new_number();
+        let polls = Polls::of(place);
+        let (callsite, number) = (polls.callsite, tasks::new_number());
         let life = match past {
             _ if callsite.registered_epoch() != Some(epoch) => Life::none(callsite),
             None => Life::begin_task(callsite, epoch, &(i64::from(number), ())),
             Some(past) => Life::begin_task_at(callsite, epoch, &[Value::I64(i64::from(number))], past),
         };
-        let Some(recorded) = life.into_recorded() else { return Self::Polls(Polls { callsite, flow }) };
+        let Some(recorded) = life.into_recorded() else { return Self::Polls(polls) };
         let spawned_at = past.is_none().then(|| tasks::record_spawn(epoch, &recorded.flow, place));
-        Self::Life(Lived { callsite, epoch, number, spawned_at, recorded: Some(Box::new(recorded)) })
+        Self::Life(Arc::new(Lived {
+            callsite,
+            epoch,
+            number,
+            spawned_at: AtomicU64::new(spawned_at.unwrap_or(0)),
+            recorded: Arc::new(Shared::new(recorded)),
+        }))
     }
 }
 
-impl Of {
+impl Assumed {
+    /// Returns what is recorded of the poll that begins.
+    fn next_poll(self: Arc<Self>, epoch: Epoch) -> Option<Of> {
+        match self.is_root.answer.get() {
+            // The task had a root, and goes on without.
+            Some(root) if root.is_over_in(epoch) => Some(Of::Polls(Polls::of(self.place))),
+            None if self.was_polled.swap(true, Relaxed) => self.begin_life(),
+            _ => Some(Of::Assumed(self)),
+        }
+    }
+
+    /// Begins the life of a task that is no root. Returns `None` if another thread does.
+    fn begin_life(&self) -> Option<Of> {
+        if self.is_none.swap(true, Relaxed) {
+            return None;
+        }
+        if SPAWN.epoch() != Some(self.epoch) {
+            return Some(Of::Polls(Polls::of(self.place)));
+        }
+        Some(Of::life(self.place, self.epoch, Some(self.is_root.asked_at)))
+    }
+}
+
+impl Lived {
+    /// Records how long the task was in the queue. Before its first poll it was there since its spawn.
+    fn record_queue(&self, epoch: Epoch, queued: Option<Duration>) {
+        let spawned_at = Some(self.spawned_at.swap(0, Relaxed)).filter(|at| *at != 0);
+        if epoch != self.epoch || QUEUED.epoch() != Some(epoch) {
+            return;
+        }
+        let queued = queued.and_then(|queued| u64::try_from(queued.as_nanos()).ok());
+        if let Some(since) = queued.map(|queued| now().saturating_sub(queued)).or(spawned_at) {
+            self.recorded.interval().record_since(&QUEUED, epoch, since);
+        }
+    }
+
     /// Records a poll that is over: below the life, since a slice of a thread cannot begin in the past.
-    fn record_poll(&self, epoch: Epoch, since: u64) {
-        if let Self::Life(Lived { recorded: Some(recorded), .. }) = self
-            && POLLED.registered_epoch() == Some(epoch)
-        {
-            recorded.interval.record_since(&POLLED, epoch, since);
+    fn record_poll(&self, since: u64) {
+        if POLLED.registered_epoch() == Some(self.epoch) {
+            self.recorded.interval().record_since(&POLLED, self.epoch, since);
         }
     }
 }
@@ -263,51 +333,49 @@ fn now() -> u64 {
 /// The poll of a task by this thread.
 #[derive(Debug)]
 struct Poll {
-    task: Box<Task>,
+    number: u64,
     slice: Option<Scope>,
     entered: Option<Entered>,
+    of: Of,
     began_at: u64,
     /// The number of the recorded task that the thread polled before.
     current: u32,
-    /// The claim before.
-    claim: Claim,
-    /// The task is over.
-    is_last: bool,
+    /// The question before.
+    question: Option<Arc<Question>>,
     above: Option<Box<Poll>>,
 }
 
 impl Poll {
-    fn begin(mut task: Box<Task>, epoch: Epoch, queued: Option<Duration>) -> Self {
-        if let Of::Root(place, root) = &task.of
-            && root.is_over_in(epoch)
-        {
-            task.of = Of::Polls(Polls::of(place)); // the task had a root, and goes on without
-        }
-        let (mut slice, mut entered, mut began_at) = (None, None, 0);
-        let (mut current, mut claim) = (tasks::CURRENT.get(), Claim::None);
+    /// Begins it.
+    ///
+    /// # Safety
+    /// That of [`HookedTasks::begin_poll`].
+    unsafe fn begin(number: u64, of: Of, epoch: Epoch, queued: Option<Duration>) -> Self {
+        let (mut slice, mut entered, mut question, mut began_at) = (None, None, None, 0);
+        let mut current = tasks::CURRENT.get();
         let begin = |callsite: &'static Callsite, flow: &Flow| {
             Some(Scope::begin_flow(callsite, callsite.registered_epoch()?, flow))
         };
-        match &mut task.of {
+        match &of {
             Of::Life(life) => {
-                if let Some(mut recorded) = life.recorded.take() {
-                    life.record_queue(&recorded, epoch, queued);
-                    slice = begin(life.callsite, &recorded.flow);
-                    #[cfg(feature = "subscriber")]
-                    {
-                        recorded.spans = tracing::entered_spans();
-                    }
-                    #[cfg(not(feature = "subscriber"))]
-                    let _ = &mut recorded;
-                    entered = Some(Entered::new(recorded));
-                }
+                life.record_queue(epoch, queued);
+                slice = begin(life.callsite, life.recorded.flow());
+                #[cfg(feature = "subscriber")]
+                let spans = tracing::entered_spans();
+                #[cfg(not(feature = "subscriber"))]
+                let spans = 0;
+                // SAFETY: as the caller grants.
+                entered = Some(unsafe { Entered::new(Arc::clone(&life.recorded), spans) });
                 current = tasks::CURRENT.replace(life.number);
             }
             Of::Polls(polls) => slice = begin(polls.callsite, &polls.flow),
-            Of::Assumed(_, _, spawned_at) => (claim, began_at) = (Claim::Asked(*spawned_at), now()),
-            Of::Root(..) => {}
+            Of::Assumed(assumed) if assumed.is_root.answer.get().is_none() => {
+                (question, began_at) = (Some(Arc::clone(&assumed.is_root)), now());
+            }
+            Of::Assumed(_) => {}
         }
-        Self { task, slice, entered, began_at, current, claim: claim.replace(), is_last: false, above: None }
+        let question = roots::ask(question);
+        Self { number, slice, entered, of, began_at, current, question, above: None }
     }
 
     /// Makes this the thread's innermost poll.
@@ -317,47 +385,30 @@ impl Poll {
         DEPTH.set(DEPTH.get() + 1);
     }
 
-    /// Ends it. Returns the task, unless it is over.
-    fn end(mut self) -> Option<Box<Task>> {
+    /// Ends it. Returns what is recorded of the task from now on, if that has changed.
+    fn end(self) -> Option<Of> {
         tasks::CURRENT.set(self.current);
-        let claim = mem::take(&mut self.claim).replace();
-        let left = self.entered.take().and_then(Entered::leave);
-        self.slice = None;
-        match &mut self.task.of {
-            Of::Life(life) => life.recorded = left,
-            Of::Assumed(place, epoch, spawned_at) => {
-                let (place, epoch, spawned_at) = (*place, *epoch, *spawned_at);
-                self.task.of = match claim {
-                    Claim::By(root) => Of::Root(place, root),
-                    _ if SPAWN.epoch() != Some(epoch) => Of::Polls(Polls::of(place)),
-                    _ => Of::life(place, epoch, Some(spawned_at)),
-                };
-                self.task.of.record_poll(epoch, self.began_at);
-            }
-            Of::Polls(_) | Of::Root(..) => {}
+        drop(roots::ask(self.question));
+        if let Some(entered) = self.entered {
+            entered.leave();
         }
-        (!self.is_last).then_some(self.task)
-    }
-}
-
-impl Lived {
-    /// Records how long the task was in the queue. Before its first poll it was there since its spawn.
-    fn record_queue(&mut self, recorded: &Recorded, epoch: Epoch, queued: Option<Duration>) {
-        let spawned_at = self.spawned_at.take();
-        if epoch != self.epoch || QUEUED.epoch() != Some(epoch) {
-            return;
+        drop(self.slice);
+        let Of::Assumed(assumed) = &self.of else { return None };
+        if assumed.is_root.answer.get().is_some() {
+            return None;
         }
-        let queued = queued.and_then(|queued| u64::try_from(queued.as_nanos()).ok());
-        if let Some(since) = queued.map(|queued| now().saturating_sub(queued)).or(spawned_at) {
-            recorded.interval.record_since(&QUEUED, epoch, since);
+        let of = assumed.begin_life()?;
+        if let Of::Life(life) = &of {
+            life.record_poll(self.began_at);
         }
+        Some(of)
     }
 }
 
 /// Takes the innermost poll of this thread, if it is that of a task.
 fn take_poll_of(number: u64) -> Option<Poll> {
     let mut poll = POLL.try_with(Cell::take).ok()??;
-    if poll.task.number != number {
+    if poll.number != number {
         let _ = POLL.try_with(|innermost| innermost.set(Some(poll)));
         return None;
     }
@@ -379,7 +430,7 @@ mod tests {
     }
 
     fn known(tasks: &HookedTasks) -> usize {
-        let in_lists = |list: &Mutex<Option<Box<Task>>>| {
+        let in_lists = |list: &Mutex<Option<Box<Known>>>| {
             let list = list.lock().unwrap_or_else(PoisonError::into_inner);
             std::iter::successors(list.as_deref(), |task| task.next.as_deref()).count()
         };
@@ -393,7 +444,8 @@ mod tests {
         let _turn = crate::on::TURN.lock().unwrap_or_else(PoisonError::into_inner);
         for format in [Format::Fxt, Format::TrackEvent] {
             let tasks = HookedTasks::new();
-            let poll = |number| tasks.begin_poll(number, here(), None);
+            // SAFETY: This thread alone polls.
+            let poll = |number| unsafe { tasks.begin_poll(number, here(), None) };
             tasks.spawn(7, here()); // nothing is recorded
             poll(7);
             tasks.end_poll(7);
@@ -438,7 +490,8 @@ mod tests {
         let session = Session::builder().output_writer(std::io::sink()).start().expect("a session");
         let task = std::future::pending::<()>().traced_task("t", "task");
         tasks.spawn(1, here());
-        tasks.begin_poll(1, here(), None);
+        // SAFETY: This thread alone polls.
+        unsafe { tasks.begin_poll(1, here(), None) };
         drop(task); // aborted
         tasks.end(1);
         tasks.end_poll(1);

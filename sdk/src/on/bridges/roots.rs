@@ -12,8 +12,8 @@
 
 use std::cell::Cell;
 use std::mem;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
 
 use crate::on::callsite::Epoch;
 
@@ -26,7 +26,8 @@ const KEPT: usize = 16;
 
 thread_local! {
     static BEGUN: Cell<[Option<Arc<Root>>; KEPT]> = const { Cell::new([const { None }; KEPT]) };
-    static CLAIM: Cell<Claim> = const { Cell::new(Claim::None) };
+    /// That of the task which the thread polls, if this is its first poll.
+    static QUESTION: Cell<Option<Arc<Question>>> = const { Cell::new(None) };
 }
 
 /// There are hooks from now on.
@@ -72,13 +73,13 @@ impl Root {
     /// The task is polled for the first time.
     pub(super) fn poll(self: &Arc<Self>) {
         self.set_spawned();
-        self.claim();
+        self.answer();
     }
 
     /// The task is over. It may never have been polled.
     pub(super) fn end(self: &Arc<Self>) {
         self.state.store(OVER, Relaxed);
-        self.claim();
+        self.answer();
     }
 
     /// The task has been spawned, perhaps by a runtime without hooks.
@@ -91,21 +92,20 @@ impl Root {
         self.epoch == epoch && self.state.load(Relaxed) == OVER
     }
 
-    /// Says that the task which this thread polls is this one, if that is asked.
-    fn claim(self: &Arc<Self>) {
-        let _ = CLAIM.try_with(|claim| {
-            let new = match claim.take() {
-                Claim::Asked(spawned_at) if self.begun_at <= spawned_at => Claim::By(Arc::clone(self)),
-                old => old,
-            };
-            claim.set(new);
-        });
+    /// Answers the question of the task that this thread polls.
+    fn answer(self: &Arc<Self>) {
+        if let Some(question) = ask(None) {
+            if self.begun_at <= question.asked_at {
+                let _ = question.answer.set(Arc::clone(self)); // only once
+            }
+            ask(Some(question));
+        }
     }
 }
 
-/// Whether a root has begun on this thread that was neither spawned nor polled. It counts as spawned from now
-/// on.
-pub(super) fn is_spawn_of_root() -> bool {
+/// Returns when the last root began on this thread that was neither spawned nor polled. It counts as spawned
+/// from now on.
+pub(super) fn take_begun() -> Option<u64> {
     let last = |begun: &Cell<[Option<Arc<Root>>; KEPT]>| {
         let mut list = begun.take();
         let new = list.iter_mut().rev().find(|root| root.as_ref().is_some_and(|root| root.is_new()));
@@ -113,29 +113,27 @@ pub(super) fn is_spawn_of_root() -> bool {
         begun.set(list);
         last
     };
-    match BEGUN.try_with(last) {
-        Ok(Some(root)) => {
-            root.set_spawned();
-            true
-        }
-        _ => false,
+    let root = BEGUN.try_with(last).ok()??;
+    root.set_spawned();
+    Some(root.begun_at)
+}
+
+/// Whether a task is a root.
+#[derive(Debug)]
+pub(super) struct Question {
+    /// The root began before.
+    pub(super) asked_at: u64,
+    pub(super) answer: OnceLock<Arc<Root>>,
+}
+
+impl Question {
+    pub(super) fn new(asked_at: u64) -> Self {
+        Self { asked_at, answer: OnceLock::new() }
     }
 }
 
-/// Which root the task is that a thread polls.
-#[derive(Debug, Default)]
-pub(super) enum Claim {
-    /// That is known.
-    #[default]
-    None,
-    /// That is asked: one that began before this time.
-    Asked(u64),
-    By(Arc<Root>),
-}
-
-impl Claim {
-    /// Makes this the thread's claim. Returns the one before.
-    pub(super) fn replace(self) -> Self {
-        CLAIM.try_with(|claim| claim.replace(self)).unwrap_or_default()
-    }
+/// The first poll of a task begins, or goes on: asks the roots that this thread polls or drops. Returns the
+/// question before.
+pub(super) fn ask(question: Option<Arc<Question>>) -> Option<Arc<Question>> {
+    QUESTION.try_with(|asked| asked.replace(question)).ok().flatten()
 }
