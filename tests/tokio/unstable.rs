@@ -1,7 +1,9 @@
 //! With `--cfg tokio_unstable`: all tasks of a runtime, by its hooks.
 
 use std::collections::BTreeMap;
+use std::future::poll_fn;
 use std::sync::{Arc, Mutex as StdMutex};
+use std::task::Poll;
 use std::time::Duration;
 
 use hairline::TraceFuture;
@@ -85,8 +87,8 @@ fn each_task_of_a_runtime_is_recorded_once_and_each_poll_is_one_that_tokio_count
                 }
                 tasks.join_all().await;
             });
-            std::thread::sleep(Duration::from_millis(50)); // the workers park, and have counted
             let metrics = runtime.metrics();
+            drop(runtime); // the workers have counted
             polls = (0..metrics.num_workers()).map(|worker| metrics.worker_poll_count(worker)).sum();
             for bucket in 0..metrics.schedule_latency_histogram_num_buckets() {
                 let count = |worker| metrics.schedule_latency_histogram_bucket_count(worker, bucket);
@@ -127,6 +129,56 @@ fn each_task_of_a_runtime_is_recorded_once_and_each_poll_is_one_that_tokio_count
                 (own(from + 20_000).saturating_sub(few), own(from.saturating_sub(20_000)) + few);
             assert!((least..=most).contains(&tokio), "{format:?}: {least} <= {tokio} <= {most} of {from} ns");
         }
+    }
+}
+
+/// A task that is woken while it is polled, so that another worker may poll it before the hook after that.
+async fn wakes_itself(times: usize) {
+    for _ in 0..times {
+        let mut is_woken = false;
+        let wakes = poll_fn(|context| {
+            if is_woken {
+                return Poll::Ready(());
+            }
+            is_woken = true;
+            context.waker().wake_by_ref();
+            Poll::Pending
+        });
+        wakes.await;
+    }
+}
+
+#[test]
+fn a_poll_that_begins_before_the_hook_after_the_one_before_is_recorded() {
+    for format in FORMATS {
+        let configure = |builder: hairline::SessionBuilder| builder.buffer_size(32 << 20);
+        let trace = record_with(format, configure, |_| {
+            runtime(4).block_on(async {
+                let mut tasks = JoinSet::new();
+                for _ in 0..3 {
+                    tasks.spawn(wakes_itself(4000)); // plain
+                    tasks.spawn(wakes_itself(1000).traced_task("web", "traced"));
+                    tasks.spawn(async {}); // short
+                }
+                // Taken for one that records itself.
+                let other = async {}.traced_task("web", "other");
+                tasks.spawn(wakes_itself(1000)); // assumed
+                other.await;
+                tasks.join_all().await;
+            });
+        });
+        assert_eq!(
+            marked(&trace, LIVES),
+            "assumed\t1\nother\t1\nplain\t3\nshort\t3\ntraced\t3",
+            "{format:?}"
+        );
+        let polls = marked(&trace, POLLS);
+        let polls = polls.strip_prefix("assumed\t1000\n").or_else(|| polls.strip_prefix("assumed\t1001\n"));
+        assert_eq!(polls, Some("other\t1\nplain\t12003\nshort\t3\ntraced\t3003"), "{format:?}");
+        let queued = "select l.name, count(*) from slice q join slice l on q.parent_id = l.id \
+             where q.name = 'queued' and l.category = 'task' group by l.name";
+        let queued = marked(&trace, queued);
+        assert!(queued.contains("plain\t12003\nshort\t3"), "{format:?}: {queued}");
     }
 }
 
