@@ -9,7 +9,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-steps=(judge format lint test release off loom docs examples instructions cross deny)
+steps=(judge format lint test release off unstable loom docs examples instructions cross deny)
 
 # The width of comments is counted in characters.
 export LC_ALL=C.UTF-8
@@ -95,6 +95,17 @@ step_off() {        # the feature `enable` off: everything still builds, and cos
   cargo test -p hairline --no-default-features --features compress,futures,http,lock_api,log,metrics,recovery,serde,tracing --locked
   cargo clippy -p hairline-tokio --no-default-features --all-targets --locked -- -D warnings
   cargo test -p hairline-tokio --no-default-features --locked
+}
+
+step_unstable() {   # with `--cfg tokio_unstable`, all tasks of a runtime are recorded, beside what tokio counts
+  # Other flags than the rest, hence a target directory of its own. Most of the time is that of the compiler.
+  (
+    export RUSTFLAGS="--cfg tokio_unstable" CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-target}/unstable"
+    export CARGO_PROFILE_TEST_OPT_LEVEL=0
+    cargo clippy -p hairline-tokio --all-targets --locked -- -D warnings # without `schedule-latency`
+    cargo test -p hairline-tests --no-default-features --features hairline-tokio/schedule-latency --test tokio \
+      --locked -- unstable --nocapture
+  )
 }
 
 step_loom() {       # the models of the shared-memory protocol, and of the SDK's own atomics

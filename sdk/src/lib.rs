@@ -180,8 +180,10 @@ pub use on::base::clock::has_steady_counter;
 #[cfg(feature = "sync")]
 #[doc(hidden)]
 pub mod __tasks {
-    pub use crate::imp::is_sample_due;
     pub use crate::imp::locks::awaited::{Awaited, Waiting};
+    #[cfg(feature = "enable")]
+    pub use crate::imp::{HookedTasks, Root};
+    pub use crate::imp::{is_sample_due, session};
 }
 
 /// For the macros.

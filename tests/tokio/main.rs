@@ -2,6 +2,8 @@
 
 mod spans;
 mod tasks;
+#[cfg(tokio_unstable)]
+mod unstable;
 mod waits;
 
 use tokio::runtime::{Builder, Runtime};
@@ -26,7 +28,7 @@ fn with_marks(rows: &str, file: &str, source: &str) -> String {
         let digits = &rest[at + file.len() + 1..];
         let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
         let line: usize = digits[..end].parse().expect("a line");
-        let mark = lines[line - 1].rsplit_once("// ").expect("a mark").1;
+        let Some((_, mark)) = lines[line - 1].rsplit_once("// ") else { panic!("{rows}: no mark") };
         out.push_str(&rest[..from]);
         out.push_str(mark);
         rest = &digits[end..];

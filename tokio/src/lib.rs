@@ -27,11 +27,15 @@
 //! task with another category and name, take [`traced_task`](hairline::TraceFuture::traced_task):
 //! `tokio::spawn(serve().traced_task("web", "request"))`.
 //!
-//! Tasks that are spawned in another way are not recorded, for example those that a library spawns.
+//! Tasks that are spawned in another way, for example by a library, are recorded only with
+//! `--cfg tokio_unstable` (tokio 1.46.1 or later): then [`TraceRuntime::traced`] records all tasks of the
+//! runtime. With the feature `schedule-latency` (tokio 1.54), each of their polls has an interval `queued`.
 //!
 //! While nothing is recorded, a spawn, a poll and a lock cost some loads and branches more than those of
 //! tokio. Without the feature `enable`, all of it is tokio alone.
 
+#[cfg(all(tokio_unstable, feature = "enable"))]
+mod hooks;
 mod runtime;
 pub mod sync;
 
@@ -54,7 +58,10 @@ pub fn spawn<F>(future: F) -> JoinHandle<F::Output>
 where
     F: Future<Output: Send> + Send + 'static,
 {
-    let spawned = tokio::spawn(task(future));
+    let task = task(future);
+    #[cfg(all(tokio_unstable, feature = "enable"))]
+    let _of_this_spawn = hooks::Spawning::new(&task);
+    let spawned = tokio::spawn(task);
     runtime::sample(false);
     spawned
 }
@@ -68,7 +75,10 @@ pub fn spawn_local<F>(future: F) -> JoinHandle<F::Output>
 where
     F: Future<Output: 'static> + 'static,
 {
-    tokio::task::spawn_local(task(future))
+    let task = task(future);
+    #[cfg(all(tokio_unstable, feature = "enable"))]
+    let _of_this_spawn = hooks::Spawning::new(&task);
+    tokio::task::spawn_local(task)
 }
 
 /// As [`tokio::task::spawn_blocking`], for a closure that is recorded like a task with one poll: `queued` is
@@ -83,6 +93,8 @@ where
     R: Send + 'static,
 {
     let task = task(async { f() });
+    #[cfg(all(tokio_unstable, feature = "enable"))]
+    drop(hooks::Spawning::new(&task)); // the runtime has no hook for it
     tokio::task::spawn_blocking(move || {
         let mut task = pin!(task);
         loop {

@@ -3,8 +3,11 @@
 use std::cell::Cell;
 use std::sync::Mutex;
 
-use hairline::{Scope, Track, scope, trace_counter};
+use hairline::{Scope, Track, scope, trace_counter, trace_instant};
 use tokio::runtime::{Builder, Handle, Id};
+
+#[cfg(all(tokio_unstable, feature = "enable"))]
+use crate::hooks;
 
 /// Records what a runtime does.
 pub trait TraceRuntime {
@@ -13,8 +16,17 @@ pub trait TraceRuntime {
     /// a task is [spawned](crate::spawn), at most once in a millisecond for each thread. They are on a track
     /// `tokio`, that of a second runtime is `tokio 2`.
     ///
+    /// With `--cfg tokio_unstable`, it also records all tasks of the runtime, except those of a `LocalSet`:
+    /// their lives from the spawn to the end with the place of the spawn as the name, and a slice for each
+    /// poll. With the feature `schedule-latency`, also an interval `queued` before each poll. A task that is
+    /// spawned through this crate, or with [`traced_task`](hairline::TraceFuture::traced_task), is recorded
+    /// once, with its wakes. An instant `recorded tasks` on the track of the runtime says which tasks the trace
+    /// has.
+    ///
     /// It sets the hooks `on_thread_park` and `on_thread_unpark`, of which a runtime has one each: if the program
-    /// sets its own, the last one counts.
+    /// sets its own, the last one counts. The same holds, with `--cfg tokio_unstable`, for `on_task_spawn`,
+    /// `on_before_task_poll`, `on_after_task_poll` and `on_task_terminate`. If the program sets one of the last
+    /// two, tasks are recorded as without the `cfg`.
     ///
     /// ```
     /// use hairline_tokio::TraceRuntime;
@@ -34,13 +46,29 @@ static RUNTIMES: Mutex<Runtimes> = Mutex::new(Runtimes { last: [const { None }; 
 const MOST_RUNTIMES: usize = 64;
 
 struct Runtimes {
-    last: [Option<(Id, Track)>; MOST_RUNTIMES],
+    last: [Option<Known>; MOST_RUNTIMES],
     /// The number of all runtimes that had a track.
     number: usize,
 }
 
+struct Known {
+    id: Id,
+    track: Track,
+    /// The session that knows which tasks of the runtime are recorded.
+    session: u32,
+}
+
+/// The tasks of a runtime that are recorded.
+const RECORDED: &str = if cfg!(tokio_unstable) {
+    "all, except those of a LocalSet that are not spawned through hairline"
+} else {
+    "those that are spawned through hairline"
+};
+
 impl TraceRuntime for Builder {
     fn traced(&mut self) -> &mut Self {
+        #[cfg(all(tokio_unstable, feature = "enable"))]
+        hooks::set(self, || sample(false));
         self.on_thread_park(|| {
             sample(true);
             PARKED.set(Some(scope!("tokio", "parked")));
@@ -60,20 +88,24 @@ pub(crate) fn sample(is_traced: bool) {
         return;
     }
     let Ok(runtime) = Handle::try_current() else { return };
-    let Some(track) = track_of(runtime.id(), is_traced) else { return };
+    let Some((track, is_new)) = track_of(runtime.id(), is_traced) else { return };
+    if is_new {
+        trace_instant!("tokio", "recorded tasks", tasks = RECORDED, track: &track);
+    }
     let metrics = runtime.metrics();
     trace_counter!("tokio", "queue depth", metrics.global_queue_depth(), unit: "tasks", track: &track);
     trace_counter!("tokio", "alive tasks", metrics.num_alive_tasks(), unit: "tasks", track: &track);
 }
 
-/// Returns the track of a runtime that is recorded.
-fn track_of(id: Id, is_traced: bool) -> Option<Track> {
+/// Returns the track of a runtime that is recorded, and whether the session has nothing on it so far.
+fn track_of(id: Id, is_traced: bool) -> Option<(Track, bool)> {
+    let session = hairline::__tasks::session();
     // Nobody waits: a number that is missing comes a millisecond later.
     let before = {
-        let runtimes = RUNTIMES.try_lock().ok()?;
-        let known = runtimes.last.iter().flatten().find(|(known, _)| *known == id);
-        if let Some((_, track)) = known {
-            return Some(track.clone());
+        let mut runtimes = RUNTIMES.try_lock().ok()?;
+        if let Some(known) = runtimes.last.iter_mut().flatten().find(|known| known.id == id) {
+            let before = std::mem::replace(&mut known.session, session);
+            return Some((known.track.clone(), before != session));
         }
         runtimes.number
     };
@@ -81,13 +113,13 @@ fn track_of(id: Id, is_traced: bool) -> Option<Track> {
         return None;
     }
     let track = if before == 0 { Track::new("tokio") } else { Track::new(format!("tokio {}", before + 1)) };
-    add(before, (id, track.clone()))?;
-    Some(track)
+    add(before, Known { id, track: track.clone(), session })?;
+    Some((track, true))
 }
 
 /// Adds a runtime, unless there are other ones than `before` by now: another worker was first, perhaps of
 /// this runtime. Returns the one that is forgotten: its memory is freed outside of the lock.
-fn add(before: usize, runtime: (Id, Track)) -> Option<Option<(Id, Track)>> {
+fn add(before: usize, runtime: Known) -> Option<Option<Known>> {
     let mut runtimes = RUNTIMES.try_lock().ok()?;
     if runtimes.number != before {
         return None;

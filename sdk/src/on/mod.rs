@@ -22,10 +22,16 @@ pub(crate) use bridges::log as messages;
 #[cfg(feature = "metrics")]
 pub(crate) use bridges::metrics as measures;
 #[cfg(feature = "sync")]
-pub use bridges::tasks::is_sample_due;
+pub use bridges::tasks::{is_sample_due, session};
 #[cfg(feature = "subscriber")]
 pub(crate) use bridges::tracing;
+#[cfg(feature = "sync")]
+pub use bridges::{hooked::HookedTasks, roots::Root};
 pub use lifecycle::listen::{Listening, listen};
 pub use lifecycle::session::Session;
 pub use lifecycle::traced::Registered;
 pub use session::placeholders::expand_path;
+
+/// One test at a time has a session.
+#[cfg(test)]
+pub(crate) static TURN: std::sync::Mutex<()> = std::sync::Mutex::new(());

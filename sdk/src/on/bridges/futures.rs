@@ -124,6 +124,23 @@ impl Life {
         Self::of(callsite, AsyncScope::begin_as_track(callsite, epoch, values, &Extras::new()))
     }
 
+    /// Begins the life of a task at a time of the past.
+    #[cfg(feature = "sync")]
+    pub(crate) fn begin_task_at(
+        callsite: &'static Callsite,
+        epoch: Epoch,
+        values: &[Value<'_>],
+        past: u64,
+    ) -> Self {
+        Self::of(callsite, AsyncScope::begin_at(callsite, epoch, values, &Extras::new(), Some(past)))
+    }
+
+    /// Returns what is recorded of it.
+    #[cfg(feature = "sync")]
+    pub(crate) fn into_recorded(self) -> Option<Recorded> {
+        self.recorded
+    }
+
     fn of(callsite: &'static Callsite, interval: AsyncScope) -> Self {
         let is_recorded = interval.is_recorded();
         let recorded =

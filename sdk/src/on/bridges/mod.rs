@@ -4,6 +4,8 @@
 pub(crate) mod futures;
 pub(crate) mod heap;
 #[cfg(feature = "sync")]
+pub(crate) mod hooked;
+#[cfg(feature = "sync")]
 pub(crate) mod locks;
 #[cfg(feature = "log")]
 pub(crate) mod log;
@@ -12,6 +14,8 @@ mod messages;
 #[cfg(feature = "metrics")]
 pub(crate) mod metrics;
 mod polled;
+#[cfg(feature = "sync")]
+pub(crate) mod roots;
 pub(crate) mod tasks;
 pub(crate) mod trace_future;
 #[cfg(feature = "subscriber")]

@@ -3,7 +3,11 @@
 #![allow(unsafe_code)] // a thread's current interval is a pointer into the future that it polls
 
 use std::cell::Cell;
+#[cfg(feature = "sync")]
+use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
+#[cfg(feature = "sync")]
+use std::sync::Arc;
 
 use hairline_formats::Value;
 
@@ -17,7 +21,7 @@ thread_local! {
 
 /// The innermost recorded future that a thread polls. The lowest bit of the address tells whether it polls
 /// one without a recorded life inside of that. One word: each poll stores it twice.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 struct Current(*mut Recorded);
 
 impl Current {
@@ -53,12 +57,84 @@ pub(crate) fn poll_unrecorded<R>(poll: impl FnOnce() -> R) -> R {
     if current.0.is_null() { poll() } else { current.without().enter(poll) }
 }
 
+/// What is recorded of a task that a runtime's hooks poll. The hook after a poll may come later than the one
+/// before the next poll, on another thread: each of the polls has an owner.
+#[cfg(feature = "sync")]
+#[derive(Debug)]
+pub(crate) struct Shared(NonNull<Recorded>); // from a `Box`
+
+// SAFETY: `Recorded` may be sent. `Entered::new` and the poll that follows it change it, one poll after the
+// other, which the caller of `Entered::new` grants; all others look at the interval, which is `Sync`.
+#[cfg(feature = "sync")]
+unsafe impl Send for Shared {}
+// SAFETY: as above.
+#[cfg(feature = "sync")]
+unsafe impl Sync for Shared {}
+
+#[cfg(feature = "sync")]
+impl Shared {
+    pub(crate) fn new(recorded: Recorded) -> Self {
+        Self(NonNull::from(Box::leak(Box::new(recorded))))
+    }
+
+    pub(crate) fn interval(&self) -> &AsyncScope {
+        // SAFETY: It lives as long as `self`, and nobody changes the interval.
+        unsafe { &(*self.0.as_ptr()).interval }
+    }
+
+    pub(crate) fn flow(&self) -> &Flow {
+        // SAFETY: as in `interval`; nobody changes the flow.
+        unsafe { &(*self.0.as_ptr()).flow }
+    }
+}
+
+#[cfg(feature = "sync")]
+impl Drop for Shared {
+    fn drop(&mut self) {
+        // SAFETY: The pointer is that of a `Box`. No poll has it: `Entered` is an owner.
+        drop(unsafe { Box::from_raw(self.0.as_ptr()) });
+    }
+}
+
+/// A task is the current one of this thread.
+#[cfg(feature = "sync")]
+#[derive(Debug)]
+pub(crate) struct Entered {
+    shared: ManuallyDrop<Arc<Shared>>,
+    before: Current,
+}
+
+#[cfg(feature = "sync")]
+impl Entered {
+    /// Makes a task the thread's current one. The thread has entered so many spans of `tracing`.
+    ///
+    /// # Safety
+    /// The polls of the task come one after the other, from this call to the return of its future's `poll`,
+    /// and each one happens before the next one.
+    pub(crate) unsafe fn new(shared: Arc<Shared>, spans: usize) -> Self {
+        // SAFETY: No other poll goes on, and a reference to this field lives only in a poll.
+        unsafe { (*shared.0.as_ptr()).spans = spans };
+        let before = CURRENT.replace(Current(shared.0.as_ptr()));
+        Self { shared: ManuallyDrop::new(shared), before }
+    }
+
+    /// Makes the one before it the current one. If the task is not the innermost one, a runtime has left out a
+    /// hook: it is then never freed, since another one may lead back to it.
+    pub(crate) fn leave(self) {
+        if CURRENT.get().recorded() == Some(self.shared.0) {
+            CURRENT.set(self.before);
+            drop(ManuallyDrop::into_inner(self.shared));
+        }
+    }
+}
+
 /// Calls `f` with the interval of the innermost recorded future, and the number of spans of `tracing` that
 /// the thread had entered when the poll of that began.
 pub(crate) fn with_interval<R>(f: impl FnOnce(Option<(&AsyncScope, usize)>) -> R) -> R {
     // SAFETY: `poll_in` borrows what is recorded mutably until its `poll` returns, and `Leave` removes the
     // pointer before that. The caller is called by this `poll`, on this thread. Nobody changes the interval
-    // or the number meanwhile.
+    // or the number meanwhile. `Entered` is an owner of what is recorded until `leave`, which removes the
+    // pointer.
     let polled =
         |recorded: NonNull<Recorded>| unsafe { (&(*recorded.as_ptr()).interval, (*recorded.as_ptr()).spans) };
     f(CURRENT.get().recorded().map(polled))

@@ -21,6 +21,8 @@ use std::task::{Context, Poll, Wake, Waker};
 
 use crate::on::base::{clock, this_thread};
 use crate::on::bridges::futures::{Life, Traced};
+#[cfg(feature = "sync")]
+use crate::on::bridges::roots::Root;
 use crate::on::callsite::{Callsite, Epoch, Key, registry};
 use crate::on::event::extras::Extras;
 use crate::on::event::flow::Flow;
@@ -29,21 +31,21 @@ use crate::on::lifecycle::{connect, entry};
 use crate::on::thread::events;
 use crate::site::{CallsiteKind, Site};
 
-static SPAWN: Callsite = callsite(CallsiteKind::Instant, "spawn", &SPAWN_KEYS);
+pub(super) static SPAWN: Callsite = callsite(CallsiteKind::Instant, "spawn", &SPAWN_KEYS);
 static WAKE: Callsite = callsite(CallsiteKind::Instant, "wake", &[]);
-static QUEUED: Callsite = callsite(CallsiteKind::Scope, "queued", &[]);
+pub(super) static QUEUED: Callsite = callsite(CallsiteKind::Scope, "queued", &[]);
 
 static SPAWN_KEYS: [Key; 1] = [Key::new("at")];
 /// The arguments of a task's life.
 const LIFE_KEYS: &[&str] = &["task"];
 
-const fn callsite(kind: CallsiteKind, name: &'static str, keys: &'static [Key]) -> Callsite {
+pub(super) const fn callsite(kind: CallsiteKind, name: &'static str, keys: &'static [Key]) -> Callsite {
     Callsite::new(kind, "task", name, keys, &Site::NOWHERE)
 }
 
 thread_local! {
     /// The number of the recorded task that the thread polls; 0 if it polls none.
-    static CURRENT: Cell<u32> = const { Cell::new(0) };
+    pub(super) static CURRENT: Cell<u32> = const { Cell::new(0) };
 }
 
 /// Returns the number of the recorded task that this thread polls.
@@ -55,9 +57,48 @@ pub(crate) fn current() -> Option<u32> {
 /// A number of a task is at most this; then they begin again.
 pub(crate) const LAST_NUMBER: u32 = u32::MAX >> 1;
 
-fn new_number() -> u32 {
+pub(super) fn new_number() -> u32 {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     NEXT.fetch_add(1, Ordering::Relaxed) % LAST_NUMBER + 1
+}
+
+/// Returns the callsite of the life of tasks, by default with the name of the place.
+pub(super) fn callsite_of(
+    category: &'static str,
+    name: Option<&str>,
+    place: &'static Location<'static>,
+) -> &'static Callsite {
+    match name {
+        Some(name) => registry::callsite_of(place, category, name, LIFE_KEYS, entry::first_hit),
+        None => callsite_of(category, Some(place_text(place).as_str()), place),
+    }
+}
+
+fn place_text(place: &Location<'_>) -> Text {
+    Text::display(&format_args!("{}:{}", short(place.file()), place.line()))
+}
+
+/// Returns the path of a file of the program's source. That of a library begins with its name and version.
+fn short(file: &str) -> &str {
+    for registry in ["/registry/src/", "\\registry\\src\\"] {
+        if let Some((_, of_index)) = file.split_once(registry) {
+            return of_index.split_once(['/', '\\']).map_or(file, |(_, of_library)| of_library);
+        }
+    }
+    file
+}
+
+/// Returns the epoch in which wakes and times in the queue are recorded, if that is so. A wake may happen
+/// under a lock of the program, where nothing is registered: this comes before the first one.
+fn epoch_of_wakes() -> Option<Epoch> {
+    let [spawn, wake, queued] = [&SPAWN, &WAKE, &QUEUED].map(|callsite| callsite.registered_epoch());
+    spawn.filter(|_| spawn == wake && wake == queued)
+}
+
+/// Records the spawn of a task. Returns the time from which it can run.
+pub(super) fn record_spawn(epoch: Epoch, flow: &Flow, place: &Location<'_>) -> u64 {
+    events::event_rich(&SPAWN, epoch, &(place_text(place), ()), &Extras::new().flow(flow));
+    events::last_event()
 }
 
 pin_project_lite::pin_project! {
@@ -95,19 +136,18 @@ impl<F> TracedTask<F> {
             return Self::unrecorded(future, &SPAWN);
         }
         connect::connect(); // before the registry's lock
-        let text;
-        let name = match name {
-            Some(name) => name,
-            None => {
-                text = Text::display(&format_args!("{}:{}", place.file(), place.line()));
-                text.as_str()
-            }
-        };
-        let callsite = registry::callsite_of(place, category, name, LIFE_KEYS, entry::first_hit);
+        let callsite = callsite_of(category, name, place);
         match callsite.registered_epoch() {
             None => Self::unrecorded(future, callsite),
             Some(epoch) => Self::begin_in(future, callsite, epoch, place),
         }
+    }
+
+    /// Returns what the hooks of a runtime know of the task.
+    #[cfg(feature = "sync")]
+    #[doc(hidden)]
+    pub fn root(&self) -> Option<Arc<Root>> {
+        self.wakes.as_ref()?.root.clone()
     }
 
     fn unrecorded(future: F, callsite: &'static Callsite) -> Self {
@@ -120,18 +160,22 @@ impl<F> TracedTask<F> {
         epoch: Epoch,
         place: &'static Location<'static>,
     ) -> Self {
-        // A wake may happen under a lock of the program, where nothing is registered.
-        let are_wakes_on =
-            [&SPAWN, &WAKE, &QUEUED].map(|callsite| callsite.registered_epoch() == Some(epoch));
+        let are_wakes_on = epoch_of_wakes() == Some(epoch);
         let number = new_number();
         let life = Life::begin_task(callsite, epoch, &(i64::from(number), ()));
-        let flow = life.parts().map(|(_, flow)| flow).filter(|_| are_wakes_on == [true; 3]);
+        let flow = life.parts().map(|(_, flow)| flow).filter(|_| are_wakes_on);
         let wakes = flow.map(|flow| {
-            let at = Text::display(&format_args!("{}:{}", place.file(), place.line()));
-            events::event_rich(&SPAWN, epoch, &(at, ()), &Extras::new().flow(flow));
-            let can_run = AtomicU64::new(events::last_event());
-            let state = State { epoch, flow: flow.clone(), word: can_run };
-            Wakes { state: Arc::new(state), waker: Weak::new(), polls: 0 }
+            let can_run = record_spawn(epoch, flow, place);
+            let state = Arc::new(State { epoch, flow: flow.clone(), word: AtomicU64::new(can_run) });
+            #[cfg(feature = "sync")]
+            let root = Root::begin(epoch, can_run);
+            Wakes {
+                state,
+                waker: Weak::new(),
+                polls: 0,
+                #[cfg(feature = "sync")]
+                root,
+            }
         });
         let number = if life.parts().is_some() { number } else { 0 };
         Self { inner: life.wrap(future), number, wakes }
@@ -148,6 +192,10 @@ impl<F: Future> Future for TracedTask<F> {
             *this.wakes = None; // the session is over
         }
         let Some(wakes) = this.wakes else { return this.inner.poll(cx) };
+        #[cfg(feature = "sync")]
+        if let (0, Some(root)) = (wakes.polls, &wakes.root) {
+            root.poll();
+        }
         wakes.state.begin_poll(this.inner.as_ref().life());
         let waker = wakes.waker(cx.waker());
         let outcome = this.inner.poll(&mut Context::from_waker(&waker));
@@ -176,6 +224,9 @@ struct Wakes {
     /// itself.
     waker: Weak<Recording>,
     polls: u64,
+    /// What the hooks of a runtime know of it.
+    #[cfg(feature = "sync")]
+    root: Option<Arc<Root>>,
 }
 
 impl Wakes {
@@ -203,6 +254,10 @@ impl Wakes {
 
 impl Drop for Wakes {
     fn drop(&mut self) {
+        #[cfg(feature = "sync")]
+        if let Some(root) = &self.root {
+            root.end();
+        }
         self.state.word.store(OVER, Ordering::Relaxed);
     }
 }
@@ -316,4 +371,29 @@ pub fn is_sample_due() -> bool {
         LAST.set(now);
     }
     is_due
+}
+
+/// Returns the number of the session that runs, or 0.
+#[cfg(feature = "sync")]
+pub fn session() -> u32 {
+    registry::active_epoch().map_or(0, Epoch::get)
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_file_of_a_library_has_no_folders_of_the_machine() {
+        let files = [
+            ("src/main.rs", "src/main.rs"),
+            (
+                "/home/me/.cargo/registry/src/index-1949/hyper-1.7.0/src/server.rs",
+                "hyper-1.7.0/src/server.rs",
+            ),
+            (r"C:\me\registry\src\index-1949\hyper-1.7.0\src\server.rs", r"hyper-1.7.0\src\server.rs"),
+            ("/registry/src/main.rs", "/registry/src/main.rs"),
+        ];
+        for (file, short) in files {
+            assert_eq!(super::short(file), short);
+        }
+    }
 }

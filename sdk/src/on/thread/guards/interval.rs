@@ -189,7 +189,7 @@ impl AsyncScope {
     }
 
     /// As [`begin_as_track`](Self::begin_as_track), now or at the time `past`.
-    #[cfg(feature = "subscriber")]
+    #[cfg(any(feature = "subscriber", feature = "sync"))]
     pub(crate) fn begin_at(
         callsite: &'static Callsite,
         epoch: Epoch,
@@ -402,10 +402,11 @@ const _: fn() = || {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::{Mutex, PoisonError, mpsc};
+    use std::sync::{PoisonError, mpsc};
     use std::time::Duration;
 
     use super::*;
+    use crate::on::TURN;
     use crate::on::callsite::Key;
     use crate::on::thread::guards::on_track::{TrackScope, track_begin, track_end};
     use crate::site::CallsiteKind;
@@ -414,9 +415,6 @@ mod tests {
 
     static SITE: Site = Site { file: "f", line: 1, module: "m", ..Site::NOWHERE };
     static CALLSITE: Callsite = Callsite::new(CallsiteKind::Scope, "t", "interval", &[], &SITE);
-
-    /// One session at a time.
-    static TURN: Mutex<()> = Mutex::new(());
 
     fn begin() -> AsyncScope {
         AsyncScope::begin(&CALLSITE, CALLSITE.registered_epoch().expect("it is on"), &(), &Extras::new())
