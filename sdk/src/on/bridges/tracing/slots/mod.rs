@@ -43,6 +43,7 @@ thread_local! {
 impl LocalFree {
     const NONE: Self = Self { indices: [0; 2 * BATCH], len: 0 };
 
+    #[inline]
     fn pop(&mut self) -> Option<u32> {
         if self.len == 0 {
             SLOTS.refill(self);
@@ -51,6 +52,13 @@ impl LocalFree {
         self.indices.get(self.len).copied()
     }
 
+    /// Pops one without those of a thread. The rest returns to the pool.
+    #[cold]
+    fn pop_of_none() -> Option<u32> {
+        Self::NONE.pop()
+    }
+
+    #[inline]
     fn push(&mut self, index: u32) {
         if self.len == self.indices.len() {
             self.len -= BATCH;
@@ -86,11 +94,9 @@ impl Slots {
 
     /// Takes a slot for a new span. Returns it with the span's id, or `None` if 2^32 spans are open, or if the
     /// system has no more memory.
+    #[inline]
     pub(crate) fn take(&'static self) -> Option<(&'static Slot, Id)> {
-        let index = with_local_free(LocalFree::pop).unwrap_or_else(|| {
-            let mut own = LocalFree::NONE;
-            own.pop() // the rest returns to the pool
-        })?;
+        let index = with_local_free(LocalFree::pop).unwrap_or_else(LocalFree::pop_of_none)?;
         let slot = self.pages.get_or_map(index)?;
         let id = u64::from(slot.count.begin()) << 32 | u64::from(index);
         Some((slot, Id::from_non_zero_u64(NonZeroU64::new(id + 1)?)))
@@ -130,6 +136,7 @@ impl Slots {
     }
 
     /// Frees a slot, whose span is closed.
+    #[inline]
     pub(crate) fn free(&'static self, index: u32, slot: &Slot) {
         if index >= KEEPING {
             slot.span.return_memory();
