@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Records three programs of other people, asks the judge about the traces, and measures what recording costs
+# Records programs of other people, asks the judge about the traces, and measures what recording costs
 # (ci/programs/README.md). Not a part of ci/test.sh: it takes some minutes to build.
 #
 #   ci/programs.sh [--quick] [--only NAME] [--no-check] [--no-times] [--keep FOLDER]
@@ -25,8 +25,13 @@ patch --quiet --strip=1 --directory=ripgrep/traced <ripgrep/hairline.patch
 patch --quiet --strip=1 --directory=ripgrep/peer <ripgrep/peer.patch
 
 cargo fmt --check -p quic-traced -p web-traced
-target=$(cargo metadata --locked --no-deps --format-version 1 | python3 -c '
+target_of() {
+  cargo metadata --locked --no-deps --format-version 1 "$@" | python3 -c '
 import json, sys
-print(json.load(sys.stdin)["target_directory"])')
+print(json.load(sys.stdin)["target_directory"])'
+}
+target=$(target_of)
+tool=$(target_of --manifest-path ../../Cargo.toml)/release/hairline
 cargo build --release --locked
-exec python3 check.py "$target/release" "$@"
+cargo build --release --locked --manifest-path ../../Cargo.toml -p hairline-cli
+exec python3 check.py "$target/release" --tool "$tool" "$@"

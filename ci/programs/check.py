@@ -13,6 +13,7 @@ from programs import all_programs
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("binaries", type=Path)
+    parser.add_argument("--tool", type=Path, help="the command `hairline`; without it no cause is asked for")
     parser.add_argument("--quick", action="store_true", help="fewer files and requests, three runs")
     parser.add_argument("--only", metavar="NAME", help="programs whose name has this in it")
     parser.add_argument("--no-check", action="store_true", help="only measure")
@@ -30,11 +31,13 @@ def main():
         if not options.no_check:
             judge = Judge()
             wrong = sum(check(program, judge, folder) for program in programs)
+            if options.tool:
+                wrong += sum(explain(program, options.tool, folder) for program in programs)
         if not options.no_times:
             table = measure.Table()
             for program in programs:
                 table.add(program.name, measure.times(program, 3 if options.quick else 11, scratch))
-    sys.exit(f"ci/programs: {wrong} traces are wrong" if wrong else 0)
+    sys.exit(f"ci/programs: {wrong} traces or causes are wrong" if wrong else 0)
 
 
 def check(program, judge, folder):
@@ -51,6 +54,21 @@ def check(program, judge, folder):
                     raise Wrong(f"{run.records} records, {run.lost} lost")
                 said = program.check(judge, trace, run, mode)
                 print(f"{what}: {run.records} records; {said}: ok", flush=True)
+            except Wrong as mistake:
+                print(f"{what}: {mistake}", flush=True)
+                wrong += 1
+    return wrong
+
+
+def explain(program, tool, folder):
+    """The number of planted causes that `hairline explain` does not find."""
+    wrong = 0
+    for arguments, requests, causes in getattr(program, "causes", []):
+        for state in ("fxt", "pftrace"):
+            what = f"{program.name}, {state}, {arguments}"
+            try:
+                program.explain(tool, folder, state, arguments, requests, causes)
+                print(f"{what}: explained", flush=True)
             except Wrong as mistake:
                 print(f"{what}: {mistake}", flush=True)
                 wrong += 1

@@ -1,14 +1,16 @@
-"""The three programs: how each is run, and what its traces must say."""
+"""The programs: how each is run, and what its traces must say."""
 
 import random
 import re
 import socket
+import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
 import measure
 from judge import expect
 from spans import Spans
+from tasks import Tasks
 
 
 class Ripgrep:
@@ -103,24 +105,7 @@ class Web(Traced):
 
     def run(self, state, trace, mode=None):
         command = [self.binaries / "web", *self.arguments(state)]
-        return measure.run(command, state, trace, mode, self.ask_all)
-
-    def ask_all(self, process):
-        address = process.stdout.readline().removeprefix("address: ").strip()
-        host, port = address.rsplit(":", 1)
-        connections = [socket.create_connection((host, int(port))) for _ in range(16)]
-        for first in range(0, self.requests, len(connections)):
-            turn = list(zip(connections, range(first, self.requests)))
-            for connection, user in turn:
-                connection.sendall(b"GET /users/%d HTTP/1.1\r\nHost: localhost\r\n\r\n" % user)
-            for connection, user in turn:
-                answer = b""
-                while not answer.endswith(b"\n") or b"\r\n\r\n" not in answer.removesuffix(b"\r\n\r\n"):
-                    answer += connection.recv(4096)
-                if not answer.endswith(b"user %d: %d\n" % (user, user * 7)):
-                    raise SystemExit(f"ci/programs: a wrong answer: {answer}")
-        for connection in connections:
-            connection.close()
+        return measure.run(command, state, trace, mode, lambda process: ask_all(process, self.requests))
 
     def check(self, judge, trace, run, mode):
         spans = Spans(judge, trace, ["request", "handler", "query"], ["id", "uri"])
@@ -148,6 +133,24 @@ class Web(Traced):
         [[counts]] = judge.ask(trace, events)
         expect(counts == [self.requests, self.requests], f"TraceLayer's events: {counts}")
         return f"{self.requests} requests, {self.polls(run, 'handler')} polls of handlers"
+
+
+def ask_all(process, requests):
+    address = process.stdout.readline().removeprefix("address: ").strip()
+    host, port = address.rsplit(":", 1)
+    connections = [socket.create_connection((host, int(port))) for _ in range(16)]
+    for first in range(0, requests, len(connections)):
+        turn = list(zip(connections, range(first, requests)))
+        for connection, user in turn:
+            connection.sendall(b"GET /users/%d HTTP/1.1\r\nHost: localhost\r\n\r\n" % user)
+        for connection, user in turn:
+            answer = b""
+            while not answer.endswith(b"\n") or b"\r\n\r\n" not in answer.removesuffix(b"\r\n\r\n"):
+                answer += connection.recv(4096)
+            if not answer.endswith(b"user %d: %d\n" % (user, user * 7)):
+                raise SystemExit(f"ci/programs: a wrong answer: {answer}")
+    for connection in connections:
+        connection.close()
 
 
 class Quic(Traced):
@@ -189,9 +192,105 @@ class Quic(Traced):
         return f"{self.streams} streams, {self.polls(run, 'call')} polls of calls"
 
 
+@dataclass
+class WithTasks:
+    """A program whose tasks are recorded by `hairline-tokio`. Its floor is the same program over tokio alone."""
+
+    binaries: Path
+    folder: Path
+    quick: bool
+
+    modes = [None]
+    has_peer = False
+    causes = []
+
+    def binary(self, state):
+        return self.binaries / f"{self.program}-{'plain' if state == 'without' else 'tasks'}"
+
+    def polls(self, run, kind):
+        """How many tasks had so many polls, as the program counted."""
+        counts = re.search(rf"^polls of {kind}:(.*)$", run.output, re.MULTILINE)[1].split()
+        return {int(polls): int(tasks) for polls, tasks in (count.split("x") for count in counts)}
+
+    def waits(self, run, name):
+        """The number of waits, and the least and the most of their time in ns."""
+        return [int(n) for n in re.search(rf"^waits for {name}:(.*)$", run.output, re.MULTILINE)[1].split()]
+
+    def place(self, kind):
+        """The name of the tasks that are spawned where the source has this comment."""
+        source = Path(__file__).parent / self.program / "src/tasks.rs"
+        [line] = [n for n, text in enumerate(source.read_text().splitlines(), 1) if text.endswith(f"// {kind}")]
+        return rf"{self.program}/src/tasks\.rs:{line}"
+
+
+class WebTasks(WithTasks):
+    """axum over an accept loop of its own. Each query is a task."""
+
+    name = "axum, tasks"
+    program = "web"
+
+    @property
+    def requests(self):
+        return 2000 if self.quick else 20_000
+
+    def run(self, state, trace, mode=None):
+        ask = lambda process: ask_all(process, self.requests)
+        return measure.run([self.binary(state)], state, trace, mode, ask)
+
+    def check(self, judge, trace, run, mode):
+        kinds = {self.place(kind): self.polls(run, kind) for kind in ("connection", "database")}
+        tasks = Tasks(judge, trace, kinds | {"query": self.polls(run, "query")})
+        waits = {name: tasks.waits(name, "query", self.waits(run, name)) for name in ("pool", "questions", "log")}
+        expect(waits["pool"] and waits["log"], "nobody waited")
+        named = tasks.holders(waits["log"], "append")
+        return f"{len(tasks.tasks)} tasks, {sum(map(len, waits.values()))} waits, {named}"
+
+    causes = [
+        # The arguments, the requests, and what `hairline explain` must say of which name in its first five lines.
+        ("--pool 1 --hold 5", 400, {"db/query": ["Cause: waiting for a permit of the semaphore `pool`"]}),
+        ("--pool 16 --block 20", 1000, {
+            "db/query": ["Cause: waiting for the lock `log`", "tasks query"],
+            "db/append": ["In their polls", "Cause: off the CPU"],
+        }),
+    ]
+
+    def explain(self, tool, folder, state, arguments, requests, causes):
+        """Makes queries slow, and asks for the cause."""
+        trace = folder / f"axum-tasks{arguments.replace(' ', '')}.{state}"
+        # The CPU time needs no permission, as the scheduling does.
+        command = ["env", "HAIRLINE_THREAD_TIME=on", self.binary(state), *arguments.split()]
+        measure.run(command, state, trace, None, lambda process: ask_all(process, requests))
+        for name, words in causes.items():
+            said = subprocess.run([tool, "explain", trace, name], capture_output=True, text=True)
+            first = "\n".join(said.stdout.splitlines()[:5])
+            missing = [word for word in words if word not in first]
+            expect(not missing, f"explain {name} has no {missing} in\n{first}{said.stderr}")
+
+
+class QuicTasks(WithTasks):
+    """quinn over a runtime of its own, so that quinn's tasks are recorded too."""
+
+    name = "quinn, tasks"
+    program = "quic"
+    streams = Quic.streams
+
+    def run(self, state, trace, mode=None):
+        return measure.run([self.binary(state), "--streams", str(self.streams)], state, trace, mode)
+
+    def check(self, judge, trace, run, mode):
+        kinds = {name: self.polls(run, name) for name in ("call", "serve_stream")}
+        kinds |= {self.place("serve"): self.polls(run, "serve"), r".*/quinn-.*/src/.*": self.polls(run, "quinn")}
+        tasks = Tasks(judge, trace, kinds)
+        waits = tasks.waits("calls", "call", self.waits(run, "calls"))
+        expect(len(waits) > self.streams / 2, "nobody waited")
+        return f"{len(tasks.tasks)} tasks, {len(waits)} waits"
+
+
 def all_programs(binaries, folder, quick):
     yield Ripgrep(measure.START, binaries, folder, 1)
     yield Ripgrep("ripgrep", binaries, folder, 400 if quick else 4000)
     for kind in (Web, Quic):
         for through in ("subscriber", "layer"):
             yield kind(binaries, folder, quick, through)
+    yield WebTasks(binaries, folder, quick)
+    yield QuicTasks(binaries, folder, quick)

@@ -101,6 +101,28 @@ fn what_is_free_makes_no_event() {
 }
 
 #[test]
+fn a_future_that_waits_is_little_larger_than_that_of_tokio() {
+    /// What is known of the wait, in bytes. That of tokio has about 100, and must not be there twice.
+    const MORE: usize = 256;
+    fn check<O, T>(what: &str, own: &O, tokio: &T) {
+        let (own, tokio) = (size_of_val(own), size_of_val(tokio));
+        assert!(own <= tokio + MORE, "{what}: {own} bytes, of tokio {tokio}");
+    }
+    let (own, tokio) = (Semaphore::new(1), tokio::sync::Semaphore::new(1));
+    check("acquire", &own.acquire(), &tokio.acquire());
+    check("acquire_owned", &Arc::new(own).acquire_owned(), &Arc::new(tokio).acquire_owned());
+    let (own, tokio) = (Mutex::new(1), tokio::sync::Mutex::new(1));
+    check("lock", &own.lock(), &tokio.lock());
+    check("lock_owned", &Arc::new(own).lock_owned(), &Arc::new(tokio).lock_owned());
+    let (own, tokio) = (RwLock::new(1), tokio::sync::RwLock::new(1));
+    check("read", &own.read(), &tokio.read());
+    check("write", &own.write(), &tokio.write());
+    let ((own, _), (tokio, _)) = (mpsc::channel(1), tokio::sync::mpsc::channel(1));
+    check("send", &own.send(1), &tokio.send(1));
+    check("reserve", &own.reserve(), &tokio.reserve());
+}
+
+#[test]
 fn a_task_that_must_yield_does_not_wait() {
     for format in FORMATS {
         let trace = record(format, |_| {

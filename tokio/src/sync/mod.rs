@@ -42,11 +42,13 @@
 //! that block and return an owned permit. The guards that own their lock need values without borrows. The
 //! senders that an `OwnedPermit` of a channel returns are those of tokio.
 
-use std::future::{Future, poll_fn};
+use std::future::Future;
 use std::panic::Location;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
 
-use hairline::__tasks::Awaited;
-use tokio::task::coop;
+use hairline::__tasks::{Awaited, Waiting};
+use tokio::task::coop::{self, Unconstrained};
 
 mod common;
 pub mod mpsc;
@@ -66,19 +68,48 @@ pub use rwlock::{OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock, RwLockRead
 pub use semaphore::Semaphore;
 
 /// Takes permits by a future of tokio, and records its wait. `is_taken`: whether it got them.
-///
-/// tokio's future returns `Pending` for two reasons: the permits are not free; or they are its own now, but
-/// its task has used up its budget and must yield. So it is polled without a budget here, and then yields as
-/// there.
-async fn acquire<F: Future>(
-    awaited: &Awaited,
+fn acquire<'a, F: Future>(
+    awaited: &'a Awaited,
     future: F,
     (place, wanted): (&'static Location<'static>, Option<u32>),
     is_taken: fn(&F::Output) -> bool,
-) -> F::Output {
-    let out = awaited.wait(coop::unconstrained(future), place, wanted).await;
-    if is_taken(&out) {
-        poll_fn(|context| coop::poll_proceed(context).map(|budget| budget.made_progress())).await;
+) -> Acquire<'a, F> {
+    Acquire { waiting: awaited.wait(coop::unconstrained(future), place, wanted), is_taken, taken: None }
+}
+
+pin_project_lite::pin_project! {
+    /// tokio's future returns `Pending` for two reasons: the permits are not free; or they are its own now,
+    /// but its task has used up its budget and must yield. So it is polled without a budget here, and then
+    /// yields as there.
+    ///
+    /// It is no `async fn`, which would have its future twice: as its argument, and as what it awaits.
+    #[must_use = "futures do nothing unless they are polled"]
+    struct Acquire<'a, F: Future> {
+        #[pin]
+        waiting: Waiting<'a, Unconstrained<F>>,
+        is_taken: fn(&F::Output) -> bool,
+        taken: Option<F::Output>,
     }
-    out
+}
+
+impl<F: Future> Future for Acquire<'_, F> {
+    type Output = F::Output;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
+        let this = self.project();
+        let out = match this.taken.take() {
+            Some(out) => out,
+            None => ready!(this.waiting.poll(cx)),
+        };
+        if (this.is_taken)(&out) {
+            match coop::poll_proceed(cx) {
+                Poll::Ready(budget) => budget.made_progress(),
+                Poll::Pending => {
+                    *this.taken = Some(out);
+                    return Poll::Pending;
+                }
+            }
+        }
+        Poll::Ready(out)
+    }
 }

@@ -29,6 +29,8 @@ pub use tokio::sync::mpsc::{
 
 use crate::sync::acquire;
 
+type Place = &'static Location<'static>;
+
 /// As [`tokio::sync::mpsc::channel`]. The channel's name in the trace is this place in the source.
 ///
 /// # Panics
@@ -64,9 +66,10 @@ impl<T> Sender<T> {
     /// The value, if the receiver is closed.
     #[track_caller]
     pub fn send(&self, value: T) -> impl Future<Output = Result<(), error::SendError<T>>> {
-        let reserved = self.reserve();
-        async {
-            match reserved.await {
+        let place = Location::caller();
+        async move {
+            // The future is made here, since an `async` block would have a captured one twice.
+            match self.reserve_at(place).await {
                 Ok(permit) => {
                     permit.send(value);
                     Ok(())
@@ -82,7 +85,11 @@ impl<T> Sender<T> {
     /// If the receiver is closed.
     #[track_caller]
     pub fn reserve(&self) -> impl Future<Output = Result<Permit<'_, T>, error::SendError<()>>> {
-        acquire(&self.awaited, self.inner.reserve(), (Location::caller(), None), Result::is_ok)
+        self.reserve_at(Location::caller())
+    }
+
+    fn reserve_at(&self, place: Place) -> impl Future<Output = Result<Permit<'_, T>, error::SendError<()>>> {
+        acquire(&self.awaited, self.inner.reserve(), (place, None), Result::is_ok)
     }
 
     /// As [`tokio::sync::mpsc::Sender::reserve_many`].
