@@ -133,7 +133,8 @@ fn states(survey: &Survey, target: &Target) -> Vec<State> {
 
 /// The means of the bands.
 fn bands(target: &Target, states: &[State]) -> Table {
-    let rows = [("all", &target.all), ("typical", &target.typical), ("slowest 1 %", &target.slow)];
+    let slowest = target.slowest();
+    let rows = [("all", &target.all), ("typical", &target.typical), (&*slowest, &target.slow)];
     let is_partial = !states.is_empty() && rows.iter().any(|(_, band)| band.mean_split().unknown > 0);
     let not_known: &[State] = if is_partial { &[("not known", |split| split.unknown)] } else { &[] };
     let states = || states.iter().chain(not_known);
@@ -154,7 +155,8 @@ fn bands(target: &Target, states: &[State]) -> Table {
 /// The inner slices of the slowest, beside those of the typical ones.
 fn inner_table(survey: &Survey, target: &Target, states: &[State]) -> Table {
     let states: &[State] = if states.is_empty() { &[("own", |split| split.unknown)] } else { states };
-    let mut titles = vec!["own time in the slowest 1 %", "count", "total"];
+    let first = format!("own time in the {}", target.slowest());
+    let mut titles = vec![&*first, "count", "total"];
     titles.extend(states.iter().map(|(title, _)| title));
     titles.push("total if typical");
     let mut table = Table::new(1, &titles);
@@ -176,8 +178,9 @@ fn inner_table(survey: &Survey, target: &Target, states: &[State]) -> Table {
 }
 
 fn lists(out: &mut String, survey: &Survey, target: &Target) {
-    let (slow, all) = (&target.slow, &target.all);
-    let band = |has: fn(&Band) -> bool| if has(slow) { (slow, "the slowest 1 %") } else { (all, "all") };
+    let (slow, all, slowest) = (&target.slow, &target.all, target.slowest());
+    let of_slowest = format!("the {slowest}");
+    let band = |has: fn(&Band) -> bool| if has(slow) { (slow, &*of_slowest) } else { (all, "all") };
     functions(out, survey, band(|band| !band.on_cpu.is_empty()));
     sleeps(out, survey, band(|band| !band.off_cpu.is_empty()));
     by_clock(out, survey, band(|band| !band.by_clock.is_empty()));
@@ -186,7 +189,7 @@ fn lists(out: &mut String, survey: &Survey, target: &Target) {
     wakers(out, survey, band(|band| !band.wakers.is_empty()));
     let others = meanwhile(survey, target);
     if !others.is_empty() {
-        let mut table = Table::new(1, &["on other threads meanwhile", "slowest 1 %", "typical"]);
+        let mut table = Table::new(1, &["on other threads meanwhile", &slowest, "typical"]);
         for (name, slow, typical) in others.into_iter().take(ROWS) {
             table.add(vec![name, percent(slow, 1000), percent(typical, 1000)]);
         }

@@ -9,6 +9,7 @@ use hairline_convert::timeline::Split;
 use crate::explain::arguments::Arguments;
 use crate::explain::locks::Tags;
 use crate::explain::memory::Allocations;
+use crate::explain::shares::percent;
 use crate::explain::survey::Chosen;
 use hairline_convert::sampled::StackId;
 
@@ -191,6 +192,19 @@ pub(super) struct Other {
 impl Target {
     pub(super) fn is_slow(&self, duration: i64) -> bool {
         duration >= self.chosen.slow
+    }
+
+    /// What the slowest are called. Where many take equally long, they are more than a hundredth.
+    pub(super) fn slowest(&self) -> String {
+        let (slow, all) = (self.slow.count, self.all.count);
+        match slow {
+            _ if slow.saturating_mul(50) <= all => "slowest 1 %".to_owned(),
+            1 => "slowest one".to_owned(),
+            _ => {
+                let [slow, all] = [slow, all].map(|count| i64::try_from(count).unwrap_or(i64::MAX));
+                format!("slowest {}", percent(slow, all))
+            }
+        }
     }
 
     pub(super) fn is_typical(&self, duration: i64) -> bool {

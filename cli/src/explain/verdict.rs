@@ -252,7 +252,8 @@ impl Verdict {
                 (format!("not known, because the trace has the states of their threads for {known}"), "")
             }
         };
-        let who = if target.slow.count == 1 { "The slowest one takes" } else { "The slowest 1 % take" };
+        let many = format!("The {} take", target.slowest());
+        let who = if target.slow.count == 1 { "The slowest one takes" } else { &*many };
         match (self.cause, self.is_compared) {
             (Cause::Unknown, true) => format!("Cause: {what}. {who} {extra} longer than a typical one."),
             (Cause::Unknown, false) => format!("Cause: {what}. They take {extra} each."),

@@ -4,7 +4,7 @@ use hairline_formats::proto::{put_message, put_uint};
 use hairline_formats::track_event::fields::trace;
 use hairline_formats::track_event::{self as te, SequenceId};
 
-use crate::planted::{HOG, MS, OTHER, SERVER, Shape, State, requests, sleeps};
+use crate::planted::{HOG, MS, OTHER, Planted, SERVER, Shape, State, explain_both, requests, sleeps};
 use crate::truth::text;
 
 #[test]
@@ -220,4 +220,18 @@ fn an_interrupted_thread_is_not_called_the_waker() {
     });
     let text = text(&out, "net/request");
     assert!(text.contains("Cause: sleep.") && !text.contains("wake them up"), "{text}");
+}
+
+#[test]
+fn many_that_take_equally_long_are_called_as_many_as_they_are() {
+    let mut trace = Planted::new();
+    for number in 0..200 {
+        let (start, time) = (trace.now, if number % 10 == 0 { 20 * MS } else { MS });
+        trace.slice(SERVER, (start, start + time), "net", "request");
+        trace.now = start + time + MS;
+    }
+    for text in explain_both(&trace.finish(Shape::Nothing), &["net/request"]) {
+        assert!(text.contains("The slowest 10 % take 19.0 ms longer"), "{text}");
+        assert!(text.contains("\nslowest 10 % ") && !text.contains("slowest 1 %"), "{text}");
+    }
 }

@@ -55,7 +55,8 @@ impl LocalFree {
     /// Pops one without those of a thread. The rest returns to the pool.
     #[cold]
     fn pop_of_none() -> Option<u32> {
-        Self::NONE.pop()
+        let mut none = Self::NONE;
+        none.pop()
     }
 
     #[inline]
