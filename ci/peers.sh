@@ -5,6 +5,7 @@
 #   ci/peers.sh [--json] [--quick] [--rows] [--only NAME] [--scopes N]
 #   ci/peers.sh --debug [--json] [--quick] [--only NAME]    the tables of one thread, in a debug build
 #   ci/peers.sh --tasks [ROUNDS]                            what a recorded task of tokio costs; 11 rounds by default
+#   ci/peers.sh --delays                                    polls and their delays after the wakes, beside those of dial9
 #
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../benches/peers"
@@ -18,6 +19,17 @@ if [ "${1:-}" = --tasks ]; then
   export RUSTFLAGS="${RUSTFLAGS:-} --cfg tokio_unstable"
   cargo run --quiet --release --locked -- "${2:-11}"
   exec cargo run --quiet --release --locked --features console -- "${2:-11}"
+fi
+if [ "${1:-}" = --delays ]; then
+  folder=$(mktemp -d)
+  trap 'rm -rf "$folder"' EXIT
+  (cd tasks && RUSTFLAGS="${RUSTFLAGS:-} --cfg tokio_unstable" cargo run --quiet --release --locked -- --delays "$folder")
+  cd ../.. # the polls are slices of threads, the times in the queue are those of lives
+  cargo run --quiet --release --locked -p hairline-cli -- query "
+    select 'Hairline: ' || (select count(*) from slice where name = 'task' and tid is not null) || ' polls, ' || count(*)
+      || ' delays, median ' || median(duration) || ' ns, 99 % ' || percentile(duration, 99) || ' ns' as hairline
+    from slice where name = 'queued'" "$folder/hairline.fxt"
+  exit
 fi
 if [ "${1:-}" = --debug ]; then
   shift

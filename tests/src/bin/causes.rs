@@ -321,15 +321,17 @@ fn neighbour() {
 
 /// Computes for so much CPU time.
 fn compute_on_the_cpu(time: Duration) {
-    let now = || {
-        let times = std::fs::read_to_string("/proc/thread-self/schedstat").expect("Linux");
-        let running = times.split(' ').next().and_then(|ns| ns.parse().ok());
-        Duration::from_nanos(running.expect("a number"))
-    };
-    let start = now();
-    while now() - start < time {
+    let start = cpu_time();
+    while cpu_time() - start < time {
         compute(WORK);
     }
+}
+
+/// The CPU time of this thread.
+fn cpu_time() -> Duration {
+    let times = std::fs::read_to_string("/proc/thread-self/schedstat").expect("Linux");
+    let running = times.split(' ').next().and_then(|ns| ns.parse().ok());
+    Duration::from_nanos(running.expect("a number"))
 }
 
 fn fsync() {
@@ -360,9 +362,12 @@ fn allocations() {
         2,
         |_| std::future::ready(()),
         |number| async move {
-            let start = Instant::now();
+            let (start, ran) = (Instant::now(), cpu_time());
             while is_slow(number) && start.elapsed() < SLOW {
                 std::hint::black_box(vec![number; 1 << 20]);
+            }
+            if is_slow(number) && cpu_time() - ran < start.elapsed() * 3 / 4 {
+                println!("disturbed");
             }
         },
     );

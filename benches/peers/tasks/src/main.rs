@@ -2,11 +2,15 @@
 //!
 //! ```text
 //! ci/peers.sh --tasks [ROUNDS]
+//! ci/peers.sh --delays           the polls and their delays after the wakes, beside dial9's
 //! ```
 //!
 //! Each round starts a process for each recorder, in turns. A process has a runtime with one worker, and a
 //! hundred tasks that yield a thousand times each: a poll is woken by the poll before, goes through the queue
 //! and does some work. The tables have the time of a poll with all of that, and of a spawn with one poll.
+
+#[cfg(not(feature = "console"))]
+mod delays;
 
 use std::env;
 use std::error::Error;
@@ -39,6 +43,8 @@ const RECORDERS: &[(&str, &str)] =
 fn main() -> ExitCode {
     let arguments: Vec<_> = env::args().skip(1).collect();
     let result = match arguments.first().map(String::as_str) {
+        #[cfg(not(feature = "console"))]
+        Some("--delays") => delays::record(arguments.get(1).map_or("", String::as_str).as_ref()),
         Some("--recorder") => measure(arguments.get(1).map_or("", String::as_str)),
         rounds => compare(rounds.and_then(|rounds| rounds.parse().ok()).unwrap_or(11)),
     };
