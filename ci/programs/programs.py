@@ -125,7 +125,7 @@ class Web(Traced):
             spans.entries_are_polls(name, self.polls(run, name))
         if mode != "threads":
             for name in ("request", "handler", "query"):
-                spans.arrows_link_polls(name, self.requests)
+                spans.arrows_link_polls(name, self.requests, mode)
         events = """
             select sum(category = 'tower_http::trace::on_request'),
               sum(category = 'tower_http::trace::on_response')
@@ -183,7 +183,7 @@ class Quic(Traced):
         for name in names:
             spans.entries_are_polls(name, self.polls(run, name))
             if mode != "threads":
-                spans.arrows_link_polls(name, self.streams)
+                spans.arrows_link_polls(name, self.streams, mode)
         own = """
             select count(distinct name) from slice
             where name in ('drive', 'recv', 'frame', 'send') and dur > 0"""

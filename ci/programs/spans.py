@@ -88,8 +88,10 @@ class Spans:
         entries = len(self.entries[name])
         expect(polls <= entries <= polls * 1.01 + 1, f"{name}: {entries} entries of {polls} polls")
 
-    def arrows_link_polls(self, name, spans):
-        """The entries of each span form a chain of arrows: one less than there are entries."""
+    def arrows_link_polls(self, name, spans, mode):
+        """The entries of each span form a chain of arrows: one less than there are entries. In the mode `auto` a second
+        entry may have none: that of a drop, which `entries_are_polls` tells of, where the callsite's spans do not wait;
+        and that of the first spans that wait after all, if the first 32 did not."""
         next_of, before = {}, {}
         own = {s.id: s for s in self.entries[name]}
         for out, into in self.arrows:
@@ -98,4 +100,5 @@ class Spans:
                 expect(own[out].end <= own[into].ts, f"{name}: an arrow leads back")
                 next_of[out], before[into] = into, out
         chains = len(own) - len(next_of)
-        expect(chains == spans, f"{name}: {len(next_of)} arrows between {len(own)} polls of {spans} lives")
+        has_all = chains == spans or mode == "auto" and spans < chains <= spans * 1.01 + 1
+        expect(has_all, f"{name}: {len(next_of)} arrows between {len(own)} polls of {spans} lives")
