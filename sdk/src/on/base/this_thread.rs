@@ -17,9 +17,9 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 use hairline_formats::track_event::TrackUuid;
 use hairline_shm::{Commit, Lease};
 
-use crate::on::base::lease;
 #[cfg(any(feature = "sampling", feature = "sync"))]
 use crate::on::base::platform::process;
+use crate::on::base::{clock, lease};
 
 /// Number of callsites whose "seen" bit is in [`Hot`] itself.
 pub(crate) const NEAR_CALLSITES: u32 = 1024;
@@ -169,6 +169,12 @@ impl Position {
 pub(crate) const AS_INTERVAL: u64 = 1 << 63;
 
 impl Hot {
+    /// Returns the time in ns, by the parameters that the thread knows.
+    #[inline(always)]
+    pub(crate) fn now(&self) -> u64 {
+        clock::now(self.multiplier.get(), self.offset.get())
+    }
+
     const fn new() -> Self {
         Self {
             lease: AtomicPtr::new(&raw const lease::NONE as *mut Lease),

@@ -22,7 +22,7 @@ use std::time::Duration;
 
 use hairline_formats::Value;
 
-use crate::on::base::{clock, this_thread};
+use crate::on::base::this_thread;
 use crate::on::bridges::futures::Life;
 use crate::on::bridges::polled::{Entered, Shared};
 use crate::on::bridges::roots::{self, Question};
@@ -326,8 +326,7 @@ impl Lived {
 }
 
 fn now() -> u64 {
-    let hot = this_thread::hot();
-    clock::now(hot.multiplier.get(), hot.offset.get())
+    this_thread::hot().now()
 }
 
 /// The poll of a task by this thread.

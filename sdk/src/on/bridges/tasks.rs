@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::task::{Context, Poll, Wake, Waker};
 
-use crate::on::base::{clock, this_thread};
+use crate::on::base::this_thread;
 use crate::on::bridges::futures::{Life, Traced};
 #[cfg(feature = "sync")]
 use crate::on::bridges::roots::Root;
@@ -245,8 +245,7 @@ impl Wakes {
     fn end_poll(&mut self) {
         self.polls += 1;
         if self.state.change(POLLED, WAITS | self.polls).is_err() {
-            let hot = this_thread::hot();
-            let now = clock::now(hot.multiplier.get(), hot.offset.get());
+            let now = this_thread::hot().now();
             self.state.word.store(now.max(FIRST_TIME), Ordering::Relaxed);
         }
     }
@@ -364,8 +363,7 @@ pub fn is_sample_due() -> bool {
     if registry::active_epoch().is_none() {
         return false;
     }
-    let hot = this_thread::hot();
-    let now = clock::now(hot.multiplier.get(), hot.offset.get());
+    let now = this_thread::hot().now();
     let is_due = now.wrapping_sub(LAST.get()) >= SAMPLE;
     if is_due {
         LAST.set(now);

@@ -12,7 +12,6 @@
 //! begin and the end, and `changes` counts everything that is no event. `hairline_shm` decides whether a
 //! reader has the bytes.
 
-use crate::on::base::clock;
 use crate::on::base::this_thread::{self, Hot, Position};
 use crate::on::callsite::Epoch;
 use crate::on::thread::cold;
@@ -83,5 +82,5 @@ impl Begun {
 /// that took longer than a drop does.
 #[cold]
 fn time_after_changes(hot: &Hot) -> u64 {
-    clock::now(hot.multiplier.get(), hot.offset.get())
+    hot.now()
 }
