@@ -385,3 +385,35 @@ fn a_flight_recorder_has_whole_tasks_of_its_window() {
         assert_eq!(said, ["1", "0", "0"], "{format:?}");
     }
 }
+
+#[test]
+fn a_poll_above_the_limit_is_marked() {
+    for format in FORMATS {
+        for (limit, expected) in [(Duration::from_millis(5), "request\t1\trequest"), (Duration::MAX, "")] {
+            let trace = record_with(
+                format,
+                |builder| builder.poll_limit(limit),
+                |_| {
+                    runtime(0).block_on(async {
+                        let blocks = async {
+                            yield_now().await;
+                            std::thread::sleep(Duration::from_millis(8));
+                            yield_now().await;
+                        };
+                        let nested = blocks.traced("test", "nested"); // no task of its own
+                        tokio::spawn(nested.traced_task("web", "request")).await.expect("no panic");
+                    });
+                },
+            );
+            let marks = "select l.name, n.int_value between 8000 and 1000000, \
+                 (select p.name from slice p where p.track_id = s.track_id and p.ts < s.ts and p.depth = 0 \
+                 order by p.ts desc limit 1) \
+                 from slice s join args n on n.arg_set_id = s.arg_set_id and n.key in ('us', 'debug.us') \
+                 join args a on a.arg_set_id = s.arg_set_id and a.key in ('task', 'debug.task') \
+                 join args b on b.key in ('task', 'debug.task') and b.int_value = a.int_value \
+                 join slice l on l.arg_set_id = b.arg_set_id and l.name != 'long poll' \
+                 where s.name = 'long poll'";
+            assert_eq!(trace.rows(marks), expected, "{format:?} {limit:?}");
+        }
+    }
+}

@@ -7,7 +7,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use hairline::TraceFuture;
-use hairline_tests::recording::{FORMATS, Trace, record, record_with, turn};
+use hairline_tests::recording::{FORMATS, Trace, record, record_in, record_with, turn};
 use hairline_tokio::{TraceRuntime, sync::Mutex};
 use tokio::runtime::{Builder, Handle, HistogramConfiguration, LocalOptions, Runtime};
 use tokio::task::{JoinSet, LocalSet, yield_now};
@@ -21,7 +21,7 @@ const LIVES: &str = "select s.name, count(*) from slice s join track t on s.trac
 
 /// The polls of tasks by their names, with their number.
 const POLLS: &str = "select s.name, count(*) from slice s join thread_track t on s.track_id = t.id \
-     where s.category in ('task', 'web') and s.name not in ('spawn', 'wake') group by s.name order by s.name";
+     where s.category in ('task', 'web') and s.name not in ('spawn', 'wake', 'long poll') group by s.name order by s.name";
 
 /// Makes a runtime whose tasks are recorded: of this thread alone, or with so many workers.
 fn builder(workers: usize) -> Builder {
@@ -272,6 +272,7 @@ fn a_task_has_arrows_from_its_spawn_to_its_polls_and_waits_below_its_life() {
 #[test]
 fn a_session_that_begins_later_has_the_polls_of_older_tasks_once() {
     for format in FORMATS {
+        let turn = turn(); // the tasks between the sessions are not those of another test's session
         let runtime = runtime(1);
         let ends = Arc::new(tokio::sync::Notify::new());
         let task = || {
@@ -279,19 +280,29 @@ fn a_session_that_begins_later_has_the_polls_of_older_tasks_once() {
             async move { ends.notified().await }
         };
         let mut tasks = vec![runtime.spawn(task())]; // oldest
-        let old = record(format, |_| {
-            tasks.push(runtime.spawn(task())); // old
-            tasks.push(runtime.spawn(task().traced_task("web", "traced")));
-            tasks.push(runtime.spawn(task()));
-            std::thread::sleep(Duration::from_millis(20));
-        });
+        let old = record_in(
+            &turn,
+            format,
+            |builder| builder,
+            |_| {
+                tasks.push(runtime.spawn(task())); // old
+                tasks.push(runtime.spawn(task().traced_task("web", "traced")));
+                tasks.push(runtime.spawn(task()));
+                std::thread::sleep(Duration::from_millis(20));
+            },
+        );
         assert_eq!(count(&old, "slice where name = 'queued'"), 3, "{format:?}");
-        let new = record(format, |_| {
-            ends.notify_waiters();
-            for task in tasks {
-                runtime.block_on(task).expect("no panic");
-            }
-        });
+        let new = record_in(
+            &turn,
+            format,
+            |builder| builder,
+            |_| {
+                ends.notify_waiters();
+                for task in tasks {
+                    runtime.block_on(task).expect("no panic");
+                }
+            },
+        );
         let polls = new.rows(POLLS);
         let polls: Vec<_> = polls.lines().map(|row| row.rsplit_once('\t').expect("two").1).collect();
         assert_eq!(polls, ["1"; 4], "{format:?}");
@@ -437,7 +448,7 @@ fn sessions_begin_and_end_while_tasks_are_spawned_and_polled() {
         };
         let tasks: Vec<_> = (0..4).map(|_| runtime.spawn(works(runtime.handle().clone()))).collect();
         for _ in 0..5 {
-            let trace = hairline_tests::recording::record_in(
+            let trace = record_in(
                 &turn,
                 format,
                 |builder| builder,
@@ -448,5 +459,54 @@ fn sessions_begin_and_end_while_tasks_are_spawned_and_polled() {
             trace.ask(&["select 1"]).require_clean();
         }
         tasks.iter().for_each(|task| task.abort());
+    }
+}
+
+#[test]
+fn the_pool_for_blocking_calls_is_counted() {
+    for format in FORMATS {
+        let trace = record(format, |_| {
+            let runtime = builder(1).max_blocking_threads(2).build().expect("a runtime");
+            runtime.block_on(async {
+                let calls = (0..6)
+                    .map(|_| tokio::task::spawn_blocking(|| std::thread::sleep(Duration::from_millis(20))));
+                let calls: Vec<_> = calls.collect();
+                tokio::spawn(async {}).await.expect("no panic"); // a worker looks
+                for call in calls {
+                    call.await.expect("no panic");
+                }
+                tokio::time::sleep(Duration::from_millis(5)).await;
+                tokio::spawn(async {}).await.expect("no panic");
+            });
+        });
+        let values = "select t.name, cast(max(c.value) as int) >= case when t.name like '%queue%' then 4 else 2 end, \
+             cast(max(c.value) as int) <= case when t.name like '%queue%' then 6 else 2 end \
+             from counter c join counter_track t on c.track_id = t.id \
+             where t.name like '%blocking%' group by t.name order by t.name";
+        let expected = "blocking queue depth\t1\t1\nblocking threads\t1\t1\nidle blocking threads\t1\t1";
+        assert_eq!(trace.rows(values), expected, "{format:?}");
+        let last = "select cast(c.value as int) from counter c join counter_track t on c.track_id = t.id \
+             where t.name = 'blocking queue depth' order by c.ts desc limit 1";
+        assert_eq!(trace.rows(last), "0", "{format:?}");
+    }
+}
+
+#[test]
+fn a_long_poll_of_a_task_that_the_hooks_see_is_marked() {
+    for format in FORMATS {
+        let trace = record(format, |_| {
+            runtime(1).block_on(async {
+                let blocks = async {
+                    yield_now().await;
+                    std::thread::sleep(Duration::from_millis(12));
+                };
+                tokio::spawn(blocks).await.expect("no panic"); // blocks
+            });
+        });
+        let marks = "select l.name from slice s join args a on a.arg_set_id = s.arg_set_id \
+             join args b on b.int_value = a.int_value and b.key in ('task', 'debug.task') \
+             join slice l on l.arg_set_id = b.arg_set_id and l.name not in ('long poll', 'spawn') \
+             where s.name = 'long poll' and a.key in ('task', 'debug.task')";
+        assert_eq!(marked(&trace, marks), "blocks", "{format:?}");
     }
 }

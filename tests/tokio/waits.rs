@@ -358,3 +358,86 @@ fn a_lock_that_was_taken_in_another_session_names_nobody_of_this_one() {
         assert_eq!(waits(&trace), "waits: wait: cache at=waits kind=lock", "{format:?}");
     }
 }
+
+/// The values of the counter `depth`, in order, by the names of the tracks above it.
+const DEPTHS: &str = "select t.name || ': ' || group_concat(cast(c.value as int), ' ') \
+     from (select * from counter order by ts, id) c join counter_track t on c.track_id = t.id \
+     where t.name like 'depth:%' group by t.id order by min(c.ts)";
+
+#[test]
+fn the_depth_of_a_channel_is_a_counter() {
+    for format in FORMATS {
+        let trace = record(format, |_| {
+            runtime(0).block_on(async {
+                let (send, mut receive) = mpsc::channel_named("few", 2);
+                send.send(1).await.expect("open");
+                send.try_send(2).expect("open");
+                assert!(send.try_send(3).is_err());
+                assert_eq!(receive.recv().await, Some(1));
+                let permit = send.reserve().await.expect("open");
+                permit.send(3);
+                assert_eq!((receive.recv().await, receive.try_recv()), (Some(2), Ok(3)));
+
+                let (send, mut receive) = mpsc::channel_named("many", 80);
+                for n in 0..80 {
+                    send.send(n).await.expect("open");
+                }
+                for _ in 0..30 {
+                    receive.recv().await.expect("one");
+                }
+                drop(receive); // with 50
+                assert!(send.send(1).await.is_err());
+
+                let (send, receive) = mpsc::channel_named("of tokio", 1);
+                let mut receive = receive.into_inner();
+                send.send(1).await.expect("open");
+                assert_eq!(receive.recv().await, Some(1));
+            });
+        });
+        let expected = "depth: few: 1 2 1 2 1 0\ndepth: many: 1 11 21 31 41 51 61 71 80 70 60 50 0";
+        assert_eq!(trace.rows(DEPTHS), expected, "{format:?}");
+    }
+}
+
+#[test]
+fn two_channels_with_one_name_have_a_depth_each_and_a_second_session_has_it_too() {
+    for format in FORMATS {
+        let (one, other) = (mpsc::channel_named("jobs", 4), mpsc::channel_named("jobs", 4));
+        for expected in ["1\n2", "2\n4"] {
+            let trace = record(format, |_| {
+                one.0.try_send(1).expect("room");
+                for n in 0..2 {
+                    other.0.try_send(n).expect("room");
+                }
+            });
+            let last = "select cast(max(c.value) as int) from counter c join counter_track t on c.track_id = t.id \
+                 where t.name like 'depth:%' group by t.id order by 1";
+            let found = trace.rows(last);
+            assert_eq!(found, expected, "{format:?}");
+        }
+    }
+}
+
+/// Whoever changes a depth last also records it last.
+#[test]
+fn the_last_depth_is_right_with_many_senders() {
+    for format in FORMATS {
+        let trace = record(format, |_| {
+            let (send, mut receive) = mpsc::channel_named("jobs", 4);
+            let senders: Vec<_> = (0..3)
+                .map(|_| {
+                    let send = send.clone();
+                    std::thread::spawn(move || (0..2000).for_each(|n| send.blocking_send(n).expect("open")))
+                })
+                .collect();
+            for _ in 0..6000 {
+                receive.blocking_recv().expect("one");
+            }
+            senders.into_iter().for_each(|sender| sender.join().expect("no panic"));
+            std::mem::forget(receive);
+        });
+        let last = "select cast(c.value as int) from counter c join counter_track t on c.track_id = t.id \
+             where t.name like 'depth:%' order by c.ts desc limit 1";
+        assert_eq!(trace.rows(last), "0", "{format:?}");
+    }
+}

@@ -20,7 +20,9 @@
 //! | a slice of the same name for each poll, on the thread that polls | the same |
 //! | an instant `spawn` or `wake` on the thread that spawns or wakes a task, with an arrow to the poll | the same |
 //! | an interval `queued` below the life: the task could run and had no thread | the same |
+//! | an instant `long poll` after each poll of 10 ms or longer ([`poll_limit`](hairline::SessionBuilder::poll_limit)) | the same |
 //! | an interval `wait: NAME` below the life of the future, or of the span of `tracing`, that waits for a lock, a semaphore, a channel or a notification | [`sync`] |
+//! | a counter of the messages in a bounded channel | [`sync::mpsc`] |
 //! | a slice `parked` where a worker has nothing to do, counters `queue depth` and `alive tasks` | [`TraceRuntime::traced`] |
 //!
 //! A task has the category `task`, a wait the category `lock`, and the runtime the category `tokio`. For a
@@ -62,7 +64,7 @@ where
     #[cfg(all(tokio_unstable, feature = "enable"))]
     let _of_this_spawn = hooks::Spawning::new(&task);
     let spawned = tokio::spawn(task);
-    runtime::sample(false);
+    runtime::sample(runtime::When::IfDue);
     spawned
 }
 

@@ -48,6 +48,8 @@ pub(crate) struct Config {
     pub(crate) stacks: Option<Filter>,
     /// The duration from which a hold of a lock is a slice.
     pub(crate) hold_limit: Option<Duration>,
+    /// The duration from which a poll of a task is marked.
+    pub(crate) poll_limit: Duration,
     pub(crate) keep_snapshots: u32,
     pub(crate) finish_on_signals: bool,
     pub(crate) max_file_size: Option<u64>,

@@ -28,6 +28,9 @@ pub(crate) const DEFAULT_BUFFER: u64 = 16 << 20;
 #[cfg_attr(not(feature = "enable"), allow(dead_code))]
 pub(crate) const DEFAULT_CHUNK: u32 = 16 << 10;
 
+/// The default limit above which a poll is marked.
+const POLL_LIMIT: Duration = Duration::from_millis(10);
+
 /// The default time between two heartbeats.
 pub(crate) const HEARTBEAT: Duration = Duration::from_secs(10);
 
@@ -92,6 +95,7 @@ impl SessionBuilder {
                 slow_stacks: false,
                 stacks: None,
                 hold_limit: None,
+                poll_limit: POLL_LIMIT,
                 keep_snapshots: KEEP_SNAPSHOTS,
                 finish_on_signals: false,
                 max_file_size: None,
@@ -377,6 +381,24 @@ impl SessionBuilder {
         self
     }
 
+    /// Marks each recorded poll of a task that takes `limit` or longer (default: 10 ms; [`Duration::MAX`]: none):
+    /// by an instant `long poll` at its end, on its thread, with the number of the task and the time in
+    /// microseconds. The tasks are those of `hairline-tokio` and of
+    /// [`traced_task`](crate::TraceFuture::traced_task). [`start`](Self::start) fails if the limit is 0.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use hairline::{MemoryOutput, Session};
+    /// # let memory = MemoryOutput::new();
+    /// let session = Session::builder().output_memory(&memory).poll_limit(Duration::from_millis(1)).start()?;
+    /// session.stop()?;
+    /// # Ok::<(), hairline::Error>(())
+    /// ```
+    pub fn poll_limit(mut self, limit: Duration) -> Self {
+        self.config.poll_limit = limit;
+        self
+    }
+
     /// Records who allocated the memory (default: nobody): by call stack, the bytes and blocks that were
     /// allocated and freed since the session began. What is live at the session's end is in the trace, and
     /// with [`at_peaks`](HeapProfile::at_peaks) what was live at each new peak. The UI shows a heap profile,
@@ -501,6 +523,7 @@ impl SessionBuilder {
             ("slow_stacks", config.slow_stacks),
             ("stacks", self.stacks.is_some() || config.stacks.is_some()),
             ("hold_limit", config.hold_limit.is_some()),
+            ("poll_limit", config.poll_limit != default.poll_limit),
             ("keep_snapshots", config.keep_snapshots != default.keep_snapshots),
             ("finish_on_signals", config.finish_on_signals),
             ("max_file_size", config.max_file_size.is_some()),
@@ -529,9 +552,9 @@ impl SessionBuilder {
             self.config.counters = Some(ProcessCounters::parse("counters", text)?);
         }
         self.config.sampling.as_ref().map_or(Ok(()), Sampling::check)?;
-        if self.config.hold_limit.is_some_and(|limit| limit.is_zero()) {
-            let expected = "use a limit above 0";
-            return Err(Error::Value { what: "hold_limit", value: "0".to_owned(), expected });
+        let limits = [("hold_limit", self.config.hold_limit), ("poll_limit", Some(self.config.poll_limit))];
+        if let Some((what, _)) = limits.into_iter().find(|(_, limit)| *limit == Some(Duration::ZERO)) {
+            return Err(Error::Value { what, value: "0".to_owned(), expected: "use a limit above 0" });
         }
         Ok(self.config)
     }

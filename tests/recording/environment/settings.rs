@@ -146,10 +146,14 @@ fn holds_of_the_limit_are_recorded_in_a_forked_child_too() {
 }
 
 #[test]
-fn a_limit_for_holds_that_is_no_time_is_one_line_and_an_untraced_run() {
-    for limit in ["1", "0ms", "soon", "-1ms"] {
-        let run = run(&["hold"], &[("HAIRLINE", "{}/t.fxt"), ("HAIRLINE_HOLD", limit)]);
-        let line = format!("hairline: HAIRLINE_HOLD {limit:?}: use a limit above 0, like 1ms; not tracing");
+fn a_limit_that_is_no_time_is_one_line_and_an_untraced_run() {
+    for (variable, limit) in ["1", "0ms", "soon", "-1ms"]
+        .map(|limit| ("HAIRLINE_HOLD", limit))
+        .into_iter()
+        .chain([("HAIRLINE_POLL", "0")])
+    {
+        let run = run(&["hold"], &[("HAIRLINE", "{}/t.fxt"), (variable, limit)]);
+        let line = format!("hairline: {variable} {limit:?}: use a limit above 0, like 1ms; not tracing");
         assert_eq!(run.stderr(), [line]);
         assert!(run.files().is_empty());
     }

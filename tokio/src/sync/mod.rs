@@ -18,9 +18,10 @@
 //! # }
 //! ```
 //!
-//! What can continue at once makes no event and reads no clock. A wait is an interval `wait: NAME`, below the
-//! life of the future, or of the span of `tracing`, that waits. It lasts from the first poll that cannot
-//! continue to the end of the wait, or to the drop of the future. Its arguments:
+//! What can continue at once makes no event and reads no clock, except for the [depth of a channel](mpsc). A
+//! wait is an interval `wait: NAME`, below the life of the future, or of the span of `tracing`, that waits.
+//! It lasts from the first poll that cannot continue to the end of the wait, or to the drop of the future.
+//! Its arguments:
 //!
 //! | argument | of the waits for | meaning |
 //! |---|---|---|
@@ -51,6 +52,7 @@ use hairline::__tasks::{Awaited, Waiting};
 use tokio::task::coop::{self, Unconstrained};
 
 mod common;
+mod depth;
 pub mod mpsc;
 mod mutex;
 mod notify;
@@ -68,12 +70,12 @@ pub use rwlock::{OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock, RwLockRead
 pub use semaphore::Semaphore;
 
 /// Takes permits by a future of tokio, and records its wait. `is_taken`: whether it got them.
-fn acquire<'a, F: Future>(
+fn acquire<'a, F: Future, T: Fn(&F::Output) -> bool>(
     awaited: &'a Awaited,
     future: F,
     (place, wanted): (&'static Location<'static>, Option<u32>),
-    is_taken: fn(&F::Output) -> bool,
-) -> Acquire<'a, F> {
+    is_taken: T,
+) -> Acquire<'a, F, T> {
     Acquire { waiting: awaited.wait(coop::unconstrained(future), place, wanted), is_taken, taken: None }
 }
 
@@ -84,15 +86,15 @@ pin_project_lite::pin_project! {
     ///
     /// It is no `async fn`, which would have its future twice: as its argument, and as what it awaits.
     #[must_use = "futures do nothing unless they are polled"]
-    struct Acquire<'a, F: Future> {
+    struct Acquire<'a, F: Future, T> {
         #[pin]
         waiting: Waiting<'a, Unconstrained<F>>,
-        is_taken: fn(&F::Output) -> bool,
+        is_taken: T,
         taken: Option<F::Output>,
     }
 }
 
-impl<F: Future> Future for Acquire<'_, F> {
+impl<F: Future, T: Fn(&F::Output) -> bool> Future for Acquire<'_, F, T> {
     type Output = F::Output;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {

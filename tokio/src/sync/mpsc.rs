@@ -1,4 +1,4 @@
-//! The bounded channel of [`tokio::sync::mpsc`], with the waits of its senders in the trace.
+//! The bounded channel of [`tokio::sync::mpsc`], with the waits of its senders and its depth in the trace.
 //!
 //! ```
 //! use hairline_tokio::sync::mpsc;
@@ -10,24 +10,34 @@
 //! # }
 //! ```
 //!
-//! A receiver waits as a rule, so its waits are not recorded. The receiver, the unbounded channel and all
-//! other types are those of tokio.
+//! A receiver waits as a rule, so its waits are not recorded.
+//!
+//! The depth is a counter `depth: NAME`: the messages that are in the channel, and the places that senders
+//! have reserved. It is recorded where a message comes or goes and the channel is then empty or full, or its
+//! depth differs from the last value by an eighth of the capacity, or by 1 if that is more: so a channel of
+//! 64 that is emptied again and again makes no event, and no value is off by 8 or more. What `send_timeout`,
+//! an owned permit, a permit that is dropped, and a sender that tokio returns change is there with the next
+//! message.
+//!
+//! The unbounded channel and all other types are those of tokio.
 
 use std::fmt;
 use std::future::Future;
-use std::ops::Deref;
+use std::ops::{Deref, DerefMut};
 use std::panic::Location;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 
 use hairline::__tasks::Awaited;
 use tokio::sync::mpsc;
 
 pub use tokio::sync::mpsc::{
-    OwnedPermit, Permit, PermitIterator, Receiver, UnboundedReceiver, UnboundedSender, WeakUnboundedSender,
-    error, unbounded_channel,
+    OwnedPermit, Permit, PermitIterator, UnboundedReceiver, UnboundedSender, WeakUnboundedSender, error,
+    unbounded_channel,
 };
 
 use crate::sync::acquire;
+use crate::sync::depth::{Depth, Name};
 
 type Place = &'static Location<'static>;
 
@@ -37,7 +47,8 @@ type Place = &'static Location<'static>;
 /// If `buffer` is 0 or above the limit of tokio.
 #[track_caller]
 pub fn channel<T>(buffer: usize) -> (Sender<T>, Receiver<T>) {
-    with(Awaited::made_at("channel", Location::caller()), buffer)
+    let place = Location::caller();
+    with(Awaited::made_at("channel", place), Name::MadeAt(place), buffer)
 }
 
 /// The same, with a name.
@@ -45,18 +56,27 @@ pub fn channel<T>(buffer: usize) -> (Sender<T>, Receiver<T>) {
 /// # Panics
 /// If `buffer` is 0 or above the limit of tokio.
 pub fn channel_named<T>(name: &'static str, buffer: usize) -> (Sender<T>, Receiver<T>) {
-    with(Awaited::named("channel", name), buffer)
+    with(Awaited::named("channel", name), Name::Given(name), buffer)
 }
 
-fn with<T>(awaited: Awaited, buffer: usize) -> (Sender<T>, Receiver<T>) {
+fn with<T>(awaited: Awaited, name: Name, buffer: usize) -> (Sender<T>, Receiver<T>) {
     let (inner, receiver) = mpsc::channel(buffer);
-    (Sender { inner, awaited: Arc::new(awaited) }, receiver)
+    let channel = Arc::new(Channel { awaited, depth: Depth::new(name, buffer) });
+    let end = End(Arc::clone(&channel));
+    (Sender { inner, channel }, Receiver { inner: receiver, end })
 }
 
-/// As [`tokio::sync::mpsc::Sender`]. Functions that do not wait are those of the [`Deref`] target.
+/// What is known of a channel.
+#[derive(Debug)]
+struct Channel {
+    awaited: Awaited,
+    depth: Depth,
+}
+
+/// As [`tokio::sync::mpsc::Sender`]. Functions that are not here are those of the [`Deref`] target.
 pub struct Sender<T> {
     inner: mpsc::Sender<T>,
-    awaited: Arc<Awaited>,
+    channel: Arc<Channel>,
 }
 
 impl<T> Sender<T> {
@@ -79,6 +99,36 @@ impl<T> Sender<T> {
         }
     }
 
+    /// As [`tokio::sync::mpsc::Sender::try_send`].
+    ///
+    /// # Errors
+    /// The value, if the channel is full, or the receiver is closed.
+    pub fn try_send(&self, value: T) -> Result<(), error::TrySendError<T>> {
+        self.inner.try_send(value).inspect(|()| self.changed())
+    }
+
+    /// As [`tokio::sync::mpsc::Sender::blocking_send`].
+    ///
+    /// # Errors
+    /// The value, if the receiver is closed.
+    ///
+    /// # Panics
+    /// Inside of an async task.
+    #[track_caller]
+    pub fn blocking_send(&self, value: T) -> Result<(), error::SendError<T>> {
+        self.inner.blocking_send(value).inspect(|()| self.changed())
+    }
+
+    /// A place was taken.
+    fn changed(&self) {
+        self.channel.depth.changed(|| self.inner.capacity());
+    }
+
+    /// Whether places were taken.
+    fn is_taken<P>(&self, reserved: &Result<P, error::SendError<()>>) -> bool {
+        reserved.is_ok().then(|| self.changed()).is_some()
+    }
+
     /// As [`tokio::sync::mpsc::Sender::reserve`].
     ///
     /// # Errors
@@ -89,7 +139,7 @@ impl<T> Sender<T> {
     }
 
     fn reserve_at(&self, place: Place) -> impl Future<Output = Result<Permit<'_, T>, error::SendError<()>>> {
-        acquire(&self.awaited, self.inner.reserve(), (place, None), Result::is_ok)
+        acquire(&self.channel.awaited, self.inner.reserve(), (place, None), |out| self.is_taken(out))
     }
 
     /// As [`tokio::sync::mpsc::Sender::reserve_many`].
@@ -103,7 +153,7 @@ impl<T> Sender<T> {
     ) -> impl Future<Output = Result<PermitIterator<'_, T>, error::SendError<()>>> {
         let wanted = u32::try_from(n).unwrap_or(u32::MAX);
         let at = (Location::caller(), Some(wanted));
-        acquire(&self.awaited, self.inner.reserve_many(n), at, Result::is_ok)
+        acquire(&self.channel.awaited, self.inner.reserve_many(n), at, |out| self.is_taken(out))
     }
 
     /// As [`tokio::sync::mpsc::Sender::reserve_owned`].
@@ -113,7 +163,9 @@ impl<T> Sender<T> {
     #[track_caller]
     pub fn reserve_owned(self) -> impl Future<Output = Result<OwnedPermit<T>, error::SendError<()>>> {
         let place = Location::caller();
-        async move { acquire(&self.awaited, self.inner.reserve_owned(), (place, None), Result::is_ok).await }
+        async move {
+            acquire(&self.channel.awaited, self.inner.reserve_owned(), (place, None), Result::is_ok).await
+        }
     }
 
     /// As [`tokio::sync::mpsc::Sender::same_channel`].
@@ -124,13 +176,13 @@ impl<T> Sender<T> {
     /// As [`tokio::sync::mpsc::Sender::downgrade`].
     #[must_use]
     pub fn downgrade(&self) -> WeakSender<T> {
-        WeakSender { inner: self.inner.downgrade(), awaited: Arc::clone(&self.awaited) }
+        WeakSender { inner: self.inner.downgrade(), channel: Arc::clone(&self.channel) }
     }
 }
 
 impl<T> Clone for Sender<T> {
     fn clone(&self) -> Self {
-        Self { inner: self.inner.clone(), awaited: Arc::clone(&self.awaited) }
+        Self { inner: self.inner.clone(), channel: Arc::clone(&self.channel) }
     }
 }
 
@@ -151,20 +203,20 @@ impl<T> fmt::Debug for Sender<T> {
 /// As [`tokio::sync::mpsc::WeakSender`].
 pub struct WeakSender<T> {
     inner: mpsc::WeakSender<T>,
-    awaited: Arc<Awaited>,
+    channel: Arc<Channel>,
 }
 
 impl<T> WeakSender<T> {
     /// As [`tokio::sync::mpsc::WeakSender::upgrade`].
     #[must_use]
     pub fn upgrade(&self) -> Option<Sender<T>> {
-        self.inner.upgrade().map(|inner| Sender { inner, awaited: Arc::clone(&self.awaited) })
+        self.inner.upgrade().map(|inner| Sender { inner, channel: Arc::clone(&self.channel) })
     }
 }
 
 impl<T> Clone for WeakSender<T> {
     fn clone(&self) -> Self {
-        Self { inner: self.inner.clone(), awaited: Arc::clone(&self.awaited) }
+        Self { inner: self.inner.clone(), channel: Arc::clone(&self.channel) }
     }
 }
 
@@ -177,6 +229,122 @@ impl<T> Deref for WeakSender<T> {
 }
 
 impl<T> fmt::Debug for WeakSender<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.inner.fmt(f)
+    }
+}
+
+/// As [`tokio::sync::mpsc::Receiver`]. Functions that receive nothing are those of the [`Deref`] target.
+pub struct Receiver<T> {
+    inner: mpsc::Receiver<T>,
+    end: End,
+}
+
+impl<T> Receiver<T> {
+    /// As [`tokio::sync::mpsc::Receiver::recv`].
+    pub async fn recv(&mut self) -> Option<T> {
+        let message = self.inner.recv().await;
+        self.gone();
+        message
+    }
+
+    /// As [`tokio::sync::mpsc::Receiver::recv_many`].
+    pub async fn recv_many(&mut self, buffer: &mut Vec<T>, limit: usize) -> usize {
+        let count = self.inner.recv_many(buffer, limit).await;
+        self.gone();
+        count
+    }
+
+    /// As [`tokio::sync::mpsc::Receiver::try_recv`].
+    ///
+    /// # Errors
+    /// If the channel is empty, or all senders are dropped.
+    pub fn try_recv(&mut self) -> Result<T, error::TryRecvError> {
+        let message = self.inner.try_recv();
+        self.gone();
+        message
+    }
+
+    /// As [`tokio::sync::mpsc::Receiver::blocking_recv`].
+    ///
+    /// # Panics
+    /// Inside of an async task.
+    #[track_caller]
+    pub fn blocking_recv(&mut self) -> Option<T> {
+        let message = self.inner.blocking_recv();
+        self.gone();
+        message
+    }
+
+    /// As [`tokio::sync::mpsc::Receiver::blocking_recv_many`].
+    ///
+    /// # Panics
+    /// Inside of an async task.
+    #[track_caller]
+    pub fn blocking_recv_many(&mut self, buffer: &mut Vec<T>, limit: usize) -> usize {
+        let count = self.inner.blocking_recv_many(buffer, limit);
+        self.gone();
+        count
+    }
+
+    /// As [`tokio::sync::mpsc::Receiver::poll_recv`].
+    pub fn poll_recv(&mut self, cx: &mut Context<'_>) -> Poll<Option<T>> {
+        let message = self.inner.poll_recv(cx);
+        self.gone();
+        message
+    }
+
+    /// As [`tokio::sync::mpsc::Receiver::poll_recv_many`].
+    pub fn poll_recv_many(&mut self, cx: &mut Context<'_>, buffer: &mut Vec<T>, limit: usize) -> Poll<usize> {
+        let count = self.inner.poll_recv_many(cx, buffer, limit);
+        self.gone();
+        count
+    }
+
+    /// Returns the receiver of tokio, for `ReceiverStream` and others. The depth of the channel is then no
+    /// longer recorded.
+    #[must_use]
+    pub fn into_inner(self) -> mpsc::Receiver<T> {
+        self.end.0.depth.set_blind();
+        self.inner
+    }
+
+    /// A message may be gone.
+    fn gone(&self) {
+        self.end.0.depth.changed(|| self.inner.capacity());
+    }
+}
+
+/// Records the end of a channel, whose messages are gone then.
+struct End(Arc<Channel>);
+
+impl Drop for End {
+    fn drop(&mut self) {
+        self.0.depth.changed(|| usize::MAX);
+    }
+}
+
+impl<T> From<Receiver<T>> for mpsc::Receiver<T> {
+    fn from(receiver: Receiver<T>) -> Self {
+        receiver.into_inner()
+    }
+}
+
+impl<T> Deref for Receiver<T> {
+    type Target = mpsc::Receiver<T>;
+
+    fn deref(&self) -> &mpsc::Receiver<T> {
+        &self.inner
+    }
+}
+
+impl<T> DerefMut for Receiver<T> {
+    fn deref_mut(&mut self) -> &mut mpsc::Receiver<T> {
+        &mut self.inner
+    }
+}
+
+impl<T> fmt::Debug for Receiver<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.inner.fmt(f)
     }

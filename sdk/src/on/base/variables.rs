@@ -9,7 +9,7 @@ use crate::on::base::platform::process;
 use crate::wire::Packet;
 
 /// The names of all variables that this crate reads.
-const KNOWN: [&str; 22] = [
+const KNOWN: [&str; 23] = [
     "HAIRLINE",
     "HAIRLINE_BUFFER",
     "HAIRLINE_CATEGORIES",
@@ -24,6 +24,7 @@ const KNOWN: [&str; 22] = [
     "HAIRLINE_MODE",
     "HAIRLINE_OVERFLOW",
     "HAIRLINE_PANICS",
+    "HAIRLINE_POLL",
     "HAIRLINE_ROTATE",
     "HAIRLINE_SAMPLE",
     "HAIRLINE_SCHED",

@@ -16,6 +16,7 @@ use std::task::{Context, Poll};
 
 use hairline_formats::Value;
 
+use crate::on::bridges::long_polls::PollOfTask;
 use crate::on::bridges::polled::{self, Recorded};
 #[cfg(feature = "subscriber")]
 use crate::on::bridges::tracing;
@@ -158,16 +159,17 @@ impl Life {
         Traced { inner, life: self }
     }
 
-    /// Calls `poll` inside of a slice on this thread. If the life is over or not recorded, there is no slice.
+    /// Calls `poll` inside of a slice on this thread, which ends with the guard that `guard` makes of it. If the
+    /// life is over or not recorded, there is no slice.
     #[inline]
-    fn poll<R>(&mut self, poll: impl FnOnce() -> R) -> R {
+    fn poll<G, R>(&mut self, guard: impl FnOnce(Scope) -> G, poll: impl FnOnce() -> R) -> R {
         let Some(recorded) = &mut self.recorded else {
             return polled::poll_unrecorded(poll);
         };
-        let _slice = match self.callsite.epoch() {
+        let _slice = guard(match self.callsite.epoch() {
             None => Scope::none(self.callsite),
             Some(epoch) => Scope::begin_flow(self.callsite, epoch, &recorded.flow),
-        };
+        });
         #[cfg(feature = "subscriber")]
         {
             recorded.spans = tracing::entered_spans();
@@ -213,16 +215,32 @@ impl<T> Traced<T> {
     }
 }
 
-impl<F: Future> Future for Traced<F> {
-    type Output = F::Output;
+impl<F: Future> Traced<F> {
+    /// Polls the future of a task with this number.
+    pub(crate) fn poll_task(self: Pin<&mut Self>, cx: &mut Context<'_>, number: u32) -> Poll<F::Output> {
+        self.poll_in(|slice| PollOfTask::new(slice, number), cx)
+    }
 
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
+    #[inline]
+    fn poll_in<G>(
+        self: Pin<&mut Self>,
+        guard: impl FnOnce(Scope) -> G,
+        cx: &mut Context<'_>,
+    ) -> Poll<F::Output> {
         let this = self.project();
-        let outcome = this.life.poll(|| this.inner.poll(cx));
+        let outcome = this.life.poll(guard, || this.inner.poll(cx));
         if outcome.is_ready() {
             this.life.end();
         }
         outcome
+    }
+}
+
+impl<F: Future> Future for Traced<F> {
+    type Output = F::Output;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
+        self.poll_in(|slice| slice, cx)
     }
 }
 
@@ -232,7 +250,7 @@ impl<S: futures_core::Stream> futures_core::Stream for Traced<S> {
 
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<S::Item>> {
         let this = self.project();
-        let outcome = this.life.poll(|| this.inner.poll_next(cx));
+        let outcome = this.life.poll(|slice| slice, || this.inner.poll_next(cx));
         if matches!(outcome, Poll::Ready(None)) {
             this.life.end();
         }

@@ -24,6 +24,7 @@ use hairline_formats::Value;
 
 use crate::on::base::this_thread;
 use crate::on::bridges::futures::Life;
+use crate::on::bridges::long_polls::PollOfTask;
 use crate::on::bridges::polled::{Entered, Shared};
 use crate::on::bridges::roots::{self, Question};
 use crate::on::bridges::tasks::{self, QUEUED, SPAWN};
@@ -333,7 +334,7 @@ fn now() -> u64 {
 #[derive(Debug)]
 struct Poll {
     number: u64,
-    slice: Option<Scope>,
+    slice: Option<PollOfTask>,
     entered: Option<Entered>,
     of: Of,
     began_at: u64,
@@ -352,13 +353,13 @@ impl Poll {
     unsafe fn begin(number: u64, of: Of, epoch: Epoch, queued: Option<Duration>) -> Self {
         let (mut slice, mut entered, mut question, mut began_at) = (None, None, None, 0);
         let mut current = tasks::CURRENT.get();
-        let begin = |callsite: &'static Callsite, flow: &Flow| {
-            Some(Scope::begin_flow(callsite, callsite.registered_epoch()?, flow))
+        let begin = |callsite: &'static Callsite, flow: &Flow, task| {
+            Some(PollOfTask::new(Scope::begin_flow(callsite, callsite.registered_epoch()?, flow), task))
         };
         match &of {
             Of::Life(life) => {
                 life.record_queue(epoch, queued);
-                slice = begin(life.callsite, life.recorded.flow());
+                slice = begin(life.callsite, life.recorded.flow(), life.number);
                 #[cfg(feature = "subscriber")]
                 let spans = tracing::entered_spans();
                 #[cfg(not(feature = "subscriber"))]
@@ -367,7 +368,7 @@ impl Poll {
                 entered = Some(unsafe { Entered::new(Arc::clone(&life.recorded), spans) });
                 current = tasks::CURRENT.replace(life.number);
             }
-            Of::Polls(polls) => slice = begin(polls.callsite, &polls.flow),
+            Of::Polls(polls) => slice = begin(polls.callsite, &polls.flow, 0),
             Of::Assumed(assumed) if assumed.is_root.answer.get().is_none() => {
                 (question, began_at) = (Some(Arc::clone(&assumed.is_root)), now());
             }

@@ -9,6 +9,7 @@ pub(crate) mod hooked;
 pub(crate) mod locks;
 #[cfg(feature = "log")]
 pub(crate) mod log;
+mod long_polls;
 #[cfg(any(feature = "log", feature = "subscriber"))]
 mod messages;
 #[cfg(feature = "metrics")]

@@ -191,14 +191,14 @@ impl<F: Future> Future for TracedTask<F> {
         if this.wakes.as_ref().is_some_and(|wakes| registry::active_epoch() != Some(wakes.state.epoch)) {
             *this.wakes = None; // the session is over
         }
-        let Some(wakes) = this.wakes else { return this.inner.poll(cx) };
+        let Some(wakes) = this.wakes else { return this.inner.poll_task(cx, *this.number) };
         #[cfg(feature = "sync")]
         if let (0, Some(root)) = (wakes.polls, &wakes.root) {
             root.poll();
         }
         wakes.state.begin_poll(this.inner.as_ref().life());
         let waker = wakes.waker(cx.waker());
-        let outcome = this.inner.poll(&mut Context::from_waker(&waker));
+        let outcome = this.inner.poll_task(&mut Context::from_waker(&waker), *this.number);
         match outcome {
             Poll::Pending => wakes.end_poll(),
             Poll::Ready(_) => *this.wakes = None,

@@ -29,7 +29,7 @@ use crate::on::callsite::watched::{Watched, includes};
 use crate::on::callsite::{Callsite, Constants, Epoch, FirstHit, Key, Link, StringId};
 use crate::site::{CallsiteKind, Site};
 use crate::slow::SlowRules;
-use crate::vocabulary::Level;
+use crate::vocabulary::{Level, Unit};
 
 static HEAD: Link<Listed> = Link::end();
 
@@ -41,6 +41,8 @@ static ACTIVE_LEVEL: AtomicU8 = AtomicU8::new(0);
 
 /// The [`hold_limit`](Watched::hold_limit) of the running session.
 static HOLD_LIMIT: AtomicU64 = AtomicU64::new(0);
+/// The [`poll_limit`](Watched::poll_limit) of the running session.
+static POLL_LIMIT: AtomicU64 = AtomicU64::new(0);
 
 /// Number of changes of which callsites are on.
 static CHANGES: AtomicU32 = AtomicU32::new(0);
@@ -273,7 +275,22 @@ pub(crate) fn callsite_of(
     keys: &'static [&'static str],
     first_hit: FirstHit,
 ) -> &'static Callsite {
-    let (file, line) = (at.file(), at.line());
+    made(CallsiteKind::Scope, (at.file(), at.line(), Unit::None), (category, name), keys, first_hit)
+}
+
+/// The same for a counter with this name, of no place.
+#[cfg(feature = "sync")]
+pub(crate) fn counter_of(category: &str, name: &str, unit: Unit, first_hit: FirstHit) -> &'static Callsite {
+    made(CallsiteKind::Counter, ("", 0, unit), (category, name), &["value"], first_hit)
+}
+
+fn made(
+    kind: CallsiteKind,
+    (file, line, unit): (&str, u32, Unit),
+    (category, name): (&str, &str),
+    keys: &'static [&'static str],
+    first_hit: FirstHit,
+) -> &'static Callsite {
     let Some(_busy) = this_thread::enter() else {
         // The thread is inside an event that may hold the lock. Nothing is recorded then.
         static NOWHERE: Site = Site::NOWHERE;
@@ -284,6 +301,7 @@ pub(crate) fn callsite_of(
     let hash = hash_of((category, name, file, line, keys));
     let is = |known: &Runtime| {
         (known.category, known.name, known.file, known.line, known.keys) == (category, name, file, line, keys)
+            && known.callsite.kind() == kind
     };
     if let Some(callsite) = with(|registry| registry.runtime.get(hash, is).map(|known| known.callsite)) {
         return callsite;
@@ -294,8 +312,8 @@ pub(crate) fn callsite_of(
     if let Some(known) = registry.runtime.get(hash, is) {
         return known.callsite; // another thread's; the lock is released before `memory` is freed
     }
-    let site = Site { file, line, ..Site::NOWHERE };
-    let callsite = memory.fill(CallsiteKind::Scope, category, name, site, first_hit);
+    let site = Site { file, line, ..Site::of_unit(unit) };
+    let callsite = memory.fill(kind, category, name, site, first_hit);
     registry.runtime.insert(hash, Runtime { category, name, file, line, keys, callsite });
     callsite
 }
@@ -493,11 +511,18 @@ pub(crate) fn hold_limit() -> u64 {
     HOLD_LIMIT.load(Ordering::Relaxed)
 }
 
+/// Returns the duration in ns from which a poll of a task is marked.
+#[inline]
+pub(crate) fn poll_limit() -> u64 {
+    POLL_LIMIT.load(Ordering::Relaxed)
+}
+
 /// Switches the callsites that `filter` and `level` match on, with `epoch`, and all others off. The caller
 /// then calls [`notify_bridges`].
 pub(crate) fn activate(epoch: Epoch, filter: Filter, level: Level, watched: Watched) {
     let before = change(|registry, modules| {
         HOLD_LIMIT.store(watched.hold_limit, Ordering::Relaxed);
+        POLL_LIMIT.store(watched.poll_limit, Ordering::Relaxed);
         let session = ActiveSession {
             epoch,
             filter,

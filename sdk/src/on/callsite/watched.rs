@@ -17,6 +17,8 @@ pub(crate) struct Watched {
     pub(crate) stacks: Option<Filter>,
     /// The duration from which a hold of a lock is a slice, in ns; 0 if none is.
     pub(crate) hold_limit: u64,
+    /// The duration from which a poll of a task is marked, in ns.
+    pub(crate) poll_limit: u64,
 }
 
 impl Watched {

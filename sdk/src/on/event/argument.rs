@@ -399,7 +399,7 @@ pub fn counter_value<T: Number>(value: T) -> Shown<T> {
 }
 
 /// Returns the value of a counter, as the only value of its event.
-#[cfg(feature = "metrics")]
+#[cfg(any(feature = "metrics", feature = "sync"))]
 #[inline(always)]
 pub(crate) fn number<T: Number>(value: T) -> (Shown<T>, ()) {
     (Shown(value), ())

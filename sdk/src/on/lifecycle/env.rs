@@ -9,6 +9,7 @@
 //! the caller chose the values.
 
 use std::ffi::OsString;
+use std::time::Duration;
 
 use hairline_shm::RegionError;
 
@@ -149,14 +150,11 @@ fn settings_to(mut builder: SessionBuilder, source: Source<'_>) -> Result<Sessio
     if let Some(filter) = source.variable("HAIRLINE_STACKS")? {
         builder.config.stacks = Some(of("HAIRLINE_STACKS", Filter::parse(&filter))?);
     }
-    if let Some(limit) = source.variable("HAIRLINE_HOLD")? {
-        let parsed = parse_duration(&limit).filter(|limit| !limit.is_zero());
-        let wrong = || Error::Value {
-            what: "HAIRLINE_HOLD",
-            value: limit,
-            expected: "use a limit above 0, like 1ms",
-        };
-        builder = builder.hold_limit(parsed.ok_or_else(wrong)?);
+    if let Some(limit) = limit(source, "HAIRLINE_HOLD")? {
+        builder = builder.hold_limit(limit);
+    }
+    if let Some(limit) = limit(source, "HAIRLINE_POLL")? {
+        builder = builder.poll_limit(limit);
     }
     if let Some(profile) = source.variable("HAIRLINE_HEAP")? {
         builder.config.heap_profile = HeapProfile::parse("HAIRLINE_HEAP", &profile)?;
@@ -171,6 +169,15 @@ fn settings_to(mut builder: SessionBuilder, source: Source<'_>) -> Result<Sessio
         builder = compress(builder, on)?;
     }
     Ok(builder)
+}
+
+/// Returns the limit that a variable sets.
+fn limit(source: Source<'_>, what: &'static str) -> Result<Option<Duration>, Error> {
+    let Some(value) = source.variable(what)? else { return Ok(None) };
+    match parse_duration(&value).filter(|limit| !limit.is_zero()) {
+        None => Err(Error::Value { what, value, expected: "use a limit above 0, like 1ms" }),
+        limit => Ok(limit),
+    }
 }
 
 /// Names the variable in the error of its value.

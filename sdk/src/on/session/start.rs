@@ -3,6 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use hairline_shm::{BackingChoice, Output, Region, RegionConfig};
 
@@ -135,8 +136,9 @@ impl Starting {
         let slow = std::mem::take(&mut config.slow);
         let slow_stacks = config.slow_stacks;
         let slow = (config.overflow == Overflow::Overwrite || slow_stacks).then_some(slow);
-        let hold_limit = config.hold_limit.map_or(0, |limit| limit.as_nanos().try_into().unwrap_or(u64::MAX));
-        let watched = Watched { slow, slow_stacks, stacks: config.stacks.take(), hold_limit };
+        let ns = |limit: Duration| limit.as_nanos().try_into().unwrap_or(u64::MAX);
+        let (hold_limit, poll_limit) = (config.hold_limit.map_or(0, ns), ns(config.poll_limit));
+        let watched = Watched { slow, slow_stacks, stacks: config.stacks.take(), hold_limit, poll_limit };
         let files = own_files(sink.as_ref(), &config);
         if own_thread.begin(life(Arc::clone(&shared), files.clone(), sink, config, clock, names)) {
             files.close_in_process();

@@ -20,6 +20,7 @@
 
 pub(crate) mod awaited;
 mod holds;
+pub(crate) mod own_counter;
 mod waiting;
 mod who;
 

@@ -121,6 +121,12 @@ impl Scope {
         self.open.is_some()
     }
 
+    /// Returns the epoch in which the begin was recorded.
+    #[inline]
+    pub(crate) fn epoch(&self) -> Option<Epoch> {
+        self.open.map(OpenScope::epoch)
+    }
+
     /// Adds an argument to the record of the scope's end: for values that are known only after the begin. If
     /// the ring has no room for it, the end is recorded without it, and
     /// [`Lost::arguments`](crate::Lost::arguments) counts it.
