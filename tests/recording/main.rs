@@ -7,6 +7,7 @@ mod environment;
 mod errors;
 mod holds;
 mod loss;
+mod quiet;
 mod sessions;
 mod signals;
 mod threads;

@@ -24,12 +24,31 @@ pub fn refuse_here(calls: &[libc::c_long], errno: libc::c_int) {
     install(&filter(calls, errno)).expect("a filter");
 }
 
-fn filter(calls: &[libc::c_long], errno: libc::c_int) -> Vec<libc::sock_filter> {
-    const LOAD: u16 = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
-    const EQUAL: u16 = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
-    const RETURN: u16 = (libc::BPF_RET | libc::BPF_K) as u16;
+/// From now on, a system call of this thread kills the process, unless it waits, wakes a thread or ends the
+/// process.
+///
+/// # Panics
+/// When the system has no such filters.
+pub fn only_wakes_here() {
     let code = |code, jt, k| libc::sock_filter { code, jt, jf: 0, k };
-    let mut filter = vec![code(LOAD, 0, 0)]; // the number of the call
+    let filter = [
+        code(LOAD, 0, 0),
+        code(EQUAL, 2, u32::try_from(libc::SYS_exit_group).expect("a number")),
+        code(EQUAL, 1, u32::try_from(libc::SYS_futex).expect("a number")),
+        code(RETURN, 0, libc::SECCOMP_RET_KILL_PROCESS),
+        code(RETURN, 0, libc::SECCOMP_RET_ALLOW),
+    ];
+    install(&filter).expect("a filter");
+}
+
+/// The number of the call.
+const LOAD: u16 = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
+const EQUAL: u16 = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
+const RETURN: u16 = (libc::BPF_RET | libc::BPF_K) as u16;
+
+fn filter(calls: &[libc::c_long], errno: libc::c_int) -> Vec<libc::sock_filter> {
+    let code = |code, jt, k| libc::sock_filter { code, jt, jf: 0, k };
+    let mut filter = vec![code(LOAD, 0, 0)];
     for (n, call) in calls.iter().enumerate() {
         let to_refusal = u8::try_from(calls.len() - n).expect("few calls");
         filter.push(code(EQUAL, to_refusal, u32::try_from(*call).expect("a number")));

@@ -348,7 +348,7 @@ fn append_tail(
         pid: facts.pid,
         process_track: TrackUuid(facts.process_track),
         // The region does not name the drain thread, which writes the tail of a session that ends.
-        thread: Thread { tid: facts.pid, name: "main".into() },
+        thread: Thread { pid: facts.pid, tid: facts.pid, name: "main".into() },
         now: facts.last_look,
         lost: report.lost,
         ring: u64::from(facts.chunk_count) * u64::from(facts.chunk_size),

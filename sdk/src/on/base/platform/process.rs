@@ -11,9 +11,11 @@ use crate::on::base::platform::{CAN_RECORD, boottime, fill_randomly, is_first_th
 pub(crate) use crate::on::base::platform::{SignalsBlocked, file_limit, is_privileged, tid, write_to_stderr};
 use crate::on::base::uuid;
 
-/// The id and the name of a thread, as a trace shows them.
+/// The ids and the name of a thread, as a trace shows them. To ask for an id is a system call.
 #[derive(Clone, Debug)]
 pub(crate) struct Thread {
+    /// The id of its process.
+    pub(crate) pid: u32,
     /// The kernel's id.
     pub(crate) tid: u32,
     /// Its name. A clone allocates nothing.
@@ -25,7 +27,7 @@ impl Thread {
     pub(crate) fn current() -> Self {
         let tid = tid();
         let name = if is_first_thread(tid) { SharedText::from("main") } else { thread_name() };
-        Self { tid, name }
+        Self { pid: id(), tid, name }
     }
 }
 

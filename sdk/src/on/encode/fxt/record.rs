@@ -64,6 +64,7 @@ pub(crate) struct Lists {
 /// The parts of an event's record that do not come from the event.
 pub(crate) struct Record<'a> {
     pub(crate) references: References,
+    pub(crate) own_thread: &'a process::Thread,
     /// The track of this thread.
     pub(crate) own_track: TrackUuid,
     /// Whether a slice of this thread is open.
@@ -257,10 +258,9 @@ impl Record<'_> {
     fn thread(&self, event: &Event<'_>) -> fxt::ThreadRef {
         match event.track {
             Some(TrackRef::Track(track)) if track.track_uuid() != self.own_track => match track.kind() {
-                TrackKind::Thread(thread) => fxt::ThreadRef::Inline {
-                    process: u64::from(process::id()),
-                    thread: u64::from(thread.tid),
-                },
+                TrackKind::Thread(thread) => {
+                    fxt::ThreadRef::Inline { process: u64::from(thread.pid), thread: u64::from(thread.tid) }
+                }
                 _ => self.own_thread(),
             },
             _ => self.own_thread(),
@@ -271,8 +271,8 @@ impl Record<'_> {
         match self.references {
             References::Indexed => fxt::ThreadRef::Index(FXT_THREAD),
             References::Inline => fxt::ThreadRef::Inline {
-                process: u64::from(process::id()),
-                thread: u64::from(process::tid()),
+                process: u64::from(self.own_thread.pid),
+                thread: u64::from(self.own_thread.tid),
             },
         }
     }

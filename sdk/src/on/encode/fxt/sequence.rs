@@ -64,16 +64,16 @@ impl FxtSequence {
         references: References,
         in_slice: bool,
     ) -> Result<u64, NoRoom> {
-        let own_track = self.state.track_uuid;
+        let (own_thread, own_track) = (&self.state.thread, self.state.track_uuid);
         let located = self.state.is_located(event);
-        let record = Record { references, own_track, in_slice, located, at };
+        let record = Record { references, own_thread, own_track, in_slice, located, at };
         record.put(out, event, &mut self.nested, &mut self.lists)
     }
 }
 
 /// Describes a thread and its process.
 pub(crate) fn put_thread(out: &mut Bytes, thread: &process::Thread) {
-    let process = (fxt::StringRef::Inline("process"), Value::Koid(u64::from(process::id())));
+    let process = (fxt::StringRef::Inline("process"), Value::Koid(u64::from(thread.pid)));
     let name = fxt::StringRef::Inline(truncate_utf8(&thread.name, MAX_NAME));
     fxt::kernel_object(out, fxt::KERNEL_OBJECT_THREAD, u64::from(thread.tid), name, &[process]);
 }
@@ -165,10 +165,17 @@ impl Sequence for FxtSequence {
         self.state.tracks.clear_new();
         if !has_own_record(event) {
             self.put_blob(out, |state, out| {
-                let State { number: sequence, epoch, ref mut tracks, .. } = *state;
+                let State { number: sequence, epoch, ref thread, ref mut tracks, .. } = *state;
                 let is_new = |uuid| tracks.add(uuid);
-                Descriptions { out, sequence, epoch, plain_intervals: PlainIntervals::Records, is_new }
-                    .put_for(event, false);
+                Descriptions {
+                    out,
+                    sequence,
+                    epoch,
+                    pid: thread.pid,
+                    plain_intervals: PlainIntervals::Records,
+                    is_new,
+                }
+                .put_for(event, false);
             });
         }
     }
@@ -202,11 +209,12 @@ impl Sequence for FxtSequence {
         }
         self.put_blob(out, |state, out| {
             if event.action == Action::Begin {
-                let State { number: sequence, epoch, .. } = *state;
+                let State { number: sequence, epoch, ref thread, .. } = *state;
                 Descriptions {
                     out,
                     sequence,
                     epoch,
+                    pid: thread.pid,
                     plain_intervals: PlainIntervals::Records,
                     is_new: |_| true,
                 }

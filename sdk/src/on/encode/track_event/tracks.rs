@@ -52,6 +52,8 @@ pub(crate) struct Descriptions<'o, F> {
     pub(crate) out: &'o mut Bytes,
     pub(crate) sequence: SequenceId,
     pub(crate) epoch: Epoch,
+    /// The id of this process.
+    pub(crate) pid: u32,
     pub(crate) plain_intervals: PlainIntervals,
     /// Whether the track with this uuid needs a description.
     pub(crate) is_new: F,
@@ -169,7 +171,7 @@ impl<F: FnMut(TrackUuid) -> bool> Descriptions<'_, F> {
     fn put_process_track(&mut self) {
         let process = te::ProcessTrack {
             uuid: process::track_uuid(),
-            pid: process::id().cast_signed(),
+            pid: self.pid.cast_signed(),
             name: cut(process::name()),
             cmdline: &[],
         };
@@ -205,7 +207,7 @@ pub(crate) fn put_thread(out: &mut Bytes, sequence: SequenceId, uuid: TrackUuid,
     let track = te::ThreadTrack {
         uuid,
         parent_uuid: process::track_uuid(),
-        pid: process::id().cast_signed(),
+        pid: thread.pid.cast_signed(),
         tid: i64::from(thread.tid),
         name: cut(&thread.name),
     };
