@@ -175,10 +175,12 @@ pub fn is_over(child: libc::pid_t) -> bool {
 /// When there is no child, or it ends otherwise. One that hangs or has stopped is killed before.
 pub fn expect_success(child: libc::pid_t, patience: Duration) {
     let fate = fate_of(child, patience);
+    let mut about = String::new();
     if matches!(fate, Fate::Hangs | Fate::Stopped) {
+        about = crate::forked::describe(child);
         kill(child);
     }
-    assert_eq!(fate, Fate::Exited(0), "the child {child}");
+    assert_eq!(fate, Fate::Exited(0), "the child {child} {about}");
 }
 
 /// Kills a child of this process, and waits for its end.

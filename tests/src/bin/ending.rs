@@ -88,6 +88,8 @@ fn fork_many(children: u32) {
     hairline::Logger::new().install().expect("the logger");
     let layers = tracing_subscriber::registry().with(hairline::layer());
     tracing::subscriber::set_global_default(layers).expect("the subscriber");
+    // A child that is forked while another thread makes what the registry makes once would wait for ever.
+    tracing::info_span!("first").in_scope(|| {});
     std::thread::scope(|threads| {
         (0..3).for_each(|seed| drop(threads.spawn(move || busy(seed))));
         std::thread::sleep(Duration::from_millis(5));
