@@ -3,11 +3,11 @@
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
-use hairline_sampler::{Stacks, from_here};
+use hairline_sampler::Stacks;
 
 use crate::on::base::clock;
 use crate::on::base::heap::profile::blocks::{Blocks, Slot};
-use crate::on::base::heap::profile::countdown::{Countdown, Weight, weight};
+use crate::on::base::heap::profile::countdown::{Distance, Weight, weight};
 use crate::on::base::heap::switch::set_profile;
 use crate::on::base::memory::leak;
 use crate::on::base::platform::own_thread::{self, Handle};
@@ -38,40 +38,48 @@ static MEAN: AtomicU64 = AtomicU64::new(1);
 /// Samples that found no room, in the ring or in the table of blocks, and the bytes that they stood for.
 static LOST: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
 
-thread_local! {
-    static COUNTDOWN: Countdown = const { Countdown::new() };
-}
-
 /// A sampled block that is being freed or moved.
 pub(crate) type Taken = Slot;
 
-/// Subtracts an allocation from the thread's countdown, and samples it if that ends. The stack of the sample
-/// begins with the frame of the function that calls this: the reader passes over one frame of Hairline's.
-#[inline(always)]
-pub(crate) fn allocated(block: *mut u8, size: usize, profile: u32) {
-    if COUNTDOWN.with(|countdown| countdown.subtract(size, profile)) {
-        from_here(|[instruction, stack, frame]| {
-            countdown_ended(block, size, profile, instruction, stack, frame);
-        });
+/// A thread's countdown to its next sample.
+#[derive(Debug)]
+pub(crate) struct Countdown(Distance);
+
+impl Countdown {
+    pub(crate) const fn new() -> Self {
+        Self(Distance::new())
+    }
+
+    /// Subtracts an allocation, unless that would end the countdown. Returns whether it goes on.
+    #[inline(always)]
+    pub(crate) fn subtract(&self, size: usize) -> bool {
+        self.0.subtract(size)
+    }
+
+    /// Subtracts an allocation. Returns whether it is the one that is sampled. `has_begun`: whether the
+    /// countdown is one of this profile.
+    pub(crate) fn is_turn_of(&self, size: usize, profile: u32, has_begun: bool) -> bool {
+        let mean = if profile == 0 { None } else { Some(MEAN.load(Ordering::Relaxed)) };
+        if !has_begun {
+            self.0.begin(mean, || clock::boottime() ^ (&raw const size).addr() as u64 | 1);
+        }
+        !self.subtract(size) && {
+            self.0.begin(mean, || 1);
+            true
+        }
     }
 }
 
-/// Numbers instead of an array, which the caller would need room for in its frame, at each allocation.
-#[cold]
-#[inline(never)]
-fn countdown_ended(block: *mut u8, size: usize, profile: u32, instruction: u64, stack: u64, frame: u64) {
-    let mean = MEAN.load(Ordering::Relaxed);
-    let seed = || clock::boottime() ^ (&raw const size).addr() as u64 | 1;
-    if !COUNTDOWN.with(|countdown| countdown.is_sampled(size, profile, mean, seed))
-        || this_thread::is_barred()
-        || own_thread::is_own()
-    {
+/// Samples an allocation. Its stack begins with the frame of the function whose registers these are: the
+/// reader passes over one frame of Hairline's.
+pub(crate) fn sample(block: *mut u8, size: usize, profile: u32, registers: [u64; 3]) {
+    if this_thread::is_barred() || own_thread::is_own() {
         return;
     }
     let _busy = this_thread::busy();
     // Acquire pairs with the Release of `Reader::begin`.
     let Some(stacks) = forever::get(STACKS.load(Ordering::Acquire)) else { return };
-    let weight = weight(size, mean);
+    let weight = weight(size, MEAN.load(Ordering::Relaxed));
     let Some(slot) = BLOCKS.insert(block.addr() as u64) else { return lose(weight) };
     let Some(here) = stacks.claim() else {
         BLOCKS.cancel(slot);
@@ -79,7 +87,7 @@ fn countdown_ended(block: *mut u8, size: usize, profile: u32, instruction: u64, 
     };
     let wakes = here.number() % WAKES_AFTER == WAKES_AFTER - 1;
     let note = [u64::from(profile) << 32 | u64::from(slot.number), weight.bytes, weight.count];
-    here.sample_from([instruction, stack, frame], note);
+    here.sample_from(registers, note);
     // Acquire pairs with the Release of `Reader::is_here`.
     if wakes && let Some(reader) = forever::get(READER.load(Ordering::Acquire)) {
         reader.unpark();
@@ -90,8 +98,13 @@ fn lose(weight: Weight) {
     LOST.iter().zip([1, weight.bytes]).for_each(|(lost, more)| _ = lost.fetch_add(more, Ordering::Relaxed));
 }
 
-/// Returns the sample of a block that is about to be freed or moved, if it has one.
+/// Whether a block that is about to be freed or moved may have a sample. Most have none.
 #[inline(always)]
+pub(crate) fn may_have(block: *mut u8) -> bool {
+    BLOCKS.may_have(block.addr() as u64)
+}
+
+/// Returns the sample of a block that is about to be freed or moved, if it has one.
 pub(crate) fn take(block: *mut u8) -> Option<Taken> {
     BLOCKS.take(block.addr() as u64)
 }
