@@ -43,6 +43,7 @@ use crate::process::{Place, Sampled};
 use crate::profile::Profile;
 use crate::symbols::Known;
 use crate::table::Table;
+use crate::unwound::Unwound;
 
 /// The place of the frame in which each stack ends. No code is there.
 const INNERMOST: Place = Place { mapping: None, rel_pc: 1, address: 1 };
@@ -119,6 +120,7 @@ pub struct HeapProfile {
     /// By slot.
     blocks: Vec<Option<Block>>,
     totals: HeapTotals,
+    unwound: Unwound,
     /// The last look at the process's mappings.
     last_look: Option<Instant>,
 }
@@ -182,6 +184,7 @@ impl HeapProfile {
             sums: Vec::new(),
             blocks: Vec::new(),
             totals: HeapTotals::default(),
+            unwound: Unwound::default(),
             last_look: None,
         };
         let nowhere = Place { mapping: None, rel_pc: 0, address: 0 };
@@ -214,6 +217,9 @@ impl HeapProfile {
 
     /// Returns the number of a sample's stack.
     fn stack(&mut self, sampled: &Sampled<'_>) -> u32 {
+        if let Some(stack) = self.unwound.find(sampled) {
+            return stack;
+        }
         let profile = &mut self.profile;
         let mut error = profile.unwind(self.pid, sampled);
         let is_strange = |profile: &Profile, error: &UnwindError| {
@@ -224,6 +230,7 @@ impl HeapProfile {
         let is_due = self.last_look.is_none_or(|last| last.elapsed() > BETWEEN_LOOKS);
         if is_strange(profile, &error) && is_due {
             profile.add_present(self.pid);
+            self.unwound = Unwound::default(); // unwound with other mappings
             self.last_look = Some(Instant::now());
             error = profile.unwind(self.pid, sampled);
         }
@@ -234,6 +241,11 @@ impl HeapProfile {
         self.totals.cut += u64::from(!matches!(error, UnwindError::None));
         let stack = profile.table.stack_if_room(&profile.places, profile.unknown);
         self.totals.others += u64::from(stack.is_none());
+        if let (UnwindError::None, Some(stack), Some(process)) =
+            (error, stack, profile.processes.get(&self.pid))
+        {
+            self.unwound.note(sampled, &profile.words, |address| process.has_code(address), stack);
+        }
         stack.unwrap_or(OTHERS)
     }
 
