@@ -1,12 +1,12 @@
 //! Stacks that were unwound before, by what the unwinder read of them.
 //!
-//! A program allocates in the same places again and again. What the unwinder finds depends on the registers, on
-//! the words that it reads, and on the mappings. Where all of them are as before, so is the stack: to compare
-//! them takes a few nanoseconds for each frame.
+//! A program allocates in the same places again and again. What the unwinder finds depends on the registers,
+//! on the words that it reads, and on the mappings. Where all of them are as before, so is the stack: to
+//! compare them takes a few nanoseconds for each frame.
 //!
-//! Of the words, one kind is not compared. A function that saves the frame pointer's register may have a number
-//! of its caller's in it, which differs each time. The unwinder reads it and never uses it: as an address it
-//! would have had to be near the stack, as the root of a chain 0.
+//! Of the words, one kind is not compared. A function may keep a number in the frame pointer's register. Its
+//! callees save it, and the number differs each time. The unwinder reads it and never uses it: the address of
+//! a frame would be near the stack, and the root of a chain of frame pointers 0.
 
 use hairline_perf::Map;
 
@@ -34,26 +34,34 @@ struct Stack {
     /// The registers by their index, and the words by their distance from the stack pointer, that matter.
     registers: Box<[(usize, u64)]>,
     words: Box<[(usize, u64)]>,
-    number: u32,
+    found: Found,
+}
+
+/// What was found of a stack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Found {
+    pub(crate) number: u32,
+    /// The address after the last word that was read.
+    pub(crate) end: u64,
 }
 
 impl Unwound {
-    /// Returns the number of the stack, if it was [noted](Self::note) before.
-    pub(crate) fn find(&mut self, sampled: &Sampled<'_>) -> Option<u32> {
+    /// Returns what was found of the stack, if it was [noted](Self::note) before.
+    pub(crate) fn find(&mut self, sampled: &Sampled<'_>) -> Option<Found> {
         let alike = self.stacks.get_mut(&key(sampled)?)?;
         let at = alike.iter().position(|stack| stack.is(sampled))?;
         alike.swap(0, at); // often the next one too
-        Some(alike[0].number)
+        Some(alike[0].found)
     }
 
-    /// Notes the number of a stack that was unwound up to its root, with the words that were read.
+    /// Notes what was found of a stack that was unwound up to its root, with the words that were read.
     /// `is_code`: whether an address is in a mapping.
     pub(crate) fn note(
         &mut self,
         sampled: &Sampled<'_>,
         words: &[(usize, u64)],
         is_code: impl Fn(u64) -> bool,
-        number: u32,
+        found: Found,
     ) {
         let Some(key) = key(sampled) else { return };
         let (_, sp) = key;
@@ -77,7 +85,7 @@ impl Unwound {
         alike.push(Stack {
             registers: sampled.registers.iter().copied().enumerate().filter(matters).collect(),
             words: words.iter().copied().filter(matters).collect(),
-            number,
+            found,
         });
         self.count += 1;
     }
@@ -114,10 +122,11 @@ mod tests {
         let sampled = |stack| Sampled { address: 0, registers: &registers, stack };
         let is_code = |address| address / 0x1000 == CODE / 0x1000;
         assert_eq!(unwound.find(&sampled(&first)), None);
-        unwound.note(&sampled(&first), &read, is_code, 5);
-        assert_eq!(unwound.find(&sampled(&first)), Some(5));
+        let found = Found { number: 5, end: SP + 24 };
+        unwound.note(&sampled(&first), &read, is_code, found);
+        assert_eq!(unwound.find(&sampled(&first)), Some(found));
         let of_a_number = unwound.find(&sampled(&stack_of([78, CODE, SP + 8])));
-        assert_eq!(of_a_number, if cfg!(target_arch = "x86_64") { Some(5) } else { None });
+        assert_eq!(of_a_number, if cfg!(target_arch = "x86_64") { Some(found) } else { None });
         for other in [[77, CODE + 1, SP + 8], [77, CODE, SP + 16], [77, CODE, 0]] {
             assert_eq!(unwound.find(&sampled(&stack_of(other))), None);
         }
@@ -133,8 +142,9 @@ mod tests {
             let registers = [SP + n / 64 * 8; REGISTERS];
             let stack = stack_of([n, 0, 0]);
             let sampled = Sampled { address: 0, registers: &registers, stack: &stack };
-            unwound.note(&sampled, &[(0, n)], |_| true, n as u32);
-            assert_eq!(unwound.find(&sampled), Some(n as u32));
+            let found = Found { number: n as u32, end: SP };
+            unwound.note(&sampled, &[(0, n)], |_| true, found);
+            assert_eq!(unwound.find(&sampled), Some(found));
             assert!(unwound.count <= MOST);
             assert_eq!(unwound.stacks.values().map(Vec::len).sum::<usize>(), unwound.count);
         }

@@ -38,12 +38,13 @@ use hairline_formats::track_event::{
 
 use crate::file::ProgramFile;
 use crate::fxt::Records;
+use crate::machine::stack_pointer;
 use crate::packets::{Packets, iid};
 use crate::process::{Place, Sampled};
 use crate::profile::Profile;
 use crate::symbols::Known;
 use crate::table::Table;
-use crate::unwound::Unwound;
+use crate::unwound::{Found, Unwound};
 
 /// The place of the frame in which each stack ends. No code is there.
 const INNERMOST: Place = Place { mapping: None, rel_pc: 1, address: 1 };
@@ -193,15 +194,18 @@ impl HeapProfile {
         heap
     }
 
-    /// Adds a sampled allocation.
-    pub fn allocated(&mut self, of: &Allocated<'_>) {
-        let stack = self.stack(&Sampled { address: 0, registers: of.registers, stack: of.stack });
+    /// Adds a sampled allocation. Returns its stack pointer, and the address after all that was needed of its
+    /// stack: 0 if its root is not in what was copied.
+    pub fn allocated(&mut self, of: &Allocated<'_>) -> [u64; 2] {
+        let Found { number: stack, end } =
+            self.stack(&Sampled { address: 0, registers: of.registers, stack: of.stack });
         let sums = at(&mut self.sums, stack);
         sums.allocated = sums.allocated.saturating_add(of.bytes);
         sums.allocations = sums.allocations.saturating_add(of.count);
         *at(&mut self.blocks, of.slot) = Some(Block { stack, bytes: of.bytes, count: of.count });
         self.totals.samples += 1;
         self.totals.live = self.totals.live.saturating_add(of.bytes);
+        [stack_pointer(of.registers).unwrap_or(0), end]
     }
 
     /// Adds the free of a sampled block. Returns `false` if its allocation was not added yet: the caller
@@ -215,10 +219,10 @@ impl HeapProfile {
         true
     }
 
-    /// Returns the number of a sample's stack.
-    fn stack(&mut self, sampled: &Sampled<'_>) -> u32 {
-        if let Some(stack) = self.unwound.find(sampled) {
-            return stack;
+    /// Returns the number of a sample's stack, and its end or 0.
+    fn stack(&mut self, sampled: &Sampled<'_>) -> Found {
+        if let Some(found) = self.unwound.find(sampled) {
+            return found;
         }
         let profile = &mut self.profile;
         let mut error = profile.unwind(self.pid, sampled);
@@ -238,15 +242,20 @@ impl HeapProfile {
             Some(own) => *own = INNERMOST,
             None => profile.places.push(INNERMOST),
         }
-        self.totals.cut += u64::from(!matches!(error, UnwindError::None));
+        let is_cut = !matches!(error, UnwindError::None);
+        self.totals.cut += u64::from(is_cut);
         let stack = profile.table.stack_if_room(&profile.places, profile.unknown);
         self.totals.others += u64::from(stack.is_none());
-        if let (UnwindError::None, Some(stack), Some(process)) =
-            (error, stack, profile.processes.get(&self.pid))
-        {
-            self.unwound.note(sampled, &profile.words, |address| process.has_code(address), stack);
+        let past_last = profile.words.iter().map(|(at, _)| at + size_of::<u64>()).max();
+        let end = match (past_last, stack_pointer(sampled.registers)) {
+            (Some(bytes), Some(sp)) if !is_cut => sp.saturating_add(bytes as u64),
+            _ => 0,
+        };
+        let found = Found { number: stack.unwrap_or(OTHERS), end };
+        if let Some(process) = profile.processes.get(&self.pid).filter(|_| !is_cut && stack.is_some()) {
+            self.unwound.note(sampled, &profile.words, |address| process.has_code(address), found);
         }
-        stack.unwrap_or(OTHERS)
+        found
     }
 
     /// Returns the numbers of samples and of what was left out.

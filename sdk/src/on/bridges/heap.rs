@@ -71,11 +71,11 @@ fn epoch_without_a_start(callsite: &'static Callsite) -> Option<Epoch> {
     callsite.epoch()
 }
 
-/// Counts an allocation of this size. Returns `false` if [`look_at`] is to do that: it is the turn of this one
-/// to be sampled, or the thread is not prepared.
+/// Counts an allocation of this size. Returns `false` if [`look_at`] is to do that: it is the turn of this
+/// one to be sampled, or the thread is not prepared.
 ///
-/// Each access to the thread's locals is a call for the compiler, which keeps what is needed after it in
-/// registers that it has to save. So this gets nothing but the size, and so do the next two.
+/// An access to the thread's locals is a call for the compiler. What is needed after it has to be in
+/// registers that the function saves first. So this gets the size only, and the other two little more.
 #[inline(never)]
 pub(crate) fn allocated(size: usize) -> bool {
     heap::allocated(size, Counts { live: size as u64, allocations: 1, frees: 0 })
