@@ -55,8 +55,8 @@ const REPORT_ABOVE: usize = 1 << 20;
 /// # Cost
 ///
 /// Without a session that records `heap`, a call costs a load and a branch more. With one it costs some
-/// 1 ns more: each thread has its own counts. The counts of a 257th thread, and of those beyond it, are
-/// shared and cost an atomic addition.
+/// 20 instructions or 1 ns more, in a heap profile 4 instructions more than that: each thread has its own
+/// counts. The counts of a 257th thread, and of those beyond it, are shared and cost an atomic addition.
 ///
 /// # Limits
 ///

@@ -119,20 +119,23 @@ mod tests {
         let mut unwound = Unwound::default();
         let read = [(0, 77), (8, CODE), (16, SP + 8)];
         let (first, registers) = (stack_of([77, CODE, SP + 8]), [SP; REGISTERS]);
-        let sampled = |stack| Sampled { address: 0, registers: &registers, stack };
-        let is_code = |address| address / 0x1000 == CODE / 0x1000;
-        assert_eq!(unwound.find(&sampled(&first)), None);
-        let found = Found { number: 5, end: SP + 24 };
-        unwound.note(&sampled(&first), &read, is_code, found);
-        assert_eq!(unwound.find(&sampled(&first)), Some(found));
-        let of_a_number = unwound.find(&sampled(&stack_of([78, CODE, SP + 8])));
-        assert_eq!(of_a_number, if cfg!(target_arch = "x86_64") { Some(found) } else { None });
-        for other in [[77, CODE + 1, SP + 8], [77, CODE, SP + 16], [77, CODE, 0]] {
-            assert_eq!(unwound.find(&sampled(&stack_of(other))), None);
+        fn sampled<'a>(registers: &'a [u64], stack: &'a [u8]) -> Sampled<'a> {
+            Sampled { address: 0, registers, stack }
         }
-        assert_eq!(unwound.find(&sampled(&first[..16])), None, "a shorter copy");
+        let is_code = |address| address / 0x1000 == CODE / 0x1000;
+        let find = |unwound: &mut Unwound, stack: &[u8]| unwound.find(&sampled(&registers, stack));
+        assert_eq!(find(&mut unwound, &first), None);
+        let found = Found { number: 5, end: SP + 24 };
+        unwound.note(&sampled(&registers, &first), &read, is_code, found);
+        assert_eq!(find(&mut unwound, &first), Some(found));
+        let of_a_number = find(&mut unwound, &stack_of([78, CODE, SP + 8]));
+        assert_eq!(of_a_number, cfg!(target_arch = "x86_64").then_some(found));
+        for other in [[77, CODE + 1, SP + 8], [77, CODE, SP + 16], [77, CODE, 0]] {
+            assert_eq!(find(&mut unwound, &stack_of(other)), None);
+        }
+        assert_eq!(find(&mut unwound, &first[..16]), None, "a shorter copy");
         let elsewhere = [SP + 8; REGISTERS];
-        assert_eq!(unwound.find(&Sampled { registers: &elsewhere, ..sampled(&first) }), None);
+        assert_eq!(unwound.find(&sampled(&elsewhere, &first)), None);
     }
 
     #[test]
