@@ -243,8 +243,7 @@ impl Blocks {
 #[inline(always)]
 fn bucket(address: u64) -> usize {
     let mixed = address.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    // The highest bits, which depend on all of the address.
-    mixed.checked_shr(u64::BITS - BUCKETS.trailing_zeros()).unwrap_or(0) as usize
+    (mixed >> 40) as usize & (BUCKETS - 1)
 }
 
 #[cfg(all(test, not(loom)))]
