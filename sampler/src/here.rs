@@ -68,6 +68,12 @@ impl Here<'_> {
         self.0.position()
     }
 
+    /// Copies no more than so many bytes of the stack.
+    pub fn at_most(mut self, bytes: usize) -> Self {
+        self.0.at_most(bytes);
+        self
+    }
+
     /// Takes the sample: copies the registers and the top of the stack of the calling thread. The first frame
     /// is that of this function, or of the one into which it is inlined.
     pub fn sample(self, note: Note) {

@@ -175,6 +175,11 @@ impl Claimed<'_> {
         (self.stack, self.room)
     }
 
+    /// Makes the memory for the stack smaller.
+    pub(crate) fn at_most(&mut self, bytes: usize) {
+        self.room = self.room.min(bytes);
+    }
+
     pub(crate) fn position(&self) -> u64 {
         self.position
     }

@@ -43,6 +43,7 @@ mod sys;
 mod table;
 mod tape;
 mod units;
+mod unwound;
 mod vdso;
 mod window;
 

@@ -67,6 +67,11 @@ pub(crate) fn instruction(words: &[u64]) -> Option<u64> {
     registers(words).map(|(instruction, ..)| instruction)
 }
 
+/// Returns the stack pointer of a sample's registers.
+pub(crate) fn stack_pointer(words: &[u64]) -> Option<u64> {
+    registers(words).map(|(_, sp, _)| sp)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

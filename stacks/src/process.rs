@@ -120,12 +120,14 @@ impl Process {
         }
     }
 
-    /// Unwinds a stack into `places`, the innermost first. Returns why it ends before its root.
+    /// Unwinds a stack into `places`, the innermost first, and notes the words that it reads, with their
+    /// distances from the stack pointer. Returns why it ends before its root.
     pub(crate) fn unwind(
         &self,
         sample: &Sampled<'_>,
         cache: &mut Cache,
         places: &mut Vec<Place>,
+        words: &mut Vec<(usize, u64)>,
     ) -> UnwindError {
         let Some((ip, sp, registers)) = registers(sample.registers) else {
             places.push(self.place(sample.address));
@@ -133,8 +135,9 @@ impl Process {
         };
         let mut read = |address: u64| {
             let at = address.checked_sub(sp).and_then(|at| usize::try_from(at).ok()).ok_or(())?;
-            let bytes = sample.stack.get(at..).and_then(<[u8]>::first_chunk).ok_or(())?;
-            Ok(u64::from_ne_bytes(*bytes))
+            let word = sample.word(at).ok_or(())?;
+            words.push((at, word));
+            Ok(word)
         };
         let mut frames = self.unwinder.iter_frames(ip, registers, cache, &mut read);
         loop {
@@ -167,4 +170,11 @@ pub(crate) struct Sampled<'a> {
     pub(crate) registers: &'a [u64],
     /// The memory from the stack pointer on.
     pub(crate) stack: &'a [u8],
+}
+
+impl Sampled<'_> {
+    /// Returns the word at this distance from the stack pointer.
+    pub(crate) fn word(&self, at: usize) -> Option<u64> {
+        self.stack.get(at..).and_then(<[u8]>::first_chunk).copied().map(u64::from_ne_bytes)
+    }
 }

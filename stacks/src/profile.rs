@@ -61,6 +61,8 @@ pub struct Profile {
     unknown: u32,
     cache: Box<CacheOf>,
     places: Vec<Place>,
+    /// The words of the last stack that its unwinding has read.
+    words: Vec<(usize, u64)>,
     packets: Packets,
     /// Those of threads that leave their processors.
     switches: Packets,
@@ -235,6 +237,7 @@ impl Profile {
             unknown: 0,
             cache: Box::new(CacheOf(Cache::new())),
             places: Vec::new(),
+            words: Vec::new(),
             packets: Packets::new(sequence, SampledBy::CpuTime { period: 0 }),
             switches: Packets::new(SequenceId(sequence.0.wrapping_add(1)), SampledBy::Switches),
             events: Packets::new(FXT_EVENTS, SampledBy::Events),
@@ -419,9 +422,10 @@ impl Profile {
     /// Unwinds a stack of a process into `places`. Returns why it ends before its root.
     fn unwind(&mut self, pid: u32, sampled: &Sampled<'_>) -> UnwindError {
         self.places.clear();
+        self.words.clear();
         let unknown = Process::default();
         let process = self.processes.get(&pid).unwrap_or(&unknown);
-        process.unwind(sampled, &mut self.cache.0, &mut self.places)
+        process.unwind(sampled, &mut self.cache.0, &mut self.places, &mut self.words)
     }
 
     fn sample(

@@ -327,13 +327,17 @@ pub(crate) fn sample_at(mut claimed: Claimed<'_>, at: [u64; 3], note: Note) {
     let errno = unsafe { libc::__errno_location() };
     // SAFETY: as above.
     let before = unsafe { *errno };
-    // SAFETY: a number of the kernel.
-    let tid = unsafe { libc::syscall(libc::SYS_gettid) } as u32;
     let [_, sp, _] = at;
     let (stack, room) = claimed.stack();
-    // SAFETY: the memory is the writer's, and has this size.
-    let copied = unsafe { copy(tid, sp, stack, room) };
-    claimed.publish(Head { registers: ordered(at), note, tid, copied: copied as u32, ..Head::default() });
+    let in_page = sp as usize % PAGE;
+    let copied = if in_page > 0 && in_page + room <= PAGE {
+        // SAFETY: the memory is the writer's, and has this size.
+        unsafe { copy_from_page(sp, stack, room) }
+    } else {
+        // SAFETY: a number of the kernel; the memory as above.
+        unsafe { copy(libc::syscall(libc::SYS_gettid) as u32, sp, stack, room) }
+    };
+    claimed.publish(Head { registers: ordered(at), note, copied: copied as u32, ..Head::default() });
     // SAFETY: as above.
     unsafe { *errno = before };
 }
@@ -361,7 +365,17 @@ unsafe fn copy(tid: u32, from: u64, to: *mut u8, room: usize) -> usize {
     if let Ok(copied) = usize::try_from(copied) {
         return copied.min(room);
     }
-    // The call is not there, or refused. The page of the stack pointer is mapped, unless the stack is empty.
+    // The call is not there, or refused.
+    // SAFETY: as for this function.
+    unsafe { copy_from_page(from, to, room) }
+}
+
+/// As [`copy`], without the kernel, up to the end of the stack pointer's page.
+///
+/// # Safety
+/// As for [`copy`].
+unsafe fn copy_from_page(from: u64, to: *mut u8, room: usize) -> usize {
+    // The page of the stack pointer is mapped, unless the stack is empty.
     let in_page = from as usize % PAGE;
     let words = if in_page == 0 { 0 } else { (PAGE - in_page).min(room) / 8 };
     for index in 0..words {

@@ -38,11 +38,13 @@ use hairline_formats::track_event::{
 
 use crate::file::ProgramFile;
 use crate::fxt::Records;
+use crate::machine::stack_pointer;
 use crate::packets::{Packets, iid};
 use crate::process::{Place, Sampled};
 use crate::profile::Profile;
 use crate::symbols::Known;
 use crate::table::Table;
+use crate::unwound::{Found, Unwound};
 
 /// The place of the frame in which each stack ends. No code is there.
 const INNERMOST: Place = Place { mapping: None, rel_pc: 1, address: 1 };
@@ -119,6 +121,7 @@ pub struct HeapProfile {
     /// By slot.
     blocks: Vec<Option<Block>>,
     totals: HeapTotals,
+    unwound: Unwound,
     /// The last look at the process's mappings.
     last_look: Option<Instant>,
 }
@@ -182,6 +185,7 @@ impl HeapProfile {
             sums: Vec::new(),
             blocks: Vec::new(),
             totals: HeapTotals::default(),
+            unwound: Unwound::default(),
             last_look: None,
         };
         let nowhere = Place { mapping: None, rel_pc: 0, address: 0 };
@@ -190,15 +194,18 @@ impl HeapProfile {
         heap
     }
 
-    /// Adds a sampled allocation.
-    pub fn allocated(&mut self, of: &Allocated<'_>) {
-        let stack = self.stack(&Sampled { address: 0, registers: of.registers, stack: of.stack });
+    /// Adds a sampled allocation. Returns its stack pointer, and the address after all that was needed of its
+    /// stack: 0 if its root is not in what was copied.
+    pub fn allocated(&mut self, of: &Allocated<'_>) -> [u64; 2] {
+        let Found { number: stack, end } =
+            self.stack(&Sampled { address: 0, registers: of.registers, stack: of.stack });
         let sums = at(&mut self.sums, stack);
         sums.allocated = sums.allocated.saturating_add(of.bytes);
         sums.allocations = sums.allocations.saturating_add(of.count);
         *at(&mut self.blocks, of.slot) = Some(Block { stack, bytes: of.bytes, count: of.count });
         self.totals.samples += 1;
         self.totals.live = self.totals.live.saturating_add(of.bytes);
+        [stack_pointer(of.registers).unwrap_or(0), end]
     }
 
     /// Adds the free of a sampled block. Returns `false` if its allocation was not added yet: the caller
@@ -212,8 +219,11 @@ impl HeapProfile {
         true
     }
 
-    /// Returns the number of a sample's stack.
-    fn stack(&mut self, sampled: &Sampled<'_>) -> u32 {
+    /// Returns the number of a sample's stack, and its end or 0.
+    fn stack(&mut self, sampled: &Sampled<'_>) -> Found {
+        if let Some(found) = self.unwound.find(sampled) {
+            return found;
+        }
         let profile = &mut self.profile;
         let mut error = profile.unwind(self.pid, sampled);
         let is_strange = |profile: &Profile, error: &UnwindError| {
@@ -224,6 +234,7 @@ impl HeapProfile {
         let is_due = self.last_look.is_none_or(|last| last.elapsed() > BETWEEN_LOOKS);
         if is_strange(profile, &error) && is_due {
             profile.add_present(self.pid);
+            self.unwound = Unwound::default(); // unwound with other mappings
             self.last_look = Some(Instant::now());
             error = profile.unwind(self.pid, sampled);
         }
@@ -231,10 +242,20 @@ impl HeapProfile {
             Some(own) => *own = INNERMOST,
             None => profile.places.push(INNERMOST),
         }
-        self.totals.cut += u64::from(!matches!(error, UnwindError::None));
+        let is_cut = !matches!(error, UnwindError::None);
+        self.totals.cut += u64::from(is_cut);
         let stack = profile.table.stack_if_room(&profile.places, profile.unknown);
         self.totals.others += u64::from(stack.is_none());
-        stack.unwrap_or(OTHERS)
+        let past_last = profile.words.iter().map(|(at, _)| at + size_of::<u64>()).max();
+        let end = match (past_last, stack_pointer(sampled.registers)) {
+            (Some(bytes), Some(sp)) if !is_cut => sp.saturating_add(bytes as u64),
+            _ => 0,
+        };
+        let found = Found { number: stack.unwrap_or(OTHERS), end };
+        if let Some(process) = profile.processes.get(&self.pid).filter(|_| !is_cut && stack.is_some()) {
+            self.unwound.note(sampled, &profile.words, |address| process.has_code(address), found);
+        }
+        found
     }
 
     /// Returns the numbers of samples and of what was left out.

@@ -29,7 +29,6 @@ use crate::on::thread::{cold, valued};
 use crate::site::{CallsiteKind, Site};
 use crate::vocabulary::Unit;
 
-pub(crate) use crate::on::base::heap::is_counting;
 pub(crate) use crate::on::base::heap::profile::Taken;
 
 /// The category of all that is recorded here.
@@ -72,43 +71,91 @@ fn epoch_without_a_start(callsite: &'static Callsite) -> Option<Epoch> {
     callsite.epoch()
 }
 
-/// Counts an allocation, samples it if it is its turn, and records it if it is larger than `report_above`.
+/// Counts an allocation of this size. Returns `false` if [`look_at`] is to do that: it is the turn of this
+/// one to be sampled, or the thread is not prepared.
+///
+/// An access to the thread's locals is a call for the compiler. What is needed after it has to be in
+/// registers that the function saves first. So this gets the size only, and the other two little more.
 #[inline(never)]
-pub(crate) fn allocated(block: *mut u8, size: usize, report_above: usize, counts_always: bool) {
-    if heap::is_unannounced() && !announce(counts_always) {
+pub(crate) fn allocated(size: usize) -> bool {
+    heap::allocated(size, Counts { live: size as u64, allocations: 1, frees: 0 })
+}
+
+/// Counts a reallocation as an allocation and a free, as [`allocated`].
+#[inline(never)]
+pub(crate) fn moved(before: usize, now: usize) -> bool {
+    heap::allocated(now, Counts { live: (now as u64).wrapping_sub(before as u64), allocations: 1, frees: 1 })
+}
+
+/// Counts a free. Returns `false` if [`freed_first`] is to do that.
+#[inline(never)]
+pub(crate) fn freed(block: *mut u8, size: usize) -> bool {
+    if may_be_sampled(block) {
+        return freed_sampled(block, size);
+    }
+    heap::add_if_prepared(Counts::of_free(size))
+}
+
+/// As [`freed`], of a block that may have a sample.
+#[inline(never)]
+fn freed_sampled(block: *mut u8, size: usize) -> bool {
+    if let Some(taken) = heap::profile::take(block) {
+        heap::profile::freed(taken);
+    }
+    heap::add_if_prepared(Counts::of_free(size))
+}
+
+/// Counts an allocation, or a reallocation of so many bytes `before`, samples it if it is its turn, and
+/// records it if it is large. The stack of the sample begins with the frame of this function, which is the
+/// only one of Hairline's: it is never inlined, and its callers always are.
+#[cold]
+#[inline(never)]
+pub(crate) fn look_at(
+    block: *mut u8,
+    size: usize,
+    before: Option<usize>,
+    is_large: bool,
+    counts_always: bool,
+) {
+    if heap::switch().is_unannounced() && !announce(counts_always) {
         return;
     }
-    heap::add(Counts { live: size as u64, allocations: 1, frees: 0 });
-    sample_block(block, size);
-    if size > report_above {
+    let live = (size as u64).wrapping_sub(before.unwrap_or(0) as u64);
+    heap::add(Counts { live, allocations: 1, frees: u64::from(before.is_some()) });
+    let switch = heap::switch();
+    if heap::is_turn_of(size, switch) {
+        heap::profile::from_here(|at| heap::profile::sample(block, size, switch.profile(), at));
+    }
+    if is_large {
         record_large(size);
     }
 }
 
-#[inline(always)]
-fn sample_block(block: *mut u8, size: usize) {
-    match heap::profile() {
-        0 => {}
-        profile => heap::profile::allocated(block, size, profile),
+/// Counts the free of a thread that has no counts.
+#[cold]
+#[inline(never)]
+pub(crate) fn freed_first(size: usize, counts_always: bool) {
+    if !heap::switch().is_unannounced() || announce(counts_always) {
+        heap::add(Counts::of_free(size));
     }
 }
 
-/// Counts a free, before it: afterwards another block may have the address.
-#[inline(never)]
-pub(crate) fn freed(block: *mut u8, size: usize, counts_always: bool) {
-    if heap::is_unannounced() && !announce(counts_always) {
-        return;
-    }
-    heap::add(Counts { live: (size as u64).wrapping_neg(), allocations: 0, frees: 1 });
-    if let Some(taken) = take(block) {
-        heap::profile::freed(taken);
-    }
+/// Whether a call of the allocator is to be looked at.
+#[inline(always)]
+pub(crate) fn is_on() -> bool {
+    heap::switch().is_on()
+}
+
+/// Whether a block that is about to be freed or moved may have a sample.
+#[inline(always)]
+pub(crate) fn may_be_sampled(block: *mut u8) -> bool {
+    heap::switch().profile() != 0 && heap::profile::may_have(block)
 }
 
 /// Takes the sample of a block that is about to be moved, if it has one.
-#[inline(always)]
+#[inline(never)]
 pub(crate) fn take(block: *mut u8) -> Option<Taken> {
-    if heap::profile() == 0 { None } else { heap::profile::take(block) }
+    heap::profile::take(block)
 }
 
 /// Notes that a block was not moved, whose sample was taken.
@@ -117,28 +164,10 @@ pub(crate) fn put_back(taken: Taken, block: *mut u8) {
     heap::profile::put_back(taken, block);
 }
 
-/// Counts a reallocation as an allocation and a free. `taken`: the sample of the old block.
-#[inline(never)]
-pub(crate) fn moved(
-    taken: Option<Taken>,
-    block: *mut u8,
-    before: usize,
-    now: usize,
-    report_above: usize,
-    counts_always: bool,
-) {
-    if let Some(taken) = taken {
-        heap::profile::freed(taken);
-    }
-    if heap::is_unannounced() && !announce(counts_always) {
-        return;
-    }
-    let live = (now as u64).wrapping_sub(before as u64);
-    heap::add(Counts { live, allocations: 1, frees: 1 });
-    sample_block(block, now);
-    if now > report_above && now > before {
-        record_large(now);
-    }
+/// Notes that a block was moved, whose sample was taken.
+#[cold]
+pub(crate) fn left(taken: Taken) {
+    heap::profile::freed(taken);
 }
 
 /// Announces the allocator to the sessions, at its first call. Takes no lock. Returns whether that call
@@ -149,7 +178,7 @@ fn announce(counts_always: bool) -> bool {
     hooks::set_sampler(Samples::Heap, sample);
     registry::announce(Bridge::Heap, update);
     heap::set_announced(counts_always);
-    heap::is_counting()
+    heap::switch().is_on()
 }
 
 /// Records a large allocation, unless it comes from inside of an event, from a thread of Hairline's own, or
@@ -201,9 +230,9 @@ fn update() {
     let Some(mut sampling) = SAMPLING.lock_unless_lost() else { return };
     // Under the lock, so that the last call leaves what is true then.
     let epoch = ALLOCATIONS.epoch();
-    let begins = epoch.is_some() && (epoch != sampling.epoch || !heap::is_session_counting());
+    let begins = epoch.is_some() && (epoch != sampling.epoch || !heap::switch().is_session());
     if begins {
-        let base = if heap::counts_always() { Counts::default() } else { heap::sum() };
+        let base = if heap::switch().is_always() { Counts::default() } else { heap::sum() };
         *sampling = Sampling { epoch, base, ..Sampling::NONE };
     }
     heap::set_session(epoch.is_some());
@@ -223,14 +252,14 @@ fn sample(epoch: u32, when: Sampled) -> Option<Duration> {
     let busy = this_thread::busy();
     let mut sampling = SAMPLING.lock_unless_lost()?;
     let of = sampling.epoch.filter(|of| Some(*of) == epoch)?;
-    let is_on = heap::is_session_counting() || when == Sampled::AtEnd;
+    let is_on = heap::switch().is_session() || when == Sampled::AtEnd;
     let values = if is_on { sampling.take(heap::sum(), shared.now(), when) } else { [None; 3] };
     if when == Sampled::AtEnd {
         sampling.epoch = None;
     }
     drop(sampling);
     drop(busy);
-    let live = if heap::counts_always() { &LIVE } else { &LIVE_SINCE_START };
+    let live = if heap::switch().is_always() { &LIVE } else { &LIVE_SINCE_START };
     for (callsite, value) in [live, &ALLOCATIONS, &FREES].into_iter().zip(values) {
         if let Some(value) = value {
             record(callsite, of, value);

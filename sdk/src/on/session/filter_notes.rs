@@ -24,7 +24,10 @@ impl Shared {
             notes.extend(
                 stacks.map(|filter| without_match("the stacks of the categories", &filter, &categories)),
             );
-            if self.settings.profiles_heap && self.heap_note.get().is_none() && heap::is_unannounced() {
+            if self.settings.profiles_heap
+                && self.heap_note.get().is_none()
+                && heap::switch().is_unannounced()
+            {
                 notes.push(
                     "the heap profile is empty: the program's #[global_allocator] is no \
                      `hairline::Heap`"

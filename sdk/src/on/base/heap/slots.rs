@@ -36,6 +36,12 @@ pub(crate) struct Counts {
 }
 
 impl Counts {
+    /// Returns the change by the free of a block.
+    #[inline(always)]
+    pub(crate) fn of_free(size: usize) -> Self {
+        Self { live: (size as u64).wrapping_neg(), allocations: 0, frees: 1 }
+    }
+
     /// Returns the difference to earlier counts.
     pub(crate) fn since(self, earlier: Self) -> Self {
         Self {
@@ -65,8 +71,16 @@ impl Slot {
     /// Adds to the counts. Only the owner of the slot calls this.
     #[inline(always)]
     pub(crate) fn add(&self, change: Counts) {
-        for (count, more) in self.counts().into_iter().zip(change.numbers()) {
+        let add = |count: &AtomicU64, more: u64| {
             count.store(count.load(Ordering::Relaxed).wrapping_add(more), Ordering::Relaxed);
+        };
+        add(&self.live, change.live);
+        // Constants, mostly. The compiler leaves no store out, not even that of an unchanged count.
+        if change.allocations != 0 {
+            add(&self.allocations, change.allocations);
+        }
+        if change.frees != 0 {
+            add(&self.frees, change.frees);
         }
     }
 

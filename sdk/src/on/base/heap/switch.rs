@@ -13,16 +13,46 @@ const ALWAYS: u32 = 4;
 /// The number of the heap profile, from this bit on; 0 for none.
 const PROFILE: u32 = 8;
 
-/// Whether a call of the allocator is to be looked at.
+/// What the word said at a call of the allocator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Switch(u32);
+
+/// Returns what is to be done at a call of the allocator.
 #[inline(always)]
-pub(crate) fn is_counting() -> bool {
-    SWITCH.load(Ordering::Relaxed) != 0
+pub(crate) fn switch() -> Switch {
+    Switch(SWITCH.load(Ordering::Relaxed))
 }
 
-/// Returns the number of the heap profile for which allocations are sampled; 0 for none.
-#[inline(always)]
-pub(crate) fn profile() -> u32 {
-    SWITCH.load(Ordering::Relaxed) >> PROFILE
+impl Switch {
+    /// Nothing is to be done.
+    pub(super) const OFF: Self = Self(0);
+
+    /// Whether a call of the allocator is to be looked at.
+    #[inline(always)]
+    pub(crate) fn is_on(self) -> bool {
+        self != Self::OFF
+    }
+
+    /// Returns the number of the heap profile for which allocations are sampled; 0 for none.
+    #[inline(always)]
+    pub(crate) fn profile(self) -> u32 {
+        self.0 >> PROFILE
+    }
+
+    /// Whether no call was looked at yet.
+    pub(crate) fn is_unannounced(self) -> bool {
+        self.0 & UNANNOUNCED != 0
+    }
+
+    /// Whether the counts of a session are on.
+    pub(crate) fn is_session(self) -> bool {
+        self.0 & SESSION != 0
+    }
+
+    /// Whether the program counts always.
+    pub(crate) fn is_always(self) -> bool {
+        self.0 & ALWAYS != 0
+    }
 }
 
 /// Sets the number of the heap profile.
@@ -35,12 +65,6 @@ pub(super) fn set_profile(number: u32) {
 /// In a forked child: switches off what a session has switched on.
 pub(super) fn clear_session() {
     SWITCH.fetch_and(UNANNOUNCED | ALWAYS, Ordering::Relaxed);
-}
-
-/// Whether no call was looked at yet.
-#[inline(always)]
-pub(crate) fn is_unannounced() -> bool {
-    SWITCH.load(Ordering::Relaxed) & UNANNOUNCED != 0
 }
 
 /// Ends the state in which no call was looked at.
@@ -58,14 +82,4 @@ pub(crate) fn set_session(on: bool) {
     } else {
         SWITCH.fetch_and(!SESSION, Ordering::Relaxed);
     }
-}
-
-/// Whether the counts of a session are on.
-pub(crate) fn is_session_counting() -> bool {
-    SWITCH.load(Ordering::Relaxed) & SESSION != 0
-}
-
-/// Whether the program counts always.
-pub(crate) fn counts_always() -> bool {
-    SWITCH.load(Ordering::Relaxed) & ALWAYS != 0
 }

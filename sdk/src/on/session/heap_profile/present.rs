@@ -112,7 +112,7 @@ impl Profiling {
     fn read(&mut self) -> Option<HeapMoment> {
         let allocated =
             |profile: &mut Profile, [slot, bytes, count]: [u64; 3], registers: &[u64], stack: &[u8]| {
-                profile.allocated(&Allocated { slot: slot as u32, bytes, count, registers, stack });
+                profile.allocated(&Allocated { slot: slot as u32, bytes, count, registers, stack })
             };
         self.reader.read(&mut self.profile, allocated, Profile::freed);
         let live = self.profile.totals().live;

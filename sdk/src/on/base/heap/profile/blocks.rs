@@ -151,18 +151,18 @@ impl Blocks {
         })
     }
 
-    /// Takes the slot of a block that the calling thread frees or moves. `None` if the block is not sampled.
-    /// Call it before the allocator has the block back: from then on another block may have the address.
+    /// Whether [`take`](Self::take) may find a block: the filter's word.
     #[inline(always)]
-    pub(crate) fn take(&self, address: u64) -> Option<Slot> {
-        let bucket = bucket(address);
-        if self.in_use[bucket].load(Ordering::Relaxed) == 0 {
-            return None;
-        }
-        self.take_from(bucket, address)
+    pub(crate) fn may_have(&self, address: u64) -> bool {
+        self.in_use[bucket(address)].load(Ordering::Relaxed) != 0
     }
 
-    #[inline(never)]
+    /// Takes the slot of a block that the calling thread frees or moves. `None` if the block is not sampled.
+    /// Call it before the allocator has the block back: from then on another block may have the address.
+    pub(crate) fn take(&self, address: u64) -> Option<Slot> {
+        self.take_from(bucket(address), address)
+    }
+
     fn take_from(&self, bucket: usize, address: u64) -> Option<Slot> {
         let take = |slot: &AtomicU64| {
             slot.load(Ordering::Relaxed) == address

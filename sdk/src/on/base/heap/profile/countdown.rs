@@ -29,46 +29,34 @@ pub(crate) fn weight(size: usize, mean: u64) -> Weight {
 
 /// The bytes up to a thread's next sample.
 #[derive(Debug)]
-pub(crate) struct Countdown {
+pub(crate) struct Distance {
     left: Cell<i64>,
-    /// The profile for which they were drawn; 0 for none.
-    of: Cell<u32>,
     random: Cell<u64>,
 }
 
-impl Countdown {
+impl Distance {
     pub(crate) const fn new() -> Self {
-        Self { left: Cell::new(0), of: Cell::new(0), random: Cell::new(0) }
+        Self { left: Cell::new(0), random: Cell::new(0) }
     }
 
-    /// Subtracts an allocation. Returns whether [`is_sampled`](Self::is_sampled) is to be asked about it.
+    /// Subtracts an allocation, unless it is the one that crosses zero. Returns whether it did.
     #[inline(always)]
-    pub(crate) fn subtract(&self, size: usize, profile: u32) -> bool {
+    pub(crate) fn subtract(&self, size: usize) -> bool {
         let left = self.left.get().wrapping_sub(size as i64);
-        self.left.set(left);
-        left < 0 || self.of.get() != profile
+        if left >= 0 {
+            self.left.set(left);
+        }
+        left >= 0
     }
 
-    /// Returns whether the allocation that was subtracted is sampled, and draws the next distance. `seed`
-    /// tells threads apart, at the first call in each.
-    pub(crate) fn is_sampled(
-        &self,
-        size: usize,
-        profile: u32,
-        mean: u64,
-        seed: impl FnOnce() -> u64,
-    ) -> bool {
-        if self.of.replace(profile) == profile {
-            self.left.set(self.draw(mean));
-            return true;
-        }
-        // The distance of another profile, or of none.
+    /// Draws the distance to the next sample with one in `mean` bytes. `None`: there is none, as good as
+    /// never. `seed` tells threads apart, at the first call in each.
+    pub(crate) fn begin(&self, mean: Option<u64>, seed: impl FnOnce() -> u64) {
+        let Some(mean) = mean else { return self.left.set(i64::MAX) };
         if self.random.get() == 0 {
             self.random.set(seed());
         }
-        let left = self.draw(mean).wrapping_sub(size as i64);
-        self.left.set(if left < 0 { self.draw(mean) } else { left });
-        left < 0
+        self.left.set(self.draw(mean));
     }
 
     /// Draws a distance in bytes.
@@ -90,10 +78,12 @@ mod tests {
 
     /// The sums of the samples of `times` allocations of this size: bytes, allocations, samples.
     fn sums(size: usize, times: u64, mean: u64) -> (f64, f64, u64) {
-        let countdown = Countdown::new();
+        let distance = Distance::new();
+        distance.begin(Some(mean), || 7);
         let (mut bytes, mut count, mut samples) = (0, 0, 0);
         for _ in 0..times {
-            if countdown.subtract(size, 1) && countdown.is_sampled(size, 1, mean, || 7) {
+            if !distance.subtract(size) {
+                distance.begin(Some(mean), || 7);
                 let weight = weight(size, mean);
                 bytes += weight.bytes;
                 count += weight.count;
@@ -124,13 +114,9 @@ mod tests {
     }
 
     #[test]
-    fn a_profile_does_not_wait_for_the_distance_of_the_one_before() {
-        let countdown = Countdown::new();
-        countdown.is_sampled(1, 1, u64::MAX, || 7);
-        let mut samples = 0;
-        for _ in 0..10_000 {
-            samples += u32::from(countdown.subtract(10, 2) && countdown.is_sampled(10, 2, 100, || 7));
-        }
-        assert!((800..1200).contains(&samples), "{samples}");
+    fn without_a_profile_no_allocation_is_sampled() {
+        let distance = Distance::new();
+        distance.begin(None, || 7);
+        assert!((0..1000).all(|_| distance.subtract(1 << 50)));
     }
 }

@@ -22,6 +22,10 @@ mod countdown;
 mod present;
 
 #[cfg(not(feature = "sampling"))]
-pub(crate) use absent::{Taken, allocated, freed, leave_in_child, put_back, take};
+pub(crate) use absent::{
+    Countdown, Taken, freed, from_here, leave_in_child, may_have, put_back, sample, take,
+};
 #[cfg(feature = "sampling")]
-pub(crate) use present::{Reader, Taken, allocated, freed, leave_in_child, put_back, take};
+pub(crate) use hairline_sampler::from_here;
+#[cfg(feature = "sampling")]
+pub(crate) use present::{Countdown, Reader, Taken, freed, leave_in_child, may_have, put_back, sample, take};

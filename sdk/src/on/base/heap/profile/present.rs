@@ -3,11 +3,11 @@
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
-use hairline_sampler::{Stacks, from_here};
+use hairline_sampler::Stacks;
 
 use crate::on::base::clock;
 use crate::on::base::heap::profile::blocks::{Blocks, Slot};
-use crate::on::base::heap::profile::countdown::{Countdown, Weight, weight};
+use crate::on::base::heap::profile::countdown::{Distance, Weight, weight};
 use crate::on::base::heap::switch::set_profile;
 use crate::on::base::memory::leak;
 use crate::on::base::platform::own_thread::{self, Handle};
@@ -21,7 +21,7 @@ const SAMPLES: u32 = 512;
 /// After so many samples the reader is woken.
 const WAKES_AFTER: u64 = SAMPLES as u64 / 4;
 
-/// The bytes of a stack that a sample copies.
+/// The most bytes of a stack that a sample copies.
 const STACK: u32 = 8 << 10;
 
 static BLOCKS: Blocks = Blocks::new();
@@ -35,43 +35,56 @@ static IS_READ: AtomicBool = AtomicBool::new(false);
 static READER: AtomicPtr<Handle> = AtomicPtr::new(std::ptr::null_mut());
 /// The mean of the bytes between two samples.
 static MEAN: AtomicU64 = AtomicU64::new(1);
+/// Where stacks end, by the region of the stack pointer, so that a sample copies no more than is needed: an
+/// address, 0, or [`UNKNOWABLE`]. Relaxed: it bounds a copy, and guards no memory.
+static ENDS: [AtomicU64; 64] = [const { AtomicU64::new(0) }; 64];
+/// A stack went on after its end.
+const UNKNOWABLE: u64 = u64::MAX;
 /// Samples that found no room, in the ring or in the table of blocks, and the bytes that they stood for.
 static LOST: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
-
-thread_local! {
-    static COUNTDOWN: Countdown = const { Countdown::new() };
-}
 
 /// A sampled block that is being freed or moved.
 pub(crate) type Taken = Slot;
 
-/// Subtracts an allocation from the thread's countdown, and samples it if that ends. The stack of the sample
-/// begins with the frame of the function that calls this: the reader passes over one frame of Hairline's.
-#[inline(always)]
-pub(crate) fn allocated(block: *mut u8, size: usize, profile: u32) {
-    if COUNTDOWN.with(|countdown| countdown.subtract(size, profile)) {
-        from_here(|[instruction, stack, frame]| {
-            countdown_ended(block, size, profile, instruction, stack, frame);
-        });
+/// A thread's countdown to its next sample.
+#[derive(Debug)]
+pub(crate) struct Countdown(Distance);
+
+impl Countdown {
+    pub(crate) const fn new() -> Self {
+        Self(Distance::new())
+    }
+
+    /// Subtracts an allocation, unless that would end the countdown. Returns whether it goes on.
+    #[inline(always)]
+    pub(crate) fn subtract(&self, size: usize) -> bool {
+        self.0.subtract(size)
+    }
+
+    /// Subtracts an allocation. Returns whether it is the one that is sampled. `has_begun`: whether the
+    /// countdown is one of this profile.
+    pub(crate) fn is_turn_of(&self, size: usize, profile: u32, has_begun: bool) -> bool {
+        let mean = if profile == 0 { None } else { Some(MEAN.load(Ordering::Relaxed)) };
+        if !has_begun {
+            self.0.begin(mean, || clock::boottime() ^ (&raw const size).addr() as u64 | 1);
+        }
+        !self.subtract(size) && {
+            self.0.begin(mean, || 1);
+            true
+        }
     }
 }
 
-/// Numbers instead of an array, which the caller would need room for in its frame, at each allocation.
-#[cold]
-#[inline(never)]
-fn countdown_ended(block: *mut u8, size: usize, profile: u32, instruction: u64, stack: u64, frame: u64) {
-    let mean = MEAN.load(Ordering::Relaxed);
-    let seed = || clock::boottime() ^ (&raw const size).addr() as u64 | 1;
-    if !COUNTDOWN.with(|countdown| countdown.is_sampled(size, profile, mean, seed))
-        || this_thread::is_barred()
-        || own_thread::is_own()
-    {
+/// Samples an allocation. Its stack begins with the frame of the function whose registers these are: the
+/// reader passes over one frame of Hairline's.
+pub(crate) fn sample(block: *mut u8, size: usize, profile: u32, registers: [u64; 3]) {
+    if this_thread::is_barred() || own_thread::is_own() {
         return;
     }
     let _busy = this_thread::busy();
     // Acquire pairs with the Release of `Reader::begin`.
     let Some(stacks) = forever::get(STACKS.load(Ordering::Acquire)) else { return };
-    let weight = weight(size, mean);
+    let weight = weight(size, MEAN.load(Ordering::Relaxed));
     let Some(slot) = BLOCKS.insert(block.addr() as u64) else { return lose(weight) };
     let Some(here) = stacks.claim() else {
         BLOCKS.cancel(slot);
@@ -79,10 +92,36 @@ fn countdown_ended(block: *mut u8, size: usize, profile: u32, instruction: u64, 
     };
     let wakes = here.number() % WAKES_AFTER == WAKES_AFTER - 1;
     let note = [u64::from(profile) << 32 | u64::from(slot.number), weight.bytes, weight.count];
-    here.sample_from([instruction, stack, frame], note);
+    let [_, sp, _] = registers;
+    here.at_most(stack_at(sp)).sample_from(registers, note);
     // Acquire pairs with the Release of `Reader::is_here`.
     if wakes && let Some(reader) = forever::get(READER.load(Ordering::Acquire)) {
         reader.unpark();
+    }
+}
+
+/// The place for the end of the stack to which a stack pointer belongs.
+fn end_of(sp: u64) -> &'static AtomicU64 {
+    let region = (sp >> 16).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    &ENDS[(region >> 58) as usize]
+}
+
+/// Returns the bytes that a sample with this stack pointer copies.
+fn stack_at(sp: u64) -> usize {
+    let known = end_of(sp).load(Ordering::Relaxed).checked_sub(sp);
+    known.filter(|bytes| (1..u64::from(STACK)).contains(bytes)).unwrap_or(STACK.into()) as usize
+}
+
+/// Notes where the stack of a sample ended, of which `copied` bytes were there; 0 for not within them.
+fn learn([sp, end]: [u64; 2], copied: usize) {
+    let known = end_of(sp);
+    let before = known.load(Ordering::Relaxed);
+    // A copy was too short: here stacks do not end where others have ended.
+    let is_wrong = end == 0 && copied < STACK as usize && copied == stack_at(sp);
+    // The later one of two ends that are within reach of each other serves both.
+    let is_new = end > before || before - end > u64::from(STACK);
+    if before != UNKNOWABLE && (is_wrong || end != 0 && is_new) {
+        known.store(if is_wrong { UNKNOWABLE } else { end }, Ordering::Relaxed);
     }
 }
 
@@ -90,8 +129,13 @@ fn lose(weight: Weight) {
     LOST.iter().zip([1, weight.bytes]).for_each(|(lost, more)| _ = lost.fetch_add(more, Ordering::Relaxed));
 }
 
-/// Returns the sample of a block that is about to be freed or moved, if it has one.
+/// Whether a block that is about to be freed or moved may have a sample. Most have none.
 #[inline(always)]
+pub(crate) fn may_have(block: *mut u8) -> bool {
+    BLOCKS.may_have(block.addr() as u64)
+}
+
+/// Returns the sample of a block that is about to be freed or moved, if it has one.
 pub(crate) fn take(block: *mut u8) -> Option<Taken> {
     BLOCKS.take(block.addr() as u64)
 }
@@ -165,18 +209,19 @@ impl Reader {
     }
 
     /// Shows the samples and frees since the last call. `allocated` gets the slot, the bytes and the count of
-    /// a sample, its registers and its stack. `freed` returns whether it knows the sample of a slot.
+    /// a sample, its registers and its stack, and returns the stack pointer, and the end of the stack or 0.
+    /// `freed` returns whether it knows the sample of a slot.
     pub(crate) fn read<T>(
         &mut self,
         to: &mut T,
-        allocated: impl Fn(&mut T, [u64; 3], &[u64], &[u8]),
+        allocated: impl Fn(&mut T, [u64; 3], &[u64], &[u8]) -> [u64; 2],
         freed: impl Fn(&mut T, u32) -> bool,
     ) {
         let position = self.stacks.read(POSITION.load(Ordering::Relaxed), |note, registers, stack| {
             let [of, bytes, count] = note;
             // A thread may be late with a sample of the profile before.
             if of >> 32 == u64::from(self.profile) {
-                allocated(to, [u64::from(of as u32), bytes, count], registers, stack);
+                learn(allocated(to, [u64::from(of as u32), bytes, count], registers, stack), stack.len());
             }
         });
         POSITION.store(position, Ordering::Relaxed);
@@ -210,5 +255,27 @@ impl Drop for Reader {
         self.stop();
         READER.store(std::ptr::null_mut(), Ordering::Relaxed);
         IS_READ.store(false, Ordering::Release); // pairs with the Acquire of `begin`
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_copy_ends_where_stacks_of_the_region_do_until_one_goes_on() {
+        let (most, sp, end) = (STACK as usize, 0x7_0001_1000, 0x7_0001_1400);
+        assert_eq!(stack_at(sp), most, "not known");
+        learn([sp, 0], most);
+        assert_eq!(stack_at(sp), most, "too deep");
+        learn([sp, end], most);
+        learn([sp + 8, end - 8], 1016);
+        assert_eq!((stack_at(sp), stack_at(sp - 16)), (0x400, 0x410), "the later end");
+        assert_eq!((stack_at(end), stack_at(end - u64::from(STACK))), (most, most), "another stack");
+        learn([sp, 0], 0x300);
+        assert_eq!(stack_at(sp), 0x400, "no more was there");
+        learn([sp, 0], 0x400);
+        learn([sp, end], most);
+        assert_eq!(stack_at(sp), most, "for good");
     }
 }
