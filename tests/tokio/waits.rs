@@ -2,6 +2,7 @@
 
 use std::future::Future;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use hairline::{TraceFuture, trace_instant};
@@ -415,6 +416,56 @@ fn two_channels_with_one_name_have_a_depth_each_and_a_second_session_has_it_too(
             let found = trace.rows(last);
             assert_eq!(found, expected, "{format:?}");
         }
+    }
+}
+
+#[test]
+fn a_send_that_is_given_up_leaves_no_depth() {
+    for format in FORMATS {
+        let trace = record(format, |_| {
+            runtime(0).block_on(async {
+                let (send, mut receive) = mpsc::channel_named("one", 1);
+                send.try_reserve().expect("room").send(1);
+                let mut waits = Box::pin(send.send(2));
+                assert!(
+                    std::future::poll_fn(|context| Poll::Ready(waits.as_mut().poll(context).is_pending()))
+                        .await
+                );
+                assert_eq!(receive.recv().await, Some(1)); // its place is that of the one that waits
+                drop(waits);
+                assert_eq!((send.capacity(), receive.len()), (1, 0));
+            });
+        });
+        assert_eq!(trace.rows(DEPTHS), "depth: one: 1 0", "{format:?}");
+    }
+}
+
+/// Each has two threads that change and record its depth at the same time.
+#[test]
+fn the_last_depths_of_many_channels_are_right() {
+    const CHANNELS: usize = 400;
+    for format in FORMATS {
+        let mut kept = Vec::new(); // the drop of a receiver is a change too
+        let trace = record(format, |_| {
+            let channels = (0..CHANNELS).map(|_| mpsc::channel_named("many", 1));
+            let (senders, mut receivers): (Vec<_>, Vec<_>) = channels.unzip();
+            std::thread::scope(|threads| {
+                threads.spawn(|| senders.iter().for_each(|send| send.try_send(1).expect("room")));
+                for receive in &mut receivers {
+                    while receive.try_recv().is_err() {
+                        std::hint::spin_loop();
+                    }
+                }
+            });
+            kept = receivers;
+        });
+        drop(kept);
+        let last = "select count(*), sum((select c.value from counter c where c.track_id = t.id order by c.ts desc, \
+             c.id desc limit 1)) from counter_track t where t.name = 'depth: many'";
+        let rows = trace.rows(last);
+        let (count, last) = rows.split_once('\t').expect("two");
+        assert!(count.parse::<usize>().expect("a number") > 0, "{format:?}");
+        assert_eq!(last, "0.0", "{format:?}: of {count}");
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use hairline::{Scope, Track, scope, trace_counter, trace_instant};
 use tokio::runtime::{Builder, Handle, Id};
@@ -17,10 +18,12 @@ pub trait TraceRuntime {
     /// and when a worker parks and a number has changed. They are on a track `tokio`, that of a second
     /// runtime is `tokio 2`.
     ///
-    /// With `--cfg tokio_unstable`, there are also counters of the pool for blocking calls: `blocking threads`,
+    /// With `--cfg tokio_unstable`, there are also counters of the pool for blocking calls: `blocking
+    /// threads`,
     /// `idle blocking threads` and `blocking queue depth`, the calls that wait for a thread. And it records all
-    /// tasks of the runtime, except those of a `LocalSet`: their lives from the spawn to the end with the place
-    /// of the spawn as the name, and a slice for each poll. With the feature `schedule-latency`, also an interval
+    /// tasks of the runtime, except those of a `LocalSet`: their lives from the spawn to the end with the
+    /// place of the spawn as the name, and a slice for each poll. With the feature `schedule-latency`, also
+    /// an interval
     /// `queued` before each poll. A task that is spawned through this crate, or with
     /// [`traced_task`](hairline::TraceFuture::traced_task), is recorded once, with its wakes. An instant
     /// `recorded tasks` on the track of the runtime says which tasks the trace has.
@@ -155,25 +158,43 @@ pub(crate) fn sample(when: When) {
         return;
     }
     let Ok(runtime) = Handle::try_current() else { return };
-    let mut is_due = is_due;
-    // Another thread may record older numbers after newer ones: each looks again.
-    for _ in 0..MOST_LOOKS {
-        let numbers = Numbers::of(&runtime);
-        let known = track_of(runtime.id(), session, numbers, when != When::IfDue);
-        let Some((track, before)) = known else { return };
-        if before.is_none() {
-            trace_instant!("tokio", "recorded tasks", tasks = RECORDED, track: &track);
-        }
-        if !is_due && before == Some(numbers) {
-            return;
-        }
+    let Some(_turn) = Turn::take(if when == When::Parks { MOST_LOOKS } else { 1 }) else { return };
+    let numbers = Numbers::of(&runtime);
+    let known = track_of(runtime.id(), session, numbers, when != When::IfDue);
+    let Some((track, before)) = known else { return };
+    if before.is_none() {
+        trace_instant!("tokio", "recorded tasks", tasks = RECORDED, track: &track);
+    }
+    if is_due || before != Some(numbers) {
         numbers.record(&track);
-        is_due = false;
     }
 }
 
-/// If the numbers change all the time, others look too.
-const MOST_LOOKS: usize = 4;
+/// One thread at a time looks at the numbers and records them: none records older ones after newer ones. A
+/// worker that parks tries again for some microseconds, since perhaps nobody looks after it; a thread that
+/// records under this does not wait for another one.
+struct Turn;
+
+static IS_TAKEN: AtomicBool = AtomicBool::new(false);
+const MOST_LOOKS: usize = 1000;
+
+impl Turn {
+    fn take(most_looks: usize) -> Option<Self> {
+        for _ in 0..most_looks {
+            if !IS_TAKEN.swap(true, Ordering::Acquire) {
+                return Some(Self);
+            }
+            std::hint::spin_loop();
+        }
+        None
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        IS_TAKEN.store(false, Ordering::Release); // pairs with the Acquire above: the next one sees newer numbers
+    }
+}
 
 /// Returns the track of a runtime that is recorded, and the numbers that the session has of it. From now on
 /// it has these.

@@ -116,7 +116,9 @@ pub(crate) mod own_counter {
 
         /// Nothing is recorded.
         #[inline(always)]
-        pub fn record(&self, _: impl Display, _: &'static str, _: usize) {}
+        pub fn record(&self, _: impl Display, _: &'static str, _: usize) -> bool {
+            false
+        }
     }
 }
 

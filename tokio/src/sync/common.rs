@@ -134,8 +134,7 @@ macro_rules! guard {
         impl<T: ?Sized + 'static> $Owned<T> {
             /// Keeps the lock for as long as the guard. `guard` is one of `lock`.
             pub(super) fn new(guard: $Guard<'_, T>, lock: Arc<$Lock<T>>) -> Self {
-                // SAFETY: The lifetime is that of a borrow of the lock. The lock does not move, since it is
-                // in an
+                // SAFETY: The lifetime is that of a borrow of the lock. The lock does not move, since it is in an
                 // `Arc`, and is not freed before the drop of `Self`, which drops the guard first. Nobody gets a
                 // reference of this lifetime: `deref` shortens it.
                 let guard = unsafe { std::mem::transmute::<$Guard<'_, T>, $Guard<'static, T>>(guard) };

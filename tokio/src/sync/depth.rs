@@ -2,7 +2,10 @@
 
 use std::fmt;
 use std::panic::Location;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{
+    AtomicBool, AtomicU64,
+    Ordering::{AcqRel, Acquire, Relaxed},
+};
 
 use hairline::__tasks::OwnCounter;
 
@@ -23,50 +26,64 @@ pub(super) struct Depth {
     name: Name,
     capacity: usize,
     counter: OwnCounter,
-    /// The last value in the trace, and above that the number of the session.
+    /// The last value in the trace, and above that the number of the session; 0 if there is none.
     shown: AtomicU64,
+    /// The changes that nobody has looked at. Whoever makes the first one looks, and records: one at a time,
+    /// so that the values are in their order.
+    changes: AtomicU64,
     /// Nobody tells what is received.
     is_blind: AtomicBool,
 }
 
 impl Depth {
     pub(super) fn new(name: Name, capacity: usize) -> Self {
-        let (shown, is_blind) = (AtomicU64::new(0), AtomicBool::new(false));
-        Self { name, capacity, counter: OwnCounter::new(), shown, is_blind }
+        let (shown, changes) = (AtomicU64::new(0), AtomicU64::new(0));
+        Self { name, capacity, counter: OwnCounter::new(), shown, changes, is_blind: AtomicBool::new(false) }
     }
 
-    /// From now on nothing is recorded.
+    /// From now on nobody tells what is received: if the trace has a value, the last one is 0.
     pub(super) fn set_blind(&self) {
         self.is_blind.store(true, Relaxed);
+        self.changed(|| usize::MAX);
     }
 
-    /// Call it when a message has come or gone. `free`: the number of places that are free now.
+    /// Call it when a message may have come or gone. `free`: the number of places that are free now.
     #[inline]
     pub(super) fn changed(&self, free: impl Fn() -> usize) {
         let session = hairline::__tasks::session();
         if session != 0 {
-            self.show(session, &free);
+            self.look(session, &free);
         }
     }
 
-    /// Another thread may change the depth after this one has looked at it, and record it before. So the
-    /// thread that records looks again: the last value in the trace is the last one. Relaxed: nothing but the
-    /// order of the changes of each atomic is needed.
-    fn show(&self, session: u32, free: &impl Fn() -> usize) {
-        /// If others go on to change it, they record it too.
-        const MOST: usize = 8;
-        for _ in 0..MOST {
-            let depth = self.capacity.saturating_sub(free());
-            let shown = self.shown.load(Relaxed);
-            if self.is_blind.load(Relaxed) || shown >> 32 == u64::from(session) && self.is_near(shown, depth)
-            {
-                return;
-            }
-            let now = u64::from(session) << 32 | u64::from(low_half(depth));
-            if self.shown.compare_exchange(shown, now, Relaxed, Relaxed).is_ok() {
-                self.counter.record(self.name, "messages", depth);
+    /// A thread that finds another one looking leaves it a mark, and that one looks again: AcqRel, so that it
+    /// sees the change which the mark is for. So the last value in the trace is the last one.
+    fn look(&self, session: u32, free: &impl Fn() -> usize) {
+        if self.changes.fetch_add(1, AcqRel) != 0 {
+            return;
+        }
+        let mut seen = 1;
+        loop {
+            self.show(session, self.capacity.saturating_sub(free()));
+            match self.changes.compare_exchange(seen, 0, AcqRel, Acquire) {
+                Ok(_) => return,
+                Err(more) => seen = more,
             }
         }
+    }
+
+    /// Only who looks calls this.
+    fn show(&self, session: u32, depth: usize) {
+        let shown = self.shown.load(Relaxed);
+        let is_of_session = shown >> 32 == u64::from(session);
+        let is_blind = self.is_blind.load(Relaxed);
+        let depth = if is_blind { 0 } else { depth };
+        if is_of_session && self.is_near(shown, depth) || is_blind && !is_of_session {
+            return;
+        }
+        let is_recorded = self.counter.record(self.name, "messages", depth);
+        let now = if is_recorded { u64::from(session) << 32 | u64::from(low_half(depth)) } else { 0 };
+        self.shown.store(now, Relaxed);
     }
 
     fn is_near(&self, shown: u64, depth: usize) -> bool {

@@ -12,18 +12,21 @@
 //!
 //! A receiver waits as a rule, so its waits are not recorded.
 //!
-//! The depth is a counter `depth: NAME`: the messages that are in the channel, and the places that senders
-//! have reserved. It is recorded where a message comes or goes and the channel is then empty or full, or its
-//! depth differs from the last value by an eighth of the capacity, or by 1 if that is more: so a channel of
-//! 64 that is emptied again and again makes no event, and no value is off by 8 or more. What `send_timeout`,
-//! an owned permit, a permit that is dropped, and a sender that tokio returns change is there with the next
-//! message.
+//! The depth is a counter `depth: NAME` in the category `lock`: the messages that are in the channel, and the
+//! places that senders have reserved. It is recorded where a message comes or goes and the channel is then
+//! empty or full, or its depth differs from the last value by an eighth of the capacity, or by 1 if that is
+//! more: so a channel of 64 that is emptied again and again makes no event, and no value is off by 8 or more.
+//! In a channel of less than 16, each message is two events. What `send_timeout`, an owned permit and a
+//! permit that is dropped change is there with the next message. Of more than 1,000 channels at a time, the
+//! later ones have no depth.
+//!
+//! A `ReceiverStream` is made of [`Receiver::into_inner`].
 //!
 //! The unbounded channel and all other types are those of tokio.
 
 use std::fmt;
 use std::future::Future;
-use std::ops::{Deref, DerefMut};
+use std::ops::Deref;
 use std::panic::Location;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -124,9 +127,20 @@ impl<T> Sender<T> {
         self.channel.depth.changed(|| self.inner.capacity());
     }
 
-    /// Whether places were taken.
-    fn is_taken<P>(&self, reserved: &Result<P, error::SendError<()>>) -> bool {
-        reserved.is_ok().then(|| self.changed()).is_some()
+    /// As [`tokio::sync::mpsc::Sender::try_reserve`].
+    ///
+    /// # Errors
+    /// If the channel is full, or the receiver is closed.
+    pub fn try_reserve(&self) -> Result<Permit<'_, T>, error::TrySendError<()>> {
+        self.inner.try_reserve().inspect(|_| self.changed())
+    }
+
+    /// As [`tokio::sync::mpsc::Sender::try_reserve_many`].
+    ///
+    /// # Errors
+    /// If so many places are not free, or the receiver is closed.
+    pub fn try_reserve_many(&self, n: usize) -> Result<PermitIterator<'_, T>, error::TrySendError<()>> {
+        self.inner.try_reserve_many(n).inspect(|_| self.changed())
     }
 
     /// As [`tokio::sync::mpsc::Sender::reserve`].
@@ -139,7 +153,8 @@ impl<T> Sender<T> {
     }
 
     fn reserve_at(&self, place: Place) -> impl Future<Output = Result<Permit<'_, T>, error::SendError<()>>> {
-        acquire(&self.channel.awaited, self.inner.reserve(), (place, None), |out| self.is_taken(out))
+        let look = Look(self);
+        acquire(&self.channel.awaited, self.inner.reserve(), (place, None), move |out| look.is_taken(out))
     }
 
     /// As [`tokio::sync::mpsc::Sender::reserve_many`].
@@ -153,7 +168,8 @@ impl<T> Sender<T> {
     ) -> impl Future<Output = Result<PermitIterator<'_, T>, error::SendError<()>>> {
         let wanted = u32::try_from(n).unwrap_or(u32::MAX);
         let at = (Location::caller(), Some(wanted));
-        acquire(&self.channel.awaited, self.inner.reserve_many(n), at, |out| self.is_taken(out))
+        let look = Look(self);
+        acquire(&self.channel.awaited, self.inner.reserve_many(n), at, move |out| look.is_taken(out))
     }
 
     /// As [`tokio::sync::mpsc::Sender::reserve_owned`].
@@ -177,6 +193,27 @@ impl<T> Sender<T> {
     #[must_use]
     pub fn downgrade(&self) -> WeakSender<T> {
         WeakSender { inner: self.inner.downgrade(), channel: Arc::clone(&self.channel) }
+    }
+}
+
+/// Looks at a channel at the end of a wait for a place, and after the drop of its future: a place may have
+/// been its own by then.
+struct Look<'a, T>(&'a Sender<T>);
+
+impl<T> Look<'_, T> {
+    /// Whether places were taken.
+    fn is_taken<P>(&self, reserved: &Result<P, error::SendError<()>>) -> bool {
+        let is_taken = reserved.is_ok();
+        if is_taken {
+            self.0.changed();
+        }
+        is_taken
+    }
+}
+
+impl<T> Drop for Look<'_, T> {
+    fn drop(&mut self) {
+        self.0.changed();
     }
 }
 
@@ -335,12 +372,6 @@ impl<T> Deref for Receiver<T> {
 
     fn deref(&self) -> &mpsc::Receiver<T> {
         &self.inner
-    }
-}
-
-impl<T> DerefMut for Receiver<T> {
-    fn deref_mut(&mut self) -> &mut mpsc::Receiver<T> {
-        &mut self.inner
     }
 }
 

@@ -24,7 +24,7 @@ use hairline_formats::Value;
 
 use crate::on::base::this_thread;
 use crate::on::bridges::futures::Life;
-use crate::on::bridges::long_polls::PollOfTask;
+use crate::on::bridges::long_polls::{self, PollOfTask};
 use crate::on::bridges::polled::{Entered, Shared};
 use crate::on::bridges::roots::{self, Question};
 use crate::on::bridges::tasks::{self, QUEUED, SPAWN};
@@ -323,6 +323,7 @@ impl Lived {
         if POLLED.registered_epoch() == Some(self.epoch) {
             self.recorded.interval().record_since(&POLLED, self.epoch, since);
         }
+        long_polls::check(self.epoch, self.number, now().saturating_sub(since));
     }
 }
 

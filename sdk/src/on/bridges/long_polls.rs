@@ -34,11 +34,16 @@ impl Drop for PollOfTask {
     fn drop(&mut self) {
         drop(self.slice.take());
         if let Some((epoch, begun)) = self.begun {
-            let took = last_event().saturating_sub(begun);
-            if took >= registry::poll_limit() {
-                mark(epoch, self.task, took);
-            }
+            check(epoch, self.task, last_event().saturating_sub(begun));
         }
+    }
+}
+
+/// Marks a poll that is over and took so long, in ns, if it was long.
+#[inline]
+pub(super) fn check(epoch: Epoch, task: u32, took: u64) {
+    if took >= registry::poll_limit() {
+        mark(epoch, task, took);
     }
 }
 

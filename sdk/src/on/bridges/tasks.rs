@@ -373,6 +373,7 @@ pub fn is_sample_due() -> bool {
 
 /// Returns the number of the session that runs, or 0.
 #[cfg(feature = "sync")]
+#[inline]
 pub fn session() -> u32 {
     registry::active_epoch().map_or(0, Epoch::get)
 }

@@ -499,6 +499,7 @@ pub(crate) fn unmatched(rules: &SlowRules) -> Vec<String> {
 }
 
 /// Returns the epoch of the running session.
+#[inline]
 pub(crate) fn active_epoch() -> Option<Epoch> {
     Epoch::from_raw(ACTIVE_EPOCH.load(Ordering::Relaxed))
 }

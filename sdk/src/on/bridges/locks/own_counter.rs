@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::on::callsite::{Callsite, registry};
 use crate::on::event::argument::number;
@@ -11,8 +12,12 @@ use crate::on::lifecycle::entry;
 use crate::on::thread::events;
 use crate::vocabulary::Unit;
 
+/// The counters that may be at a time: a program may have a channel for each of its connections.
+const MOST: usize = 1000;
+static NUMBER: AtomicUsize = AtomicUsize::new(0);
+
 /// A counter in the category `lock`, on a track of its own: another one with the same name is not mixed with
-/// it.
+/// it. Of more than 1,000 at a time, the later ones record nothing.
 #[derive(Debug)]
 pub struct OwnCounter {
     /// All that have the same name have the same callsite.
@@ -27,18 +32,40 @@ impl OwnCounter {
         Self { of: OnceLock::new() }
     }
 
-    /// Records its value, a number of `unit`. The name is always the same.
-    pub fn record(&self, name: impl Display, unit: &'static str, value: usize) {
-        let (callsite, track) = self.of.get_or_init(|| {
-            let name = Text::display(&format_args!("{name}"));
-            let unit = Unit::Named(unit);
-            (
-                registry::counter_of("lock", name.as_str(), unit, entry::first_hit),
-                Track::new(name.as_str().to_owned()),
-            )
-        });
-        if let Some(epoch) = callsite.registered_epoch() {
-            events::counter_on(callsite, epoch, &number(value), events::counter_track(track));
+    /// Records its value, a number of `unit`. The name is always the same. Returns whether it is recorded.
+    pub fn record(&self, name: impl Display, unit: &'static str, value: usize) -> bool {
+        if registry::active_epoch().is_none() {
+            return false;
+        }
+        let known = self.of.get();
+        let callsite = known.map_or_else(
+            || {
+                let name = Text::display(&format_args!("{name}"));
+                registry::counter_of("lock", name.as_str(), Unit::Named(unit), entry::first_hit)
+            },
+            |(callsite, _)| *callsite,
+        );
+        let Some(epoch) = callsite.registered_epoch() else { return false };
+        if known.is_none() {
+            if NUMBER.fetch_add(1, Ordering::Relaxed) >= MOST {
+                NUMBER.fetch_sub(1, Ordering::Relaxed);
+                return false;
+            }
+            // Not `get_or_init`: a child that is forked meanwhile would wait for ever.
+            if self.of.set((callsite, Track::new(callsite.name()))).is_err() {
+                NUMBER.fetch_sub(1, Ordering::Relaxed);
+            }
+        }
+        let Some((_, track)) = self.of.get() else { return false };
+        events::counter_on(callsite, epoch, &number(value), events::counter_track(track));
+        true
+    }
+}
+
+impl Drop for OwnCounter {
+    fn drop(&mut self) {
+        if self.of.get().is_some() {
+            NUMBER.fetch_sub(1, Ordering::Relaxed);
         }
     }
 }
