@@ -24,6 +24,25 @@ pub(super) fn functions(out: &mut String, survey: &Survey, (of, who): (&Band, &s
     list(out, &format!("functions on the CPU in {who}"), &functions, samples, |share| {
         grouped_count(share.unsigned_abs(), "sample")
     });
+    if let Some(part) = part_of_time(survey, of) {
+        let _ = writeln!(out, "{part}");
+    }
+}
+
+/// Says of what part of the time on the CPU the samples are, if it is clearly not all of it: the shares of
+/// functions are of that part.
+pub(super) fn part_of_time(survey: &Survey, of: &Band) -> Option<String> {
+    let samples = total(of.on_cpu.values().copied());
+    let all = of.split.running / i64::try_from(survey.samples.period()?).ok()?;
+    // By chance, the number differs by the square root of it.
+    let is_less = samples > 0 && samples + 3 * all.max(0).isqrt() < all / 10 * 9;
+    is_less.then(|| {
+        let part = percent(samples, all);
+        format!(
+            "The samples are of {part} of the time on the CPU. The rest may be in the kernel (system calls, page \
+             faults), of which a user without rights gets none."
+        )
+    })
 }
 
 /// The stacks at which sleeps began.

@@ -8,7 +8,7 @@ use hairline_convert::timeline::Split;
 
 use crate::explain::heap;
 use crate::explain::held::{Lock, locks};
-use crate::explain::lists::innermost;
+use crate::explain::lists::{innermost, part_of_time};
 use crate::explain::queue;
 use crate::explain::separation::Separation;
 use crate::explain::shares::{Share, largest, percent};
@@ -354,6 +354,7 @@ fn running(survey: &Survey, band: &Band, lines: &mut Vec<String>) {
         lines.push(format!("Functions on the CPU, of {samples}: {functions}."));
     } else {
         lines.push(format!("Functions on the CPU: {}.", list(&functions, whole)));
+        lines.extend(part_of_time(survey, band));
     }
 }
 

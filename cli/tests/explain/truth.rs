@@ -272,6 +272,27 @@ fn few_samples_have_no_shares() {
     assert!(ten.contains("Functions on the CPU: `f2` 100 %."), "{ten}");
 }
 
+/// A user without rights has no samples of the kernel: the shares are of the rest.
+#[test]
+fn samples_of_a_part_of_the_time_say_of_which() {
+    let of = |every: u64| {
+        let mut began = Vec::new();
+        let mut out = requests("request", |_, middle| {
+            began.push(middle);
+            None
+        })
+        .finish(Shape::States);
+        te::start_of_samples(&mut out, SequenceId(9), te::SampledBy::CpuTime { period: MS / 10 });
+        let in_one = |middle| (0..500 / every).map(move |n| middle + n * every * MS / 10);
+        let times: Vec<_> = began.into_iter().flat_map(in_one).collect();
+        samples_in(&mut out, (false, &["main", "work"]), 100, &times);
+        text(&out, "net/request")
+    };
+    let half = of(2);
+    assert!(half.contains("Functions on the CPU: `work` 100 %.\nThe samples are of 4"), "{half}");
+    assert!(!of(1).contains("The samples are of"), "{}", of(1));
+}
+
 #[test]
 fn the_internals_of_the_c_library_are_not_where_a_thread_sleeps() {
     let mut times = Vec::new();
