@@ -2,7 +2,7 @@
 """Heap profiles of Hairline, jemalloc, heaptrack and dial9 beside what a program knows of itself (see ci/profilers.sh).
 
     heap.py sums [SCALE]      the bytes and blocks of each function, allocated and live at the end
-    heap.py cost [ROUNDS] [SCALE]   the program's CPU time with each
+    heap.py cost [ROUNDS] [SCALE]   the program's CPU time with each (PLAN=parses: of the program that reads text)
     heap.py leak [SECONDS]    whether a leak of 100 KiB in a second is found
     heap.py oom               whether the peak is in the file when the kernel kills the program for its memory
 """
@@ -202,7 +202,7 @@ def cost(out, rounds, scale):
         for name, program, prefix, variables, _ in ways[turn:] + ways[:turn]:
             if name.startswith("heaptrack") and round > 3:
                 continue  # some ten times as long as the others
-            ran = programs.run(out, [*program, "work", scale], prefix, variables)
+            ran = programs.run(out, [*program, os.environ.get("PLAN", "work"), scale], prefix, variables)
             if round > 0:
                 cpu[name].append(ran.cpu)
     print(f"| {rounds} rounds in turn at scale {scale}: CPU time | beside | min | lower quartile | median | upper quartile |\n|---|---|---:|---:|---:|---:|")

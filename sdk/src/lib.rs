@@ -184,7 +184,7 @@ pub mod __tasks {
     pub use crate::imp::locks::own_counter::OwnCounter;
     #[cfg(feature = "enable")]
     pub use crate::imp::{HookedTasks, Root};
-    pub use crate::imp::{is_sample_due, session};
+    pub use crate::imp::{is_sample_due, note, session};
 }
 
 /// For the macros.

@@ -263,6 +263,9 @@ fn a_worker_without_work_is_parked_and_the_queue_is_counted() {
         let counters = "select t.name, count(*) > 1, max(c.value) > 0 or t.name = 'queue depth' from counter c \
              join counter_track t on c.track_id = t.id group by t.name order by t.name";
         assert_eq!(trace.rows(counters), "alive tasks\t1\t1\nqueue depth\t1\t1", "{format:?}");
+        let is_noted =
+            trace.summary.notes.iter().any(|note| note.starts_with("tokio: tasks that are not spawned"));
+        assert_eq!(is_noted, !cfg!(tokio_unstable), "{format:?}: {:?}", trace.summary.notes);
     }
 }
 

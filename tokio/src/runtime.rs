@@ -121,6 +121,9 @@ const RECORDED: &str = if cfg!(tokio_unstable) {
     "those that are spawned through hairline"
 };
 
+const NOT_RECORDED: &str = "tokio: tasks that are not spawned through hairline, as those of libraries, are not \
+     recorded; with `--cfg tokio_unstable` they are";
+
 impl TraceRuntime for Builder {
     fn traced(&mut self) -> &mut Self {
         #[cfg(all(tokio_unstable, feature = "enable"))]
@@ -164,6 +167,9 @@ pub(crate) fn sample(when: When) {
     let Some((track, before)) = known else { return };
     if before.is_none() {
         trace_instant!("tokio", "recorded tasks", tasks = RECORDED, track: &track);
+        if !cfg!(tokio_unstable) {
+            hairline::__tasks::note(session, NOT_RECORDED);
+        }
     }
     if is_due || before != Some(numbers) {
         numbers.record(&track);

@@ -26,6 +26,6 @@ pub use futures::TraceStream;
 pub use futures::{Life, TraceFuture, Traced, TracedTask, future_arg};
 pub use guards::{AsyncScope, Scope, TrackScope};
 #[cfg(feature = "sync")]
-pub use locks::{is_sample_due, session};
+pub use locks::{is_sample_due, note, session};
 pub use session::{Listening, Registered, Session, expand_path, listen};
 pub use track::{Flow, OnTrack, Track};

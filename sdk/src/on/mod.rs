@@ -22,7 +22,7 @@ pub(crate) use bridges::log as messages;
 #[cfg(feature = "metrics")]
 pub(crate) use bridges::metrics as measures;
 #[cfg(feature = "sync")]
-pub use bridges::tasks::{is_sample_due, session};
+pub use bridges::tasks::{is_sample_due, note, session};
 #[cfg(feature = "subscriber")]
 pub(crate) use bridges::tracing;
 #[cfg(feature = "sync")]

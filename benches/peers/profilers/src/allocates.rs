@@ -4,12 +4,14 @@
 //! allocates sums SCALE      each function writes its blocks; then their bytes and blocks, allocated and still live
 //! allocates burst SCALE     the same without the writing: 100 GB in a second and more
 //! allocates work SCALE      the same with a little work on each block: what a profile costs such a program
+//! allocates parses SCALE    reads text into maps, lists and strings, and keeps one of 20 results for a while
 //! allocates leaks SECONDS    100 KiB in a second are never freed, beside 140 MiB in a second that are
 //! allocates hoards MIB MS   keeps so many MiB, one in so many milliseconds, says `full`, and waits
 //! ```
 
 mod peer;
 
+use std::collections::BTreeMap;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
@@ -92,6 +94,41 @@ kinds! {
     large_kept: 100_000_usize bytes, 4_000 times, one of 4 is kept;
 }
 
+/// 2,000 records of 8 fields with up to 4 values, some 500 KB.
+fn text() -> String {
+    let field = |n: usize, key: usize| {
+        let values = (0..key % 4 + 1).map(|value| format!("value {value} of record {n}"));
+        format!("field {key}={}", values.collect::<Vec<_>>().join(","))
+    };
+    let record = |n: usize| (0..8).map(|key| field(n, key)).collect::<Vec<_>>().join(";");
+    (0..2000).map(record).collect::<Vec<_>>().join("\n")
+}
+
+type Record = BTreeMap<String, Vec<String>>;
+
+#[inline(never)]
+fn parse(text: &str) -> Vec<Record> {
+    let field = |field: &str| {
+        let (key, values) = field.split_once('=').expect("a field");
+        (key.to_owned(), values.split(',').map(str::to_owned).collect())
+    };
+    text.lines().map(|line| line.split(';').map(field).collect()).collect()
+}
+
+fn parses(scale: usize) {
+    let (text, mut kept) = (text(), Vec::new());
+    for n in 0..scale * 100 {
+        let records = black_box(parse(&text));
+        if n % 20 == 0 {
+            kept.push(records);
+        }
+        if kept.len() > 20 {
+            kept.clear();
+        }
+    }
+    println!("{}", black_box(kept).len());
+}
+
 #[inline(never)]
 fn leaks(leaked: &mut Kept) {
     leaked.push(block(1024));
@@ -153,6 +190,7 @@ fn main() {
         Some("sums") => end(run_all(number(2), Does::Write)),
         Some("burst") => end(run_all(number(2), Does::Nothing)),
         Some("work") => end(run_all(number(2), Does::Work)),
+        Some("parses") => parses(number(2)),
         Some("leaks") => leaks_for(Duration::from_secs(number(2) as u64)),
         Some("hoards") => {
             let mut kept = Vec::with_capacity(number(2));
@@ -164,6 +202,6 @@ fn main() {
             std::thread::sleep(Duration::from_secs(600));
             end(kept);
         }
-        _ => panic!("sums, burst, work, leaks or hoards"),
+        _ => panic!("sums, burst, work, parses, leaks or hoards"),
     }
 }

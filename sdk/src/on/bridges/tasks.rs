@@ -28,6 +28,8 @@ use crate::on::event::extras::Extras;
 use crate::on::event::flow::Flow;
 use crate::on::event::text::Text;
 use crate::on::lifecycle::{connect, entry};
+#[cfg(feature = "sync")]
+use crate::on::session::current;
 use crate::on::thread::events;
 use crate::site::{CallsiteKind, Site};
 
@@ -376,6 +378,14 @@ pub fn is_sample_due() -> bool {
 #[inline]
 pub fn session() -> u32 {
     registry::active_epoch().map_or(0, Epoch::get)
+}
+
+/// Adds a note about the tasks that a session does not record to its summary.
+#[cfg(feature = "sync")]
+pub fn note(session: u32, note: &'static str) {
+    if let Some(shared) = Epoch::from_raw(session).and_then(current::current) {
+        let _ = shared.tasks_note.set(note);
+    }
 }
 
 #[cfg(test)]

@@ -70,6 +70,8 @@ pub(crate) struct Shared {
     pub(crate) heap_profile: Slot<Profiling>,
     /// Why the session has none, though its settings ask for one, or what its profile lacks.
     pub(crate) heap_note: OnceLock<String>,
+    /// Which tasks of a runtime are not recorded.
+    pub(crate) tasks_note: OnceLock<&'static str>,
     /// Slices that ended out of order.
     out_of_order: AtomicU64,
     /// Remarks on the filter, from the end of the recording on.
@@ -110,6 +112,7 @@ impl Shared {
             sampled_threads: OnceLock::new(),
             heap_profile: Slot::default(),
             heap_note: OnceLock::new(),
+            tasks_note: OnceLock::new(),
             out_of_order: AtomicU64::new(0),
             filter_notes: Mutex::default(),
             child_config: Mutex::new(child_config),
