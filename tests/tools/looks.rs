@@ -1,9 +1,13 @@
 //! `hairline stats`, `flame` and `validate` of what the SDK records, beside what trace_processor sees in it.
 
 use std::collections::BTreeMap;
+use std::future::Future;
 use std::path::Path;
+use std::task::{Context, Waker};
 
-use hairline::{Track, Unit, trace_async, trace_begin, trace_counter, trace_end, trace_instant, trace_scope};
+use hairline::{
+    TraceFuture, Track, Unit, trace_async, trace_begin, trace_counter, trace_end, trace_instant, trace_scope,
+};
 use hairline_tests::recording::{FORMATS, Trace, record};
 use serde_json::Value;
 
@@ -94,6 +98,24 @@ fn require_same(trace: &Trace) {
 fn the_sums_are_those_of_trace_processor() {
     for format in FORMATS {
         require_same(&record(format, |_| program()));
+    }
+}
+
+#[test]
+fn an_interval_has_the_time_in_which_it_was_polled() {
+    for format in FORMATS {
+        let trace = record(format, |_| {
+            for _ in 0..3 {
+                let mut future = std::pin::pin!(async { std::hint::black_box(7) }.traced("web", "request"));
+                let _ = future.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+            }
+            drop(trace_async!("web", "never polled"));
+        });
+        let polls = "select sum(s.dur) from slice s join thread_track t on s.track_id = t.id where s.name = 'request'";
+        let stats = stats(trace.path(), &["--by", "interval", "--sort", "name"]);
+        let rows = stats["intervals"].as_array().expect("rows");
+        let polled: Vec<_> = rows.iter().map(|row| row["polled_ns"].to_string()).collect();
+        assert_eq!(polled, ["null", &*trace.rows(polls)], "{format:?}");
     }
 }
 

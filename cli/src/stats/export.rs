@@ -28,6 +28,9 @@ fn numbers(stats: &Stats<'_>, by: By, line: &Line<'_>) -> Vec<(&'static str, Val
         let [running, waiting] = row.states(); // null, or an empty cell
         numbers.extend([("running_ns", json!(running)), ("waiting_ns", json!(waiting))]);
     }
+    if by == By::Interval {
+        numbers.push(("polled_ns", json!(stats.polled(row)))); // null, or an empty cell
+    }
     if by == By::Track {
         numbers.push(("tracks", json!(stats.tracks_of(row))));
     }

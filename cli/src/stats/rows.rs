@@ -148,6 +148,12 @@ impl Rows {
     }
 
     /// The row of a number, if it has one of its own.
+    pub(super) fn get(&self, what: u32) -> Option<&Row> {
+        let place = self.indices.get(what as usize).copied().unwrap_or(NONE);
+        self.rows.get(place as usize)
+    }
+
+    /// The same, to be changed.
     #[inline]
     pub(super) fn get_mut(&mut self, what: u32) -> Option<&mut Row> {
         let place = self.indices.get(what as usize).copied().unwrap_or(NONE);

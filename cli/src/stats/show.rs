@@ -126,6 +126,10 @@ fn table(stats: &Stats<'_>, by: By, lines: &[Line<'_>]) -> Table {
     if has_states {
         titles.extend(["running", "waiting"]);
     }
+    let has_polls = by == By::Interval && lines.iter().any(|line| stats.polled(line.row).is_some());
+    if has_polls {
+        titles.push("polled");
+    }
     let mut table = Table::new(texts, &titles);
     let span = stats.gathered.totals.span();
     for line in lines {
@@ -147,6 +151,9 @@ fn table(stats: &Stats<'_>, by: By, lines: &[Line<'_>]) -> Table {
         cells.extend([row.total, row.own, row.min, p50, p90, p99, row.max].map(duration));
         if has_states {
             cells.extend(row.states().map(|time| time.map_or_else(|| "-".to_owned(), duration)));
+        }
+        if has_polls {
+            cells.push(stats.polled(row).map_or_else(|| "-".to_owned(), duration));
         }
         table.add(cells);
     }

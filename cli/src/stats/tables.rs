@@ -185,6 +185,13 @@ impl Stats<'_> {
         (track_names.name(track), process.unwrap_or_default())
     }
 
+    /// The time in which the intervals of a row were polled: that of the slices on threads with its name and
+    /// category. `None` if there are none.
+    pub(super) fn polled(&self, row: &Row) -> Option<i64> {
+        let polls = self.gathered.names.get(row.what?)?;
+        (row.category.is_some() && polls.category == row.category).then_some(polls.total)
+    }
+
     /// The number of tracks of a row.
     pub(super) fn tracks_of(&self, row: &Row) -> u64 {
         row.what.and_then(|what| self.gathered.groups.about(what)).map_or(1, |(_, tracks)| tracks)
