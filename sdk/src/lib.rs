@@ -181,7 +181,7 @@ pub use on::base::clock::has_steady_counter;
 #[doc(hidden)]
 pub mod __tasks {
     pub use crate::imp::locks::awaited::{Awaited, Waiting};
-    pub use crate::imp::locks::own_counter::OwnCounter;
+    pub use crate::imp::locks::depth::DepthCounter;
     #[cfg(feature = "enable")]
     pub use crate::imp::{HookedTasks, Root};
     pub use crate::imp::{is_sample_due, note, session};

@@ -102,15 +102,15 @@ pub fn session() -> u32 {
     0
 }
 
-/// Counters with names of their own.
-pub(crate) mod own_counter {
-    use std::fmt::Display;
+/// How full channels are.
+pub(crate) mod depth {
+    use crate::imp::locks::awaited::Awaited;
 
     /// Nothing is recorded.
     #[derive(Debug)]
-    pub struct OwnCounter;
+    pub struct DepthCounter;
 
-    impl OwnCounter {
+    impl DepthCounter {
         /// Creates it.
         #[must_use]
         #[allow(clippy::new_without_default)]
@@ -120,7 +120,7 @@ pub(crate) mod own_counter {
 
         /// Nothing is recorded.
         #[inline(always)]
-        pub fn record(&self, _: impl Display, _: &'static str, _: usize) -> bool {
+        pub fn record(&self, _: &Awaited, _: usize) -> bool {
             false
         }
     }

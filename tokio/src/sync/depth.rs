@@ -1,31 +1,22 @@
 //! How many messages are in a bounded channel, as a counter.
 
-use std::fmt;
-use std::panic::Location;
 use std::sync::atomic::{
     AtomicBool, AtomicU64,
     Ordering::{AcqRel, Acquire, Relaxed},
 };
 
-use hairline::__tasks::OwnCounter;
+use hairline::__tasks::{Awaited, DepthCounter};
 
 /// The counter is off by less than the capacity divided by this, and is right where the channel is empty or
 /// full.
 const STEPS: usize = 8;
 
-/// The name of a channel, and of its counter.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Name {
-    Given(&'static str),
-    MadeAt(&'static Location<'static>),
-}
-
-/// The counter of a channel.
+/// What is known of a channel.
 #[derive(Debug)]
-pub(super) struct Depth {
-    name: Name,
+pub(super) struct Channel {
+    pub(super) awaited: Awaited,
     capacity: usize,
-    counter: OwnCounter,
+    counter: DepthCounter,
     /// The last value in the trace, and above that the number of the session; 0 if there is none.
     shown: AtomicU64,
     /// The changes that nobody has looked at. Whoever makes the first one looks, and records: one at a time,
@@ -35,10 +26,11 @@ pub(super) struct Depth {
     is_blind: AtomicBool,
 }
 
-impl Depth {
-    pub(super) fn new(name: Name, capacity: usize) -> Self {
+impl Channel {
+    pub(super) fn new(awaited: Awaited, capacity: usize) -> Self {
         let (shown, changes) = (AtomicU64::new(0), AtomicU64::new(0));
-        Self { name, capacity, counter: OwnCounter::new(), shown, changes, is_blind: AtomicBool::new(false) }
+        let (counter, is_blind) = (DepthCounter::new(), AtomicBool::new(false));
+        Self { awaited, capacity, counter, shown, changes, is_blind }
     }
 
     /// From now on nobody tells what is received: if the trace has a value, the last one is 0.
@@ -81,7 +73,7 @@ impl Depth {
         if is_of_session && self.is_near(shown, depth) || is_blind && !is_of_session {
             return;
         }
-        let is_recorded = self.counter.record(self.name, "messages", depth);
+        let is_recorded = self.counter.record(&self.awaited, depth);
         let now = if is_recorded { u64::from(session) << 32 | u64::from(low_half(depth)) } else { 0 };
         self.shown.store(now, Relaxed);
     }
@@ -91,15 +83,6 @@ impl Depth {
         let depth = u64::from(low_half(depth));
         let is_end = depth == 0 || depth == u64::from(low_half(self.capacity));
         shown == depth || !is_end && shown.abs_diff(depth) < (self.capacity / STEPS) as u64
-    }
-}
-
-impl fmt::Display for Name {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Given(name) => write!(f, "depth: {name}"),
-            Self::MadeAt(place) => write!(f, "depth: {}:{}", place.file(), place.line()),
-        }
     }
 }
 
@@ -113,13 +96,13 @@ mod tests {
 
     #[test]
     fn a_change_is_shown_if_it_is_an_eighth_of_the_capacity_or_leads_to_an_end() {
-        let depth = Depth::new(Name::Given("d"), 64);
-        let far = |shown, now| !depth.is_near(shown, now);
+        let large = Channel::new(Awaited::named("channel", "d"), 64);
+        let far = |shown, now| !large.is_near(shown, now);
         assert_eq!(
             [far(0, 0), far(0, 7), far(0, 8), far(1, 0), far(60, 64), far(64, 63)],
             [false, false, true, true, true, false]
         );
-        let small = Depth::new(Name::Given("d"), 4);
+        let small = Channel::new(Awaited::named("channel", "d"), 4);
         assert_eq!([small.is_near(0, 1), small.is_near(1, 1), small.is_near(2, 1)], [false, true, false]);
     }
 }

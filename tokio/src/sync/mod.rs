@@ -70,12 +70,12 @@ pub use rwlock::{OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock, RwLockRead
 pub use semaphore::Semaphore;
 
 /// Takes permits by a future of tokio, and records its wait. `is_taken`: whether it got them.
-fn acquire<'a, F: Future, T: Fn(&F::Output) -> bool>(
+fn acquire<'a, F: Future>(
     awaited: &'a Awaited,
     future: F,
     (place, wanted): (&'static Location<'static>, Option<u32>),
-    is_taken: T,
-) -> Acquire<'a, F, T> {
+    is_taken: fn(&F::Output) -> bool,
+) -> Acquire<'a, F> {
     Acquire { waiting: awaited.wait(coop::unconstrained(future), place, wanted), is_taken, taken: None }
 }
 
@@ -86,15 +86,15 @@ pin_project_lite::pin_project! {
     ///
     /// It is no `async fn`, which would have its future twice: as its argument, and as what it awaits.
     #[must_use = "futures do nothing unless they are polled"]
-    struct Acquire<'a, F: Future, T> {
+    struct Acquire<'a, F: Future> {
         #[pin]
         waiting: Waiting<'a, Unconstrained<F>>,
-        is_taken: T,
+        is_taken: fn(&F::Output) -> bool,
         taken: Option<F::Output>,
     }
 }
 
-impl<F: Future, T: Fn(&F::Output) -> bool> Future for Acquire<'_, F, T> {
+impl<F: Future> Future for Acquire<'_, F> {
     type Output = F::Output;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {

@@ -40,7 +40,7 @@ pub use tokio::sync::mpsc::{
 };
 
 use crate::sync::acquire;
-use crate::sync::depth::{Depth, Name};
+use crate::sync::depth::Channel;
 
 type Place = &'static Location<'static>;
 
@@ -50,8 +50,7 @@ type Place = &'static Location<'static>;
 /// If `buffer` is 0 or above the limit of tokio.
 #[track_caller]
 pub fn channel<T>(buffer: usize) -> (Sender<T>, Receiver<T>) {
-    let place = Location::caller();
-    with(Awaited::made_at("channel", place), Name::MadeAt(place), buffer)
+    with(Awaited::made_at("channel", Location::caller()), buffer)
 }
 
 /// The same, with a name.
@@ -59,21 +58,14 @@ pub fn channel<T>(buffer: usize) -> (Sender<T>, Receiver<T>) {
 /// # Panics
 /// If `buffer` is 0 or above the limit of tokio.
 pub fn channel_named<T>(name: &'static str, buffer: usize) -> (Sender<T>, Receiver<T>) {
-    with(Awaited::named("channel", name), Name::Given(name), buffer)
+    with(Awaited::named("channel", name), buffer)
 }
 
-fn with<T>(awaited: Awaited, name: Name, buffer: usize) -> (Sender<T>, Receiver<T>) {
+fn with<T>(awaited: Awaited, buffer: usize) -> (Sender<T>, Receiver<T>) {
     let (inner, receiver) = mpsc::channel(buffer);
-    let channel = Arc::new(Channel { awaited, depth: Depth::new(name, buffer) });
+    let channel = Arc::new(Channel::new(awaited, buffer));
     let end = End(Arc::clone(&channel));
     (Sender { inner, channel }, Receiver { inner: receiver, end })
-}
-
-/// What is known of a channel.
-#[derive(Debug)]
-struct Channel {
-    awaited: Awaited,
-    depth: Depth,
 }
 
 /// As [`tokio::sync::mpsc::Sender`]. Functions that are not here are those of the [`Deref`] target.
@@ -124,7 +116,7 @@ impl<T> Sender<T> {
 
     /// A place was taken.
     fn changed(&self) {
-        self.channel.depth.changed(|| self.inner.capacity());
+        self.channel.changed(|| self.inner.capacity());
     }
 
     /// As [`tokio::sync::mpsc::Sender::try_reserve`].
@@ -152,9 +144,9 @@ impl<T> Sender<T> {
         self.reserve_at(Location::caller())
     }
 
-    fn reserve_at(&self, place: Place) -> impl Future<Output = Result<Permit<'_, T>, error::SendError<()>>> {
-        let look = Look(self);
-        acquire(&self.channel.awaited, self.inner.reserve(), (place, None), move |out| look.is_taken(out))
+    async fn reserve_at(&self, place: Place) -> Result<Permit<'_, T>, error::SendError<()>> {
+        let _look = Look(self);
+        acquire(&self.channel.awaited, self.inner.reserve(), (place, None), Result::is_ok).await
     }
 
     /// As [`tokio::sync::mpsc::Sender::reserve_many`].
@@ -168,8 +160,10 @@ impl<T> Sender<T> {
     ) -> impl Future<Output = Result<PermitIterator<'_, T>, error::SendError<()>>> {
         let wanted = u32::try_from(n).unwrap_or(u32::MAX);
         let at = (Location::caller(), Some(wanted));
-        let look = Look(self);
-        acquire(&self.channel.awaited, self.inner.reserve_many(n), at, move |out| look.is_taken(out))
+        async move {
+            let _look = Look(self);
+            acquire(&self.channel.awaited, self.inner.reserve_many(n), at, Result::is_ok).await
+        }
     }
 
     /// As [`tokio::sync::mpsc::Sender::reserve_owned`].
@@ -196,20 +190,9 @@ impl<T> Sender<T> {
     }
 }
 
-/// Looks at a channel at the end of a wait for a place, and after the drop of its future: a place may have
-/// been its own by then.
+/// Looks at a channel after a wait for a place, also one that is given up: a place may have been its own by
+/// then.
 struct Look<'a, T>(&'a Sender<T>);
-
-impl<T> Look<'_, T> {
-    /// Whether places were taken.
-    fn is_taken<P>(&self, reserved: &Result<P, error::SendError<()>>) -> bool {
-        let is_taken = reserved.is_ok();
-        if is_taken {
-            self.0.changed();
-        }
-        is_taken
-    }
-}
 
 impl<T> Drop for Look<'_, T> {
     fn drop(&mut self) {
@@ -342,13 +325,13 @@ impl<T> Receiver<T> {
     /// longer recorded.
     #[must_use]
     pub fn into_inner(self) -> mpsc::Receiver<T> {
-        self.end.0.depth.set_blind();
+        self.end.0.set_blind();
         self.inner
     }
 
     /// A message may be gone.
     fn gone(&self) {
-        self.end.0.depth.changed(|| self.inner.capacity());
+        self.end.0.changed(|| self.inner.capacity());
     }
 }
 
@@ -357,7 +340,7 @@ struct End(Arc<Channel>);
 
 impl Drop for End {
     fn drop(&mut self) {
-        self.0.depth.changed(|| usize::MAX);
+        self.0.changed(|| usize::MAX);
     }
 }
 

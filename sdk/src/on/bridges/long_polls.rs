@@ -2,7 +2,7 @@
 //! `long poll` at its end, on its thread.
 
 use crate::on::base::this_thread;
-use crate::on::callsite::{Callsite, Epoch, Key, registry};
+use crate::on::callsite::{Callsite, Epoch, Key, watched};
 use crate::on::event::extras::Extras;
 use crate::on::thread::events;
 use crate::on::thread::guards::Scope;
@@ -42,7 +42,7 @@ impl Drop for PollOfTask {
 /// Marks a poll that is over and took so long, in ns, if it was long.
 #[inline]
 pub(super) fn check(epoch: Epoch, task: u32, took: u64) {
-    if took >= registry::poll_limit() {
+    if took >= watched::poll_limit() {
         mark(epoch, task, took);
     }
 }

@@ -15,7 +15,7 @@
 
 use std::hash::{BuildHasher, Hash};
 use std::panic::Location;
-use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, Ordering};
 use std::time::Instant;
 
 use crate::filter::Filter;
@@ -38,11 +38,6 @@ static ACTIVE_EPOCH: AtomicU32 = AtomicU32::new(0);
 
 /// The most verbose level of `tracing` and `log` that the running session records.
 static ACTIVE_LEVEL: AtomicU8 = AtomicU8::new(0);
-
-/// The [`hold_limit`](Watched::hold_limit) of the running session.
-static HOLD_LIMIT: AtomicU64 = AtomicU64::new(0);
-/// The [`poll_limit`](Watched::poll_limit) of the running session.
-static POLL_LIMIT: AtomicU64 = AtomicU64::new(0);
 
 /// Number of changes of which callsites are on.
 static CHANGES: AtomicU32 = AtomicU32::new(0);
@@ -504,26 +499,11 @@ pub(crate) fn active_epoch() -> Option<Epoch> {
     Epoch::from_raw(ACTIVE_EPOCH.load(Ordering::Relaxed))
 }
 
-/// Returns the duration from which the running session, or the last one, records a hold of a lock, in ns; 0
-/// if it records none.
-#[cfg_attr(not(feature = "sync"), allow(dead_code))]
-#[inline(always)]
-pub(crate) fn hold_limit() -> u64 {
-    HOLD_LIMIT.load(Ordering::Relaxed)
-}
-
-/// Returns the duration in ns from which a poll of a task is marked.
-#[inline]
-pub(crate) fn poll_limit() -> u64 {
-    POLL_LIMIT.load(Ordering::Relaxed)
-}
-
 /// Switches the callsites that `filter` and `level` match on, with `epoch`, and all others off. The caller
 /// then calls [`notify_bridges`].
 pub(crate) fn activate(epoch: Epoch, filter: Filter, level: Level, watched: Watched) {
     let before = change(|registry, modules| {
-        HOLD_LIMIT.store(watched.hold_limit, Ordering::Relaxed);
-        POLL_LIMIT.store(watched.poll_limit, Ordering::Relaxed);
+        watched.set_limits();
         let session = ActiveSession {
             epoch,
             filter,

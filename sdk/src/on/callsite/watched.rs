@@ -1,10 +1,29 @@
 //! What a session looks at besides recording events: which slices are slow, and which events have stacks.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use crate::filter::Filter;
 use crate::on::callsite::Watch;
 use crate::on::callsite::listed::Listed;
 use crate::site::CallsiteKind;
 use crate::slow::SlowRules;
+
+/// The limits of the running session, or of the last one, in ns.
+static HOLD_LIMIT: AtomicU64 = AtomicU64::new(0);
+static POLL_LIMIT: AtomicU64 = AtomicU64::new(0);
+
+/// Returns the duration from which a hold of a lock is recorded; 0 if none is.
+#[cfg_attr(not(feature = "sync"), allow(dead_code))]
+#[inline(always)]
+pub(crate) fn hold_limit() -> u64 {
+    HOLD_LIMIT.load(Ordering::Relaxed)
+}
+
+/// Returns the duration from which a poll of a task is marked.
+#[inline]
+pub(crate) fn poll_limit() -> u64 {
+    POLL_LIMIT.load(Ordering::Relaxed)
+}
 
 /// What a session looks at besides recording events.
 #[derive(Debug, Default)]
@@ -22,6 +41,12 @@ pub(crate) struct Watched {
 }
 
 impl Watched {
+    /// Makes its limits those of the running session.
+    pub(super) fn set_limits(&self) {
+        HOLD_LIMIT.store(self.hold_limit, Ordering::Relaxed);
+        POLL_LIMIT.store(self.poll_limit, Ordering::Relaxed);
+    }
+
     /// Returns what it looks at, at a callsite.
     pub(super) fn watch(&self, callsite: &Listed) -> Watch {
         let stacks = callsite.stack || self.asks_for_stacks(callsite);

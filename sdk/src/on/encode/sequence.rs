@@ -163,7 +163,21 @@ pub(crate) struct State {
     pub(crate) tracks: Tracks,
 }
 
+/// What the descriptions of tracks have of the sequence that they are in.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Describer {
+    pub(crate) sequence: SequenceId,
+    pub(crate) epoch: Epoch,
+    /// The id of this process.
+    pub(crate) pid: u32,
+}
+
 impl State {
+    /// Returns what the descriptions of tracks have of the sequence.
+    pub(crate) fn describer(&self) -> Describer {
+        Describer { sequence: self.number, epoch: self.epoch, pid: self.thread.pid }
+    }
+
     pub(crate) fn new(epoch: Epoch, number: SequenceId, thread: process::Thread, detail: Detail) -> Self {
         Self {
             epoch,

@@ -65,6 +65,10 @@ impl Awaited {
         Self { name, kind, holder: Who::nobody(), taken_in: AtomicU32::new(0), callsite: OnceLock::new() }
     }
 
+    pub(super) fn name(&self) -> Name {
+        self.name
+    }
+
     /// Call it before it is taken: the first event may start a session, and that under no lock of the program.
     pub fn prepare(&self) {
         let _ = epoch();

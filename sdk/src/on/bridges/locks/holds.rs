@@ -22,7 +22,7 @@ use hairline_formats::track_event::TrackUuid;
 
 use crate::on::base::memory::Text;
 use crate::on::base::{clock, this_thread};
-use crate::on::callsite::{Callsite, Epoch, Key, registry};
+use crate::on::callsite::{Callsite, Epoch, Key, watched};
 use crate::on::event::interval::Lane;
 use crate::on::event::track::Track;
 use crate::on::thread::guards::interval::AsyncScope;
@@ -108,7 +108,7 @@ pub(super) fn end(lock: usize, number: u32, name: &Name) {
             return holds[at].set(Hold { times: hold.times - 1, ..hold });
         }
         locks[at].set(0);
-        let (now, limit) = (clock::boottime(), registry::hold_limit());
+        let (now, limit) = (clock::boottime(), watched::hold_limit());
         if hold.number == number && limit != 0 && now.saturating_sub(hold.since) >= limit {
             record(&mut hold, name, now);
             holds[at].set(hold);

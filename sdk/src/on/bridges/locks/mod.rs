@@ -19,8 +19,8 @@
 //! A wait that begins while the lock is being released may miss that release: then it has no arrow.
 
 pub(crate) mod awaited;
+pub(crate) mod depth;
 mod holds;
-pub(crate) mod own_counter;
 mod waiting;
 mod who;
 
@@ -31,7 +31,7 @@ use crate::on::base::this_thread;
 use crate::on::bridges::locks::waiting::Waiting;
 use crate::on::bridges::locks::who::{Seen, Who};
 pub(crate) use crate::on::callsite::Epoch;
-use crate::on::callsite::{Callsite, Key, registry};
+use crate::on::callsite::{Callsite, Key, watched};
 use crate::on::event::extras::Extras;
 use crate::on::event::flow::Flow;
 use crate::on::event::text::Text;
@@ -87,7 +87,7 @@ fn first_hit() -> Option<Epoch> {
         let _ = of_the_end.registered_epoch();
     }
     let epoch = WAIT.registered_epoch();
-    if epoch.is_some() && registry::hold_limit() != 0 {
+    if epoch.is_some() && watched::hold_limit() != 0 {
         holds::prepare();
     } else {
         let _ = GATE.registered_epoch();
@@ -155,7 +155,7 @@ impl Watch {
     /// [`took`](Self::took).
     #[inline]
     pub(crate) fn begin_hold(&self, place: Place) {
-        if registry::hold_limit() != 0 {
+        if watched::hold_limit() != 0 {
             self.begin_timed(place);
         }
     }
@@ -202,7 +202,7 @@ impl Watch {
             if kind == Kind::Alone || place.is_some() {
                 holds::end(self.address(), self.holder.number(), &self.name);
             }
-            if registry::hold_limit() == 0 || known_epoch().is_none() {
+            if watched::hold_limit() == 0 || known_epoch().is_none() {
                 self.waiting.set_timed(false);
             }
             if !self.waiting.is_for(kind) {

@@ -165,17 +165,10 @@ impl Sequence for FxtSequence {
         self.state.tracks.clear_new();
         if !has_own_record(event) {
             self.put_blob(out, |state, out| {
-                let State { number: sequence, epoch, ref thread, ref mut tracks, .. } = *state;
-                let is_new = |uuid| tracks.add(uuid);
-                Descriptions {
-                    out,
-                    sequence,
-                    epoch,
-                    pid: thread.pid,
-                    plain_intervals: PlainIntervals::Records,
-                    is_new,
-                }
-                .put_for(event, false);
+                let by = state.describer();
+                let is_new = |uuid| state.tracks.add(uuid);
+                Descriptions { out, by, plain_intervals: PlainIntervals::Records, is_new }
+                    .put_for(event, false);
             });
         }
     }
@@ -209,16 +202,9 @@ impl Sequence for FxtSequence {
         }
         self.put_blob(out, |state, out| {
             if event.action == Action::Begin {
-                let State { number: sequence, epoch, ref thread, .. } = *state;
-                Descriptions {
-                    out,
-                    sequence,
-                    epoch,
-                    pid: thread.pid,
-                    plain_intervals: PlainIntervals::Records,
-                    is_new: |_| true,
-                }
-                .put_for(event, false);
+                let by = state.describer();
+                Descriptions { out, by, plain_intervals: PlainIntervals::Records, is_new: |_| true }
+                    .put_for(event, false);
             }
             Packet::self_contained(state, event, &at).put(out, event);
         });

@@ -178,17 +178,9 @@ impl Sequence for TrackEventSequence {
             return;
         }
         let incremental = self.is_incremental(event);
-        let State { number: sequence, epoch, ref thread, ref mut tracks, .. } = self.state;
-        let is_new = |uuid| tracks.add(uuid);
-        Descriptions {
-            out,
-            sequence,
-            epoch,
-            pid: thread.pid,
-            plain_intervals: PlainIntervals::Tracks,
-            is_new,
-        }
-        .put_for(event, incremental);
+        let by = self.state.describer();
+        let is_new = |uuid| self.state.tracks.add(uuid);
+        Descriptions { out, by, plain_intervals: PlainIntervals::Tracks, is_new }.put_for(event, incremental);
     }
 
     fn describes_no_track_of(&self, _event: &Event<'_>) -> bool {
@@ -221,10 +213,9 @@ impl Sequence for TrackEventSequence {
         let at = Moment::alone(now, event.extras.new_flows(self.state.epoch).0);
         let event = &Event { past: Some(now), values: event.values, ..*event };
         if event.action == Action::Begin {
-            let State { number: sequence, epoch, ref thread, .. } = self.state;
+            let by = self.state.describer();
             let (plain_intervals, out) = (PlainIntervals::Tracks, &mut *out);
-            Descriptions { out, sequence, epoch, pid: thread.pid, plain_intervals, is_new: |_| true }
-                .put_for(event, false);
+            Descriptions { out, by, plain_intervals, is_new: |_| true }.put_for(event, false);
         }
         Packet::self_contained(&self.state, event, &at).put(out, event);
         Ok(0)

@@ -7,8 +7,8 @@ use hairline_formats::track_event::{SequenceId, TrackUuid};
 use crate::on::base::few::Few;
 use crate::on::base::memory::{Bytes, List};
 use crate::on::base::platform::process;
-use crate::on::callsite::Epoch;
 use crate::on::encode::cut;
+use crate::on::encode::sequence::Describer;
 use crate::on::encode::track_event::message;
 use crate::on::event::interval::Interval;
 use crate::on::event::on_track::TrackRef;
@@ -50,10 +50,7 @@ pub(crate) enum PlainIntervals {
 /// Writes the descriptions of new tracks.
 pub(crate) struct Descriptions<'o, F> {
     pub(crate) out: &'o mut Bytes,
-    pub(crate) sequence: SequenceId,
-    pub(crate) epoch: Epoch,
-    /// The id of this process.
-    pub(crate) pid: u32,
+    pub(crate) by: Describer,
     pub(crate) plain_intervals: PlainIntervals,
     /// Whether the track with this uuid needs a description.
     pub(crate) is_new: F,
@@ -65,7 +62,8 @@ impl<F: FnMut(TrackUuid) -> bool> Descriptions<'_, F> {
         match event.track {
             Some(TrackRef::Track(track)) => self.put_branch(track),
             // Its begin has described it.
-            Some(TrackRef::Async(scope)) if scope.is_recorded_in(self.epoch) && !self.is_record(scope) => {}
+            Some(TrackRef::Async(scope)) if scope.is_recorded_in(self.by.epoch) && !self.is_record(scope) => {
+            }
             Some(TrackRef::Async(scope)) => self.put_async(event, scope),
             None => self.put_process(), // a counter of the process
         }
@@ -92,7 +90,7 @@ impl<F: FnMut(TrackUuid) -> bool> Descriptions<'_, F> {
             return;
         }
         // An interval that FXT has records for becomes a track when another interval is below it.
-        if let Some(above) = scope.parent_interval_in(self.epoch).filter(|above| above.is_plain)
+        if let Some(above) = scope.parent_interval_in(self.by.epoch).filter(|above| above.is_plain)
             && (self.is_new)(above.uuid)
         {
             self.put_interval(above.uuid, above.parent_uuid, above.callsite.name());
@@ -101,14 +99,14 @@ impl<F: FnMut(TrackUuid) -> bool> Descriptions<'_, F> {
         let own = event.extras.name.filter(|_| event.action == Action::Begin && !scope.shares_lane());
         if !scope.shares_lane() || (self.is_new)(scope.uuid()) {
             let name = own.unwrap_or(scope.callsite().name());
-            self.put_interval(scope.uuid(), scope.parent_uuid_in(self.epoch), name);
+            self.put_interval(scope.uuid(), scope.parent_uuid_in(self.by.epoch), name);
         }
     }
 
     /// Describes the lane of a parent interval. A lane that is not shared has the name that the begin on it
     /// has described.
     fn put_lane_of_parent(&mut self, scope: &Interval) {
-        if let Some(lane) = scope.parent_interval_in(self.epoch).filter(|lane| lane.shares_lane)
+        if let Some(lane) = scope.parent_interval_in(self.by.epoch).filter(|lane| lane.shares_lane)
             && (self.is_new)(lane.uuid)
         {
             self.put_interval(lane.uuid, lane.parent_uuid, lane.callsite.name());
@@ -122,7 +120,7 @@ impl<F: FnMut(TrackUuid) -> bool> Descriptions<'_, F> {
             name: cut(name),
             ..te::CustomTrack::default()
         };
-        te::custom_descriptor(self.out, self.sequence, &track);
+        te::custom_descriptor(self.out, self.by.sequence, &track);
     }
 
     /// Describes the track of the process.
@@ -147,7 +145,7 @@ impl<F: FnMut(TrackUuid) -> bool> Descriptions<'_, F> {
     fn put_track(&mut self, track: &Track) {
         match track.kind() {
             TrackKind::Process => self.put_process_track(),
-            TrackKind::Thread(thread) => put_thread(self.out, self.sequence, track.track_uuid(), thread),
+            TrackKind::Thread(thread) => put_thread(self.out, self.by.sequence, track.track_uuid(), thread),
             TrackKind::Named(named) => {
                 let custom = te::CustomTrack {
                     uuid: track.track_uuid(),
@@ -163,7 +161,7 @@ impl<F: FnMut(TrackUuid) -> bool> Descriptions<'_, F> {
                     rank: named.rank,
                     ..te::CustomTrack::default()
                 };
-                te::custom_descriptor(self.out, self.sequence, &custom);
+                te::custom_descriptor(self.out, self.by.sequence, &custom);
             }
         }
     }
@@ -171,11 +169,11 @@ impl<F: FnMut(TrackUuid) -> bool> Descriptions<'_, F> {
     fn put_process_track(&mut self) {
         let process = te::ProcessTrack {
             uuid: process::track_uuid(),
-            pid: self.pid.cast_signed(),
+            pid: self.by.pid.cast_signed(),
             name: cut(process::name()),
             cmdline: &[],
         };
-        te::process_descriptor(self.out, self.sequence, &process);
+        te::process_descriptor(self.out, self.by.sequence, &process);
     }
 
     fn put_counter(&mut self, event: &Event<'_>, incremental: bool) {
@@ -198,7 +196,7 @@ impl<F: FnMut(TrackUuid) -> bool> Descriptions<'_, F> {
             is_incremental: incremental,
             ..te::CounterTrack::new(counter_track(event, incremental), parent, counter_name(event))
         };
-        te::counter_descriptor(self.out, self.sequence, &track);
+        te::counter_descriptor(self.out, self.by.sequence, &track);
     }
 }
 

@@ -1,9 +1,9 @@
-//! A counter whose name is made at run time.
+//! How full something is that tasks wait for: the counter `depth: NAME` of a channel.
 
-use std::fmt::Display;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::on::bridges::locks::awaited::Awaited;
 use crate::on::callsite::{Callsite, registry};
 use crate::on::event::argument::number;
 use crate::on::event::text::Text;
@@ -19,12 +19,12 @@ static NUMBER: AtomicUsize = AtomicUsize::new(0);
 /// A counter in the category `lock`, on a track of its own: another one with the same name is not mixed with
 /// it. Of more than 1,000 at a time, the later ones record nothing.
 #[derive(Debug)]
-pub struct OwnCounter {
+pub struct DepthCounter {
     /// All that have the same name have the same callsite.
     of: OnceLock<(&'static Callsite, Track)>,
 }
 
-impl OwnCounter {
+impl DepthCounter {
     /// Creates it, without a name.
     #[must_use]
     #[allow(clippy::new_without_default)]
@@ -32,16 +32,16 @@ impl OwnCounter {
         Self { of: OnceLock::new() }
     }
 
-    /// Records its value, a number of `unit`. The name is always the same. Returns whether it is recorded.
-    pub fn record(&self, name: impl Display, unit: &'static str, value: usize) -> bool {
+    /// Records the number of messages in a channel, always the same one. Returns whether it is recorded.
+    pub fn record(&self, of: &Awaited, messages: usize) -> bool {
         if registry::active_epoch().is_none() {
             return false;
         }
         let known = self.of.get();
         let callsite = known.map_or_else(
             || {
-                let name = Text::display(&format_args!("{name}"));
-                registry::counter_of("lock", name.as_str(), Unit::Named(unit), entry::first_hit)
+                let name = Text::display(&format_args!("depth: {}", of.name()));
+                registry::counter_of("lock", name.as_str(), Unit::Named("messages"), entry::first_hit)
             },
             |(callsite, _)| *callsite,
         );
@@ -57,12 +57,12 @@ impl OwnCounter {
             }
         }
         let Some((_, track)) = self.of.get() else { return false };
-        events::counter_on(callsite, epoch, &number(value), events::counter_track(track));
+        events::counter_on(callsite, epoch, &number(messages), events::counter_track(track));
         true
     }
 }
 
-impl Drop for OwnCounter {
+impl Drop for DepthCounter {
     fn drop(&mut self) {
         if self.of.get().is_some() {
             NUMBER.fetch_sub(1, Ordering::Relaxed);
