@@ -31,6 +31,8 @@ TIME_LIMIT = 900
 # Programs about the times at which threads run. They also share the limited amount of memory that the kernel
 # gives all processes of a user for the rings of perf_event_open.
 NEED_THE_PROCESSORS = {"samples", "scheduling", "live"}
+# Of these programs, the tests whose names have this word: they run after all others too.
+NEED_THEM_IN_PART = {"tools": "causes::"}
 
 # How many tests may pass only the second time.
 MOST_UNSTABLE = 2
@@ -58,6 +60,16 @@ def alone(programs):
         for line in tests.splitlines():
             if test := line.removesuffix(": test"):
                 yield executable, f"{name} {test}", folder, ["--exact", test]
+
+
+def parts(executable, name, folder):
+    """A program as it runs: whole, or without the tests that need the processors, and these."""
+    word = NEED_THEM_IN_PART.get(name)
+    if word is None:
+        yield executable, name, folder, [], name in NEED_THE_PROCESSORS
+    else:
+        yield executable, name, folder, ["--skip", word], False
+        yield executable, f"{name} {word.strip(':')}", folder, [word], True
 
 
 def run(executable, name, folder, arguments, libraries):
@@ -98,14 +110,13 @@ def main():
     libraries = subprocess.check_output(["rustc", "--print", "target-libdir"], text=True).strip()
     at_once = int(os.environ.get("AT_ONCE", 2 * len(os.sched_getaffinity(0))))
     if os.environ.get("ALONE") == "1":
-        programs = list(alone(programs))
+        programs = [(*program, program[1].split()[0] in NEED_THE_PROCESSORS) for program in alone(programs)]
     else:
-        programs = [(*program, []) for program in programs]
+        programs = [part for program in programs for part in parts(*program)]
     programs *= int(os.environ.get("TIMES", 1))
-    needs = [program[1].split()[0] in NEED_THE_PROCESSORS for program in programs]
     failed = []
     for group, workers in [(False, at_once), (True, 1)]:
-        now = [program for program, need in zip(programs, needs) if need == group]
+        now = [program for *program, need in programs if need == group]
         with concurrent.futures.ThreadPoolExecutor(workers) as pool:
             results = pool.map(lambda program: run(*program, libraries), now)
             failed += [(program, tests) for program, tests in zip(now, results) if tests is not None]
