@@ -14,7 +14,13 @@ static KEYS: [Key; 2] = [Key::new("task"), Key::new("us")];
 /// The slice of a task's poll, while it is open.
 #[derive(Debug)]
 pub(super) struct PollOfTask {
-    slice: Option<Scope>,
+    _slice: Scope,
+    _mark: Mark, // dropped after the slice
+}
+
+/// Looks at the end of a poll.
+#[derive(Debug)]
+struct Mark {
     /// The epoch and the time of its begin, if that is recorded.
     begun: Option<(Epoch, u64)>,
     /// The number of the task; 0 if its life is not recorded.
@@ -25,14 +31,14 @@ impl PollOfTask {
     /// Takes a slice that has just begun.
     #[inline]
     pub(super) fn new(slice: Scope, task: u32) -> Self {
-        Self { begun: slice.epoch().map(|epoch| (epoch, last_event())), slice: Some(slice), task }
+        let begun = slice.epoch().map(|epoch| (epoch, last_event()));
+        Self { _slice: slice, _mark: Mark { begun, task } }
     }
 }
 
-impl Drop for PollOfTask {
+impl Drop for Mark {
     #[inline]
     fn drop(&mut self) {
-        drop(self.slice.take());
         if let Some((epoch, begun)) = self.begun {
             check(epoch, self.task, last_event().saturating_sub(begun));
         }
