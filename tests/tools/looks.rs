@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::path::Path;
-use std::task::{Context, Waker};
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
 use hairline::{
     TraceFuture, Track, Unit, trace_async, trace_begin, trace_counter, trace_end, trace_instant, trace_scope,
@@ -106,7 +108,7 @@ fn an_interval_has_the_time_in_which_it_was_polled() {
     for format in FORMATS {
         let trace = record(format, |_| {
             for _ in 0..3 {
-                let mut future = std::pin::pin!(async { std::hint::black_box(7) }.traced("web", "request"));
+                let mut future = pin!(async { std::hint::black_box(7) }.traced("web", "request"));
                 let _ = future.as_mut().poll(&mut Context::from_waker(Waker::noop()));
             }
             drop(trace_async!("web", "never polled"));
@@ -116,6 +118,89 @@ fn an_interval_has_the_time_in_which_it_was_polled() {
         let rows = stats["intervals"].as_array().expect("rows");
         let polled: Vec<_> = rows.iter().map(|row| row["polled_ns"].to_string()).collect();
         assert_eq!(polled, ["null", &*trace.rows(polls)], "{format:?}");
+    }
+}
+
+/// Is ready at the second poll. Each takes 2 ms.
+async fn twice() {
+    let mut is_second = false;
+    std::future::poll_fn(|_| {
+        std::thread::sleep(Duration::from_millis(2));
+        if std::mem::replace(&mut is_second, true) { Poll::Ready(()) } else { Poll::Pending }
+    })
+    .await;
+}
+
+/// A request with one life inside, with one inside of that, and then two at the same time.
+async fn request() {
+    async {
+        twice().await;
+        twice().traced("web", "verify").await;
+    }
+    .traced("web", "authorise")
+    .await;
+    twice().await;
+    let (mut read, mut write) = (pin!(twice().traced("db", "read")), pin!(twice().traced("db", "write")));
+    let (mut is_read, mut is_written) = (false, false);
+    std::future::poll_fn(|context| {
+        is_read = is_read || read.as_mut().poll(context).is_ready();
+        is_written = is_written || write.as_mut().poll(context).is_ready();
+        if is_read && is_written { Poll::Ready(()) } else { Poll::Pending }
+    })
+    .await;
+}
+
+/// The time that some of these intervals cover: names, begins and durations.
+fn covered(rows: &[(String, i64, i64)], names: &[&str]) -> i64 {
+    let mut parts: Vec<_> = rows.iter().filter(|row| names.contains(&&*row.0)).collect();
+    parts.sort_by_key(|row| row.1);
+    let (mut sum, mut until) = (0, i64::MIN);
+    for (_, start, duration) in parts {
+        sum += (start + duration - until.max(*start)).max(0);
+        until = until.max(start + duration);
+    }
+    sum
+}
+
+#[test]
+fn an_interval_has_its_time_without_the_lives_inside_of_it() {
+    for format in FORMATS {
+        let trace = record(format, |_| {
+            for _ in 0..3 {
+                let mut request = pin!(request().traced("web", "request"));
+                while request.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending() {}
+            }
+        });
+        let intervals = "select name, ts, dur from slice where track_id not in (select id from thread_track)";
+        let verdict = trace.ask(&[intervals]);
+        let rows: Vec<_> = verdict.results[0]
+            .iter()
+            .map(|row| (row.str("name").to_owned(), row.i64("ts"), row.i64("dur")))
+            .collect();
+        assert_eq!(rows.len(), 15, "{rows:?}");
+        let inside: [(&str, &[&str]); 5] = [
+            ("authorise", &["verify"]),
+            ("read", &[]),
+            ("request", &["authorise", "read", "write"]),
+            ("verify", &[]),
+            ("write", &[]),
+        ];
+        // A filter decides what is counted, not what is inside of what.
+        let web = [inside[0], inside[2], inside[3]];
+        for (arguments, counted) in [(&[][..], &inside[..]), (&["--category", "web"], &web)] {
+            let stats = stats(trace.path(), &[&["--by", "interval", "--sort", "name"], arguments].concat());
+            let own: Vec<_> = stats["intervals"]
+                .as_array()
+                .expect("rows")
+                .iter()
+                .map(|row| (row["interval"].as_str().expect("a name"), number(row, "self_ns")))
+                .collect();
+            let expected: Vec<_> = counted
+                .iter()
+                .map(|(name, inside)| (*name, covered(&rows, &[name]) - covered(&rows, inside)))
+                .collect();
+            assert_eq!(own, expected, "{format:?}");
+        }
     }
 }
 

@@ -7,12 +7,13 @@ use hairline::Filter;
 use hairline_convert::slices::{Defect, Frame, Key, Keys, Slice, SliceSink, Slices};
 use hairline_convert::timeline::{Split, Timeline};
 use hairline_convert::{
-    BriefEvent, BriefKind, ByTrack, Detailed, Event, EventKind, Item, MOST_BRIEF, Strings, TrackId,
+    BriefEvent, BriefKind, ByTrack, Detailed, Event, EventKind, Item, MOST_BRIEF, Strings, Track, TrackId,
 };
 
 use crate::stats::counters::Counters;
 use crate::stats::far_apart::FarApart;
 use crate::stats::groups::Groups;
+use crate::stats::inside::Inside;
 use crate::stats::named::Named;
 use crate::stats::rows::Rows;
 use crate::thread_times::ThreadTimes;
@@ -87,7 +88,6 @@ impl Gathered {
 #[derive(Default)]
 pub(crate) struct Gather {
     slices: Slices,
-    track_names: TrackNames,
     counting: Counting,
     counters: Counters,
 }
@@ -101,7 +101,10 @@ struct Counting {
     /// Whether a category passes the filter, by key.
     wanted: Vec<bool>,
     since: Option<i64>,
+    track_names: TrackNames,
     groups: Groups,
+    /// What is inside of slices on other tracks.
+    inside: Inside,
     /// What the scheduler did, from an earlier reading, and the thread of each track.
     timeline: Option<Timeline>,
     tids: ByTrack<Option<u64>>,
@@ -155,7 +158,7 @@ impl Gather {
     #[must_use]
     pub(crate) fn with_timeline(mut self, timeline: Timeline, earlier: &TrackNames) -> Self {
         self.counting.timeline = Some(timeline);
-        self.track_names.know_shared(earlier);
+        self.counting.track_names.know_shared(earlier);
         self
     }
 
@@ -190,7 +193,7 @@ impl Gather {
         self.counting.gathered.counters = self.counters;
         self.counting.gathered.is_untrue = self.counting.is_late;
         self.counting.gathered.has_scheduling = !is_empty;
-        Ok((self.counting.gathered, self.slices.into_keys(), self.track_names))
+        Ok((self.counting.gathered, self.slices.into_keys(), self.counting.track_names))
     }
 }
 
@@ -248,11 +251,8 @@ impl ItemVisitor for Gather {
                 }
             }
             Item::Track(track) => {
-                self.track_names.set(track);
                 self.counters.set(track);
-                self.counting.settle(); // by the earlier description
-                self.counting.groups.set(track, &self.track_names);
-                self.counting.set_thread(track.id, &self.track_names);
+                self.counting.set_track(track);
             }
             Item::Loss(loss) => {
                 gathered.totals.losses += 1;
@@ -345,10 +345,13 @@ impl Counting {
         let Gathered { totals, intervals, threads, tracks, .. } = &mut self.gathered;
         totals.slices += self.pending.len() as u64;
         // A thread's slices follow each other.
-        for of_track in self.pending.chunk_by(|a, b| a.track == b.track) {
+        for of_track in self.pending.chunk_by_mut(|a, b| a.track == b.track) {
             let track = of_track[0].track;
             if let Some(group) = self.groups.of(track) {
-                of_track.iter().for_each(|slice| intervals.add(slice.name.0, std::slice::from_ref(slice)));
+                for slice in of_track.iter_mut() {
+                    slice.self_time = self.inside.take(slice, &self.track_names);
+                    intervals.add(slice.name.0, std::slice::from_ref(slice));
+                }
                 tracks.add(group, of_track);
                 continue;
             }
@@ -384,6 +387,15 @@ impl Counting {
         }
     }
 
+    /// The time of a slice that is not counted is no part of the own time of the interval around it.
+    #[cold]
+    fn unwanted(&mut self, slice: &Slice) {
+        if self.groups.of(slice.track).is_some() {
+            self.settle(); // those before it
+            self.inside.take(slice, &self.track_names);
+        }
+    }
+
     fn add_flow(&mut self, place: (TrackId, i64)) {
         self.flow = Some(place);
         if let Some(flows) = &mut self.flows
@@ -416,7 +428,15 @@ impl Counting {
         timeline.forget_before(self.gathered.totals.last.unwrap_or(0).saturating_sub(REMEMBERED));
     }
 
-    fn set_thread(&mut self, track: TrackId, names: &TrackNames) {
+    fn set_track(&mut self, track: &Track) {
+        self.settle(); // by the earlier description
+        self.track_names.set(track);
+        self.groups.set(track, &self.track_names);
+        self.set_thread(track.id);
+    }
+
+    fn set_thread(&mut self, track: TrackId) {
+        let names = &self.track_names;
         if self.timeline.is_some() {
             let own = names.own_tid(track);
             *self.tids.at(track) = own;
@@ -434,7 +454,7 @@ impl SliceSink for Counting {
         let is_wanted = self.wanted.get(slice.category.0 as usize) != Some(&false)
             && self.since.is_none_or(|since| slice.start.saturating_add(slice.duration) > since);
         if !is_wanted {
-            return;
+            return self.unwanted(slice);
         }
         if slice.duration == 0 && self.is_carrier(slice) {
             self.gathered.totals.carriers += 1;

@@ -7,6 +7,7 @@ mod far_apart;
 mod gather;
 mod groups;
 mod histogram;
+mod inside;
 mod named;
 mod rows;
 mod show;
@@ -36,7 +37,8 @@ use crate::track_names::TrackNames;
 /// without inner slices (total, self), minimum, maximum and percentiles. Percentiles are exact for up to 32
 /// slices, otherwise within 1 %. A thread is busy while a slice is open on it, and a slice without an end is
 /// open up to the end of the trace. Slices on tracks that are no threads, like the lives of async tasks, are
-/// intervals with tables of their own: their time overlaps that of threads. If the trace has scheduling and
+/// intervals with tables of their own: their time overlaps that of threads, and what is inside of them has
+/// tracks of its own, as a life inside of another one. If the trace has scheduling and
 /// is a file, running and waiting are the times in which the threads of slices were on a core and waited for
 /// one. A table of its own (by state) has the times in which each thread ran, waited for a core and slept, in
 /// slices and outside, and its stack samples. A table of counters has the number of their values, and the
