@@ -90,6 +90,29 @@ fn the_command_lets_the_programs_sample_themselves() {
     }
 }
 
+#[test]
+fn the_command_tells_that_it_was_refused_the_states_of_threads() {
+    let _one = crate::ONE.lock();
+    let folder = tempfile::tempdir().expect("a folder");
+    for format in FORMATS {
+        let trace = folder.path().join(format!("out.{}", extension(format)));
+        let hairline = || Command::new(env!("CARGO_BIN_EXE_hairline_command"));
+        let mut command = hairline();
+        command.args(["record", "--sched", "-o"]).arg(&trace).arg("--").arg(env!("CARGO_BIN_EXE_together"));
+        seccomp::refuse(&mut command, &[libc::SYS_perf_event_open], libc::EPERM);
+        let output = command.output().expect("it runs");
+        let verdict = judge::load(&trace, &[REFUSED]);
+        verdict.require_clean();
+        let refused = verdict.results[0].text();
+        let words = "thread states by the command\t--sched: no context switches: ";
+        assert!(refused.starts_with(words), "{format:?}: {refused}; {output:?}");
+        let output = hairline().arg("explain").arg(&trace).output().expect("it runs");
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(said.contains("When threads ran is not known: --sched: no context switches: "), "{said}");
+        assert!(!said.contains("To know more"), "{said}");
+    }
+}
+
 /// What traces tell of that was refused.
 const REFUSED: &str = "select replace(a.key, 'debug.', ''), a.string_value from slice s join args a using (arg_set_id) \
     where s.category = 'hairline' and s.name = 'not recorded' order by 1";

@@ -3,6 +3,11 @@
 use std::path::Path;
 use std::process::Command;
 use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use hairline::{sync, trace_scope};
+use hairline_tests::recording::{FORMATS, extension, record};
 
 use super::json::parse;
 use super::{hairline, run, stderr, without_tracing};
@@ -147,4 +152,49 @@ fn a_request_that_waits_between_its_polls() {
         assert!(first.contains("Cause: not known"), "{first}");
         assert!(first.contains("Between them they wait for something that is no interval"), "{first}");
     }
+}
+
+/// The first lines of what `explain` says of the waits `lock/wait: NAME` that `program` records.
+#[track_caller]
+fn require_waits(name: &str, words: &[&str], program: impl Fn()) {
+    for format in FORMATS {
+        let trace = record(format, |_| program());
+        let (folder, file) = (trace.path().parent().expect("a folder"), trace.path().file_name());
+        let file = file.and_then(std::ffi::OsStr::to_str).expect("a name");
+        let text = explain(folder, file, &format!("lock/wait: {name}"));
+        let first = text.lines().take(5).collect::<Vec<_>>().join("\n");
+        for word in words {
+            assert!(first.contains(word), "{}: no {word:?} in the first lines of\n{text}", extension(format));
+        }
+    }
+}
+
+/// Runs a thread of this name.
+fn named<'s>(scope: &'s thread::Scope<'s, '_>, name: &str, work: impl FnOnce() + Send + 's) {
+    thread::Builder::new().name(name.to_owned()).spawn_scoped(scope, work).expect("a thread");
+}
+
+const MOMENT: Duration = Duration::from_millis(10);
+
+#[test]
+fn who_notifies_is_named() {
+    let words =
+        ["Cause: waiting for the condition variable `jobs`.", "Why: notified by the thread producer ("];
+    let inside = [&words[..], &["inside `produce`, for 100 % of that time."]].concat();
+    require_waits("jobs", &inside, || {
+        let (jobs, added) = (sync::Mutex::named("queue", 0), sync::Condvar::named("jobs"));
+        let is_waiting = std::sync::Barrier::new(2);
+        thread::scope(|scope| {
+            named(scope, "producer", || {
+                trace_scope!("app", "produce");
+                is_waiting.wait();
+                thread::sleep(MOMENT);
+                *jobs.lock().expect("no panic") += 1;
+                added.notify_one();
+            });
+            let guard = jobs.lock().expect("no panic");
+            is_waiting.wait();
+            drop(added.wait_while(guard, |jobs| *jobs == 0).expect("no panic"));
+        });
+    });
 }

@@ -54,6 +54,35 @@ fn a_parent_of_twenty_of_which_three_are_killed_leaves_one_trace() {
     }
 }
 
+/// The CPU time of other processes, and how long it was counted, by the argument's name.
+const OTHERS: &str = "select replace(a.key, 'debug.', '') as n, a.int_value as t from slice s join args a using (arg_set_id) \
+    where s.category = 'hairline' and s.name = 'other processes' order by 1";
+
+#[test]
+fn the_cpu_time_of_other_programs_is_in_the_trace() {
+    let mut computes =
+        std::process::Command::new("sh").args(["-c", "while :; do :; done"]).spawn().expect("sh");
+    for format in FORMATS {
+        let folder = tempfile::tempdir().expect("a folder");
+        let trace = format!("out.{}", extension(format));
+        let output = run(hairline(folder.path())
+            .args(["record", "--sched", "-o", &trace, "--", FAMILY, "parent", "2", "0"]));
+        if stderr(&output).contains("no context switches") {
+            eprintln!("skipped: {}", stderr(&output));
+            break;
+        }
+        let verdict = judge::load(folder.path().join(&trace), &[OTHERS]);
+        verdict.require_clean();
+        let rows: Vec<_> =
+            verdict.results[0].iter().map(|row| (row.str("n").to_owned(), row.i64("t"))).collect();
+        let time = |name: &str| rows.iter().find(|row| row.0 == name).map(|row| row.1);
+        let (recorded, taken) = (time("recorded"), time(&format!("sh ({})", computes.id())));
+        assert!(recorded > Some(0) && taken > recorded.map(|all| all / 50), "{format:?}: {rows:?}");
+        assert!(!rows.iter().any(|row| row.0.contains("family")), "{format:?}: {rows:?}");
+    }
+    computes.kill().and_then(|()| computes.wait()).expect("it ends");
+}
+
 /// Whether all that the children did lies within the parent's slice.
 const TIME: &str = "select (select min(ts) from slice where name = 'step') > ts and \
     (select max(ts + dur) from slice where name = 'step') < ts + dur from slice where name = 'parent'";

@@ -164,10 +164,12 @@ fn lock(survey: &Survey, lock: &Lock) -> Value {
         let how = match held.holder {
             Holder::Unknown => None,
             Holder::Thread(_) | Holder::Task(_) => Some("held"),
-            Holder::Releaser(_) => Some("released"),
+            Holder::Releaser(_) | Holder::Passed(..) => Some("released"),
             Holder::Notifier(_) => Some("notified"),
         };
+        let before = if let Holder::Passed(first, _) = held.holder { Some(first) } else { None };
         json!({
+            "before_tid": before,
             "thread": tid.map(|tid| survey.thread_name(tid)),
             "tid": tid,
             "how": how,
@@ -176,6 +178,7 @@ fn lock(survey: &Survey, lock: &Lock) -> Value {
             "tasks": held.tasks,
             "at": held.place,
             "inside": held.inside.map(|name| survey.keys().text(name)),
+            "released": held.released.map(|place| place.text(survey)),
             "ns": held.time,
         })
     };

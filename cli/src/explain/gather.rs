@@ -7,7 +7,7 @@ use hairline_convert::slices::{Frame, Key, Point, Slice, SliceSink, Slices};
 use hairline_convert::timeline::Split;
 use hairline_convert::{Item, RunState, SampleKind, TrackId};
 
-use crate::explain::locks::Tags;
+use crate::explain::locks::{Tags, is_end};
 use crate::explain::nested::{Below, Nested, Within, covered};
 use crate::explain::survey::{Chosen, SliceName, Survey};
 use crate::explain::target::{Band, Inner, Inside, Longest, Part, Target, Wait, add};
@@ -74,6 +74,9 @@ impl<'s> Gather<'s> {
             parked: 0,
             gaps: Longest::default(),
             wakers: HashMap::new(),
+            between: Longest::default(),
+            polls_before: HashMap::new(),
+            released: HashMap::new(),
             others: HashMap::new(),
             chances: HashMap::new(),
         };
@@ -107,6 +110,7 @@ impl<'s> Gather<'s> {
             target.queues.shorten();
             target.gaps.shorten();
             wakes.look(survey, target);
+            target.between.shorten();
             polls.sort_unstable();
             for queue in target.queues.all_mut() {
                 let next = polls.get(polls.partition_point(|(start, _)| *start < queue.end));
@@ -221,6 +225,13 @@ impl Found<'_> {
             self.nested.add(parent, Below { slice: *slice, wait, own, within });
         }
         (copy, own)
+    }
+
+    /// Notes what is known of the end of the wait around.
+    fn ends_wait(&mut self, track: TrackId, tag: u32, above: &[Frame]) {
+        if let Some(wait) = above.last().filter(|above| above.tag != 0) {
+            self.ends.insert(track, (wait.start, tag));
+        }
     }
 
     /// Adds the waits and the times in the queue of a chosen interval.
@@ -374,6 +385,9 @@ pub(super) fn look_at_waits(survey: &Survey, band: &mut Band, thread: (u64, u64)
 
 impl SliceSink for Found<'_> {
     fn slice(&mut self, slice: &Slice, above: &mut [Frame]) {
+        if slice.tag != 0 && is_end(self.survey.keys().text(slice.name)) {
+            return self.ends_wait(slice.track, slice.tag, above);
+        }
         let wait = (slice.tag != 0).then(|| {
             let end = self.ends.remove(&slice.track).filter(|(start, _)| *start == slice.start);
             let names = &self.survey.track_names;
@@ -383,7 +397,7 @@ impl SliceSink for Found<'_> {
             Wait { name: slice.name, tags, around: above.last().map_or(Key::NONE, |above| above.name) }
         });
         if is_wake_slice(self.survey.keys(), slice) {
-            self.wakes.add(self.survey.keys(), (slice.track, slice.start), above);
+            self.wakes.add(self.survey, (slice.track, slice.start), above);
         }
         let around = self.around(slice.track, above);
         let number = self.number(slice.category, slice.name, slice.track);
@@ -430,9 +444,9 @@ impl SliceSink for Found<'_> {
 
     fn point(&mut self, point: &Point, above: &mut [Frame]) {
         if point.tag == WAKE_TAG {
-            self.wakes.add(self.survey.keys(), (point.track, point.time), above);
-        } else if let Some(wait) = above.last().filter(|above| above.tag != 0) {
-            self.ends.insert(point.track, (wait.start, point.tag));
+            self.wakes.add(self.survey, (point.track, point.time), above);
+        } else {
+            self.ends_wait(point.track, point.tag, above);
         }
     }
 }

@@ -1,13 +1,14 @@
 //! Who had the locks that the slices of one name waited for.
 
 use std::collections::{BTreeSet, HashMap};
+use std::hash::Hash;
 
 use hairline_convert::slices::Key;
 
 use crate::explain::locks::{Holder, Kind, Tags, TaskId, lock_name};
 use crate::explain::shares::{Share, largest, percent};
 use crate::explain::survey::Survey;
-use crate::explain::target::{Band, Target, Wait, total, whole};
+use crate::explain::target::{Band, Place, Target, Wait, total, whole};
 use crate::table::plain;
 
 /// The waits of the slices of a band for one lock.
@@ -36,6 +37,8 @@ pub(super) struct Held {
     pub(super) time: i64,
     /// The innermost slice that the holder had open during most of the waits.
     pub(super) inside: Option<Key>,
+    /// Where others ended most of the waits.
+    pub(super) released: Option<Place>,
 }
 
 /// Who had a lock, as they are shown together.
@@ -95,11 +98,9 @@ fn holders(survey: &Survey, target: &Target, waits: &[(Wait, i64)]) -> Vec<Held>
         let sum = times.entry(key(wait.tags)).or_default();
         *sum = sum.saturating_add(*time);
     }
-    let mut inside: HashMap<_, HashMap<Key, i64>> = HashMap::new();
-    for ((tags, name), time) in &target.held_in {
-        let sum = inside.entry(key(*tags)).or_default().entry(*name).or_default();
-        *sum = sum.saturating_add(*time);
-    }
+    let held_in = target.held_in.iter().map(|((tags, name), time)| (*tags, Place::Inside(*name), *time));
+    let inside = by_holder(held_in, key);
+    let released = by_holder(target.released.iter().map(|((tags, place), time)| (*tags, *place, *time)), key);
     let looked_at = |of: (Who, &str)| {
         let waits = target.waits.all().iter().filter(|wait| key(wait.tags) == of);
         total(waits.map(|wait| wait.duration()))
@@ -111,8 +112,12 @@ fn holders(survey: &Survey, target: &Target, waits: &[(Wait, i64)]) -> Vec<Held>
         }
     }
     let held = |(of, time): ((Who, &str), i64)| {
-        let most = inside.get(&of).and_then(|names| names.iter().max_by_key(|(name, time)| (**time, name.0)));
-        let most = most.filter(|(name, time)| **time > looked_at(of) / 2 && of.0 != Who::Tasks(**name));
+        let most = |places: &HashMap<_, HashMap<Place, i64>>| {
+            let most = places.get(&of)?.iter().max_by_key(|(place, time)| (**time, **place));
+            let (place, _) = most.filter(|(_, time)| **time > looked_at(of) / 2)?;
+            Some(*place).filter(|place| !matches!(place, Place::Inside(name) if of.0 == Who::Tasks(*name)))
+        };
+        let (inside, released) = (most(&inside).and_then(Place::name), most(&released));
         let tasks = tasks.get(&of);
         let holder = match of.0 {
             Who::One(holder) => holder,
@@ -121,11 +126,39 @@ fn holders(survey: &Survey, target: &Target, waits: &[(Wait, i64)]) -> Vec<Held>
             }
         };
         let (place, tasks) = (of.1.to_owned(), tasks.map_or(0, BTreeSet::len));
-        Held { holder, tasks, place, time, inside: most.map(|(name, _)| *name) }
+        Held { holder, tasks, place, time, inside, released }
     };
     let mut all: Vec<_> = times.into_iter().map(held).collect();
     all.sort_by(|a, b| b.time.cmp(&a.time).then_with(|| a.place.cmp(&b.place)));
     all
+}
+
+/// Adds up the time of waits by who had the lock and by place.
+fn by_holder<K: Eq + Hash>(
+    waits: impl Iterator<Item = (Tags, Place, i64)>,
+    key: impl Fn(Tags) -> K,
+) -> HashMap<K, HashMap<Place, i64>> {
+    let mut places: HashMap<_, HashMap<Place, i64>> = HashMap::new();
+    for (tags, place, time) in waits {
+        let sum = places.entry(key(tags)).or_default().entry(place).or_default();
+        *sum = sum.saturating_add(time);
+    }
+    places
+}
+
+impl Place {
+    /// The name of the slice.
+    fn name(self) -> Option<Key> {
+        if let Self::Inside(name) = self { Some(name) } else { None }
+    }
+
+    /// As a part of a sentence.
+    pub(super) fn text(self, survey: &Survey) -> String {
+        match self {
+            Self::Inside(name) => format!("inside `{}`", plain(survey.keys().text(name))),
+            Self::On(track) => format!("on the thread {}", plain(&survey.track_names.name(track))),
+        }
+    }
 }
 
 /// One task, or several ones of the same name, as a part of a sentence.
@@ -179,9 +212,17 @@ impl Lock {
                 Holder::Task(task) => format!("held by {}", tasks(survey, task, held.tasks)),
                 Holder::Thread(tid) => format!("held by {}", thread(tid)),
                 Holder::Releaser(tid) => format!("released by {}", thread(tid)),
+                Holder::Passed(first, last) => format!(
+                    "held by {} as they began to wait, and released by {}",
+                    thread(first),
+                    thread(last)
+                ),
                 Holder::Notifier(tid) => format!("notified by {}", thread(tid)),
                 Holder::Unknown if !held.place.is_empty() => "held by a task that is not recorded".to_owned(),
-                Holder::Unknown => self.without_holder().to_owned(),
+                Holder::Unknown => match held.released {
+                    Some(place) => self.released(survey, place),
+                    None => self.without_holder().to_owned(),
+                },
             };
             let at =
                 if held.place.is_empty() { String::new() } else { format!(", at {}", plain(&held.place)) };
@@ -199,10 +240,26 @@ impl Lock {
                 _ if self.kind != Kind::Lock && held.time == self.time => String::new(),
                 _ => format!("{comma} for {share} of that time"),
             };
-            format!("{who}{at}{inside}{when}")
+            let released = match (held.released, held.holder) {
+                (Some(_), Holder::Unknown) if held.place.is_empty() => String::new(),
+                (Some(place), _) => format!(", and released {}", place.text(survey)),
+                (None, _) => String::new(),
+            };
+            format!("{who}{at}{inside}{when}{released}")
         };
         let are_few = |held: &&Held| held.time >= self.time / 50;
         self.holders.iter().filter(are_few).take(3).map(one).collect::<Vec<_>>().join("; ")
+    }
+
+    /// What ended the waits, as far as the wakes tell.
+    fn released(&self, survey: &Survey, place: Place) -> String {
+        let place = place.text(survey);
+        match self.kind {
+            Kind::Lock => format!("released {place}"),
+            Kind::Semaphore => format!("too few permits were free, until one came back {place}"),
+            Kind::Channel => format!("the channel was full, until a message was taken {place}"),
+            Kind::Notification => format!("notified {place}"),
+        }
     }
 
     fn without_holder(&self) -> &'static str {

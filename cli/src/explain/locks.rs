@@ -25,13 +25,18 @@ pub(super) const PREFIX: &str = "wait: ";
 const HOLD: &str = "hold: ";
 /// The argument of a wait that names a task.
 const TASK: &str = "held_by_task";
-/// The names of the instants at their ends.
+/// The names of the instants at their ends. FXT has arrows from slices alone: there they are slices of 0 ns.
 pub(super) const RELEASED: &str = "released";
 pub(super) const NOTIFIED: &str = "notified";
 
 /// The name of a lock, of that of the slices.
 pub(super) fn lock_name(name: &str) -> &str {
     name.strip_prefix(PREFIX).unwrap_or(name)
+}
+
+/// Whether a slice of this name is about the end of the wait around it.
+pub(super) fn is_end(name: &str) -> bool {
+    name == RELEASED || name == NOTIFIED
 }
 
 /// Whether slices of this category and name are holds of a lock.
@@ -91,6 +96,8 @@ pub(super) enum Holder {
     Thread(u64),
     /// The thread with this id released the lock, which it had perhaps with others.
     Releaser(u64),
+    /// The first thread had the lock, and then others: the last of them, which released it, is the second.
+    Passed(u64, u64),
     /// The thread with this id notified a condition variable.
     Notifier(u64),
     /// The task with this number.
@@ -101,7 +108,7 @@ impl Holder {
     /// The id of the thread.
     pub(super) fn thread(self) -> Option<u64> {
         match self {
-            Self::Thread(tid) | Self::Releaser(tid) | Self::Notifier(tid) => Some(tid),
+            Self::Thread(tid) | Self::Releaser(tid) | Self::Notifier(tid) | Self::Passed(_, tid) => Some(tid),
             Self::Unknown | Self::Task(_) => None,
         }
     }
@@ -161,6 +168,11 @@ impl Locks {
     /// Who had the lock for which a thread waited, and where it took it.
     pub(super) fn holder(&self, tags: Tags) -> (Holder, &str) {
         let (begin, end) = (self.facts(tags.begin), self.facts(tags.end));
+        if let (Holder::Thread(first), Holder::Releaser(last)) = (begin.holder, end.holder)
+            && first != last
+        {
+            return (Holder::Passed(first, last), &end.held_at);
+        }
         let is_known = begin.holder != Holder::Unknown || end.holder == Holder::Unknown;
         let known = if is_known { begin } else { end };
         let holder = match known.holder {
@@ -184,8 +196,12 @@ fn of_event(event: &Event<'_>) -> Option<Facts> {
         EventKind::Begin | EventKind::Complete { .. } if name.starts_with(PREFIX) => {
             ("held_by", "held_at", Holder::Thread)
         }
-        EventKind::Instant if name == RELEASED => ("released_by", "released_at", Holder::Releaser),
-        EventKind::Instant if name == NOTIFIED => ("notified_by", "notified_at", Holder::Notifier),
+        EventKind::Begin | EventKind::Complete { .. } | EventKind::Instant if name == RELEASED => {
+            ("released_by", "released_at", Holder::Releaser)
+        }
+        EventKind::Begin | EventKind::Complete { .. } | EventKind::Instant if name == NOTIFIED => {
+            ("notified_by", "notified_at", Holder::Notifier)
+        }
         _ => return None,
     };
     let mut facts = Facts::default();

@@ -113,6 +113,8 @@ enum Kind {
     /// The run of a thread on a core for which a slice waited.
     Core,
     Queue,
+    /// A wait that a worker ended between two polls.
+    Between,
 }
 
 /// An interval is not inside of more others.
@@ -139,6 +141,7 @@ impl<'s> Meanwhile<'s> {
             ask(of.waits.all(), Kind::Wait);
             ask(of.cores.all(), Kind::Core);
             ask(of.queues.all(), Kind::Queue);
+            ask(of.between.all(), Kind::Between);
         }
         questions.sort_by_key(|question| question.part.start);
         let mut last = i64::MIN;
@@ -157,7 +160,8 @@ impl<'s> Meanwhile<'s> {
         }
         let (open, lengths, time) = (HashMap::new(), HashMap::new(), None);
         let lives = questions.iter().filter_map(|question| question.life).collect();
-        let has_queues = questions.iter().any(|question| question.kind == Kind::Queue);
+        let has_queues =
+            questions.iter().any(|question| matches!(question.kind, Kind::Queue | Kind::Between));
         let found = Found {
             survey,
             targets,
@@ -180,7 +184,7 @@ impl<'s> Meanwhile<'s> {
 
     pub(super) fn finish(mut self) -> io::Result<Vec<Target>> {
         self.slices.finish(&mut self.found)?;
-        let Found { mut targets, questions, open, lengths, time, .. } = self.found;
+        let Found { survey, mut targets, questions, open, lengths, time, .. } = self.found;
         let (first, last) = time.unwrap_or_default();
         let time = last.saturating_sub(first);
         targets.iter_mut().for_each(|target| target.first = first);
@@ -198,11 +202,15 @@ impl<'s> Meanwhile<'s> {
             }
             // A sleep during which several threads have a slice of the name counts for one.
             let is_first = ended.insert((number, category, name));
-            let Other { open, open_time, ended, .. } =
+            let Other { open, open_time, asleep, ended, .. } =
                 target.others.entry((category, name, track)).or_default();
             let (count, slept) = if is_first { (1, part.duration()) } else { (0, 0) };
             *open = Some(open.unwrap_or(0) + count);
             *open_time = open_time.saturating_add(slept);
+            if let (true, None, Some(tid)) = (is_first, part.waker, survey.track_names.own_tid(track)) {
+                let split = survey.timeline.split(tid, part.start, part.end);
+                *asleep = asleep.saturating_add(split.asleep);
+            }
             *ended += if has_ended { count } else { 0 };
             target.chances.entry((category, name)).or_insert_with(|| {
                 // The waker of a sleep is no chance.
@@ -267,13 +275,21 @@ impl Found<'_> {
         }
         let key = (slice.category, slice.name);
         if *is_poll && (target.polls.len() < MOST || target.polls.contains_key(&key)) {
-            let polls = target.polls.entry(key).or_default();
-            polls.time = polls.time.saturating_add(overlap);
-            polls.longest = polls.longest.max(slice.duration);
-            // It counts once for several tasks that are queued.
-            let is_new = polls.last != Some((slice.track, slice.start));
-            polls.count += u64::from(is_new);
-            polls.last = Some((slice.track, slice.start));
+            target.polls.entry(key).or_default().add(slice, overlap);
+        }
+    }
+
+    /// Adds the poll that a worker had just ended as it woke a task.
+    fn answer_between(&mut self, number: usize, candidate: &Candidate, overlap: i64) {
+        let Candidate { slice, end, is_poll, .. } = candidate;
+        let Question { target, part, .. } = self.questions[number];
+        let is_last = (part.end.saturating_sub(NEAR)..=part.end).contains(end);
+        if !is_poll || !is_last || part.worker != Some(slice.track) {
+            return;
+        }
+        let polls = &mut self.targets[target].polls_before;
+        if polls.len() < MOST || polls.contains_key(&slice.name) {
+            polls.entry(slice.name).or_default().add(slice, overlap);
         }
     }
 
@@ -285,11 +301,9 @@ impl Found<'_> {
         let names = &survey.track_names;
         if names.tid(slice.track).is_some() {
             candidate.is_parked = is_parked(survey.keys(), (slice.category, slice.name));
-            let is_poll =
-                |category, name| survey.is_poll(category, name) || survey.tasks.are_polls(category, name);
             candidate.is_poll = self.has_queues
-                && is_poll(slice.category, slice.name)
-                && !above.iter().any(|above| is_poll(above.category, above.name));
+                && survey.has_polls(slice.category, slice.name)
+                && !above.iter().any(|above| survey.has_polls(above.category, above.name));
             return Some(candidate);
         }
         // Intervals of async tasks hold nothing up, but for those of a task that has a lock.
@@ -304,9 +318,11 @@ impl Found<'_> {
         let Candidate { slice, end, lives, .. } = candidate;
         let (question, end) = (self.questions[number], *end);
         let overlap = end.min(question.part.end).saturating_sub(slice.start.max(question.part.start));
-        if question.kind == Kind::Queue {
-            if overlap > 0 {
-                self.answer_queue(number, candidate, overlap);
+        if matches!(question.kind, Kind::Queue | Kind::Between) {
+            match question.kind {
+                _ if overlap <= 0 => {}
+                Kind::Queue => self.answer_queue(number, candidate, overlap),
+                _ => self.answer_between(number, candidate, overlap),
             }
             return;
         }
@@ -331,7 +347,7 @@ impl Found<'_> {
                 let other = self.other(&question, key);
                 other.overlap_typical = other.overlap_typical.saturating_add(overlap);
             }
-            Kind::Queue => {}
+            Kind::Queue | Kind::Between => {}
             Kind::Sleep | Kind::Wait | Kind::Core => {
                 // Intervals of one task are on several tracks: the innermost of all counts.
                 let place = (number, question.life.filter(|_| is_interval).unwrap_or(slice.track));

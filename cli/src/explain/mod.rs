@@ -13,6 +13,7 @@ mod lists;
 mod locks;
 mod meanwhile;
 mod memory;
+mod neighbours;
 mod nested;
 mod queue;
 mod refused;

@@ -15,6 +15,13 @@ pub(super) fn polls(target: &Target) -> Vec<((Key, Key), Polls)> {
     all
 }
 
+/// How many polls there were, and how long the longest took.
+pub(super) fn counted(polls: &Polls) -> String {
+    let (count, longest) = (grouped_count(polls.count, "poll"), duration(polls.longest));
+    let the = if polls.count == 1 { " of" } else { ", the longest of" };
+    format!("{count}{the} {longest}")
+}
+
 /// Says what they did, if the trace has that for most of the time.
 pub(super) fn meanwhile(survey: &Survey, target: &Target) -> Option<String> {
     let (whole, all) = (target.queues.total(), polls(target));
@@ -33,10 +40,7 @@ pub(super) fn meanwhile(survey: &Survey, target: &Target) -> Option<String> {
         let of = target.chosen.name;
         let others = if (*category, *name) == (of.category, of.name) { " of others" } else { "" };
         let (name, share) = (plain(survey.keys().text(*name)), percent(polls.time, whole));
-        let (count, longest) = (grouped_count(polls.count, "poll"), duration(polls.longest));
-        let longest =
-            if polls.count == 1 { format!("of {longest}") } else { format!("the longest of {longest}") };
-        format!("`{name}`{others} for {share} of that time ({count}, {longest})")
+        format!("`{name}`{others} for {share} of that time ({})", counted(polls))
     };
     let are_many = |(_, polls): &&(_, Polls)| polls.time >= whole / 20;
     let named: Vec<_> = all.iter().filter(are_many).take(3).map(one).collect();

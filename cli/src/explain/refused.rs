@@ -29,7 +29,7 @@ impl Refused {
         event.args.each(&mut |what, why| {
             let (Value::Str(why) | Value::Interned { text: why, .. }) = why else { return };
             let refused = match what.text {
-                "thread states" => &mut self.states,
+                "thread states" | "thread states by the command" => &mut self.states,
                 "stack samples" | "stack samples by the command" => &mut self.samples,
                 _ => return,
             };

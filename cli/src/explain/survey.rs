@@ -10,6 +10,7 @@ use hairline_convert::{Item, TrackId};
 use crate::explain::cpu_times::CpuTimes;
 use crate::explain::locks::Locks;
 use crate::explain::memory::Memory;
+use crate::explain::neighbours::Neighbours;
 use crate::explain::refused::Refused;
 use crate::explain::tasks::{Tasks, is_no_work};
 use crate::folded::without_symbols;
@@ -32,6 +33,7 @@ pub(super) struct Survey {
     pub(super) tasks: Tasks,
     pub(super) cpu_times: CpuTimes,
     pub(super) refused: Refused,
+    pub(super) neighbours: Neighbours,
     pub(super) memory: Memory,
 }
 
@@ -107,6 +109,7 @@ impl Survey {
             tasks: Tasks::default(),
             cpu_times: CpuTimes::default(),
             refused: Refused::default(),
+            neighbours: Neighbours::default(),
             memory: Memory::default(),
         }
     }
@@ -138,6 +141,11 @@ impl Survey {
     /// Whether slices of a name on threads are the polls of a future: intervals have the same name.
     pub(super) fn is_poll(&self, category: Key, name: Key) -> bool {
         self.found.numbers.contains_key(&SliceName { category, name, is_on_thread: false })
+    }
+
+    /// The same, or the polls of tasks, whose lives say so.
+    pub(super) fn has_polls(&self, category: Key, name: Key) -> bool {
+        self.is_poll(category, name) || self.tasks.are_polls(category, name)
     }
 
     /// The kinds of slices that a pattern means, or that took most: the longest first. Last are the polls of
@@ -227,6 +235,7 @@ impl ItemVisitor for Survey {
             Item::Event(event) => {
                 self.locks.add(event);
                 self.refused.add(event);
+                self.neighbours.add(event);
                 self.memory.event(event);
                 self.tasks.add(event, &self.track_names, self.slices.keys_mut());
             }

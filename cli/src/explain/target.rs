@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use hairline_convert::TrackId;
-use hairline_convert::slices::Key;
+use hairline_convert::slices::{Key, Slice};
 use hairline_convert::timeline::Split;
 
 use crate::explain::arguments::Arguments;
@@ -52,6 +52,13 @@ pub(super) struct Target {
     /// and who woke them, with these times.
     pub(super) gaps: Longest<1024>,
     pub(super) wakers: HashMap<Option<Waker>, i64>,
+    /// Of those times, the ones that a worker ended between two polls; and the poll that it had just ended, by
+    /// name.
+    pub(super) between: Longest<1024>,
+    pub(super) polls_before: HashMap<Key, Polls>,
+    /// Where the wakes are that ended waits of tasks, unless the one that had the lock has woken them: by the
+    /// tags of the waits, with the time of the waits.
+    pub(super) released: HashMap<(Tags, Place), i64>,
     /// Slices of other threads, by what they had to do with those.
     pub(super) others: HashMap<(Key, Key, TrackId), Other>,
     /// During how many of the sleeps slices of those names are open by chance.
@@ -63,8 +70,17 @@ pub(super) struct Target {
 pub(super) struct Waker {
     pub(super) track: TrackId,
     pub(super) inside: Option<Key>,
+    /// The name of the poll around it.
+    pub(super) poll: Option<Key>,
     /// Whether a worker has nothing to do there, and looks for what is ready.
     pub(super) is_parked: bool,
+}
+
+/// Where a wait was ended: in the innermost slice, or on a thread that had none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) enum Place {
+    Inside(Key),
+    On(TrackId),
 }
 
 /// How many of several things happen by chance: the mean, and the variance.
@@ -127,6 +143,17 @@ pub(super) struct Polls {
     pub(super) last: Option<(TrackId, i64)>,
 }
 
+impl Polls {
+    /// Adds a poll. It counts once for several tasks.
+    pub(super) fn add(&mut self, poll: &Slice, overlap: i64) {
+        self.time = self.time.saturating_add(overlap);
+        self.longest = self.longest.max(poll.duration);
+        let is_new = self.last != Some((poll.track, poll.start));
+        self.count += u64::from(is_new);
+        self.last = Some((poll.track, poll.start));
+    }
+}
+
 /// The slices inside of others.
 #[derive(Clone, Default)]
 pub(super) struct Inside {
@@ -185,6 +212,8 @@ pub(super) struct Other {
     /// The sleeps during which such a slice was open: their number and time. A sleep counts on one thread.
     pub(super) open: Option<u64>,
     pub(super) open_time: i64,
+    /// The time in which its thread was asleep meanwhile. Who ended the sleep is not known then.
+    pub(super) asleep: i64,
     /// Those of them that ended when the slice did.
     pub(super) ended: u64,
 }

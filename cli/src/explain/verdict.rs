@@ -197,9 +197,15 @@ fn of_its_own(survey: &Survey, target: &Target) -> Verdict {
                 "Why: not known. They take {whole}, of which {on_cpu} on the CPU. The CPU time of a thread does not \
                  tell a sleep from a wait for a core."
             ));
-            overlapping(survey, target, &mut verdict.lines);
+            meanwhile_line(survey, target, &mut verdict.lines);
+            advice(survey, &mut verdict.lines);
         }
-        Cause::Unknown => overlapping(survey, target, &mut verdict.lines),
+        Cause::Unknown => {
+            meanwhile_line(survey, target, &mut verdict.lines);
+            if target.chosen.name.is_on_thread || verdict.in_itself >= verdict.share / 2 {
+                advice(survey, &mut verdict.lines);
+            }
+        }
     }
     verdict
 }
@@ -233,8 +239,13 @@ impl Verdict {
                 let inside = inside.map(|name| {
                     format!("intervals inside of them, most of all `{}`", plain(survey.keys().text(name)))
                 });
+                let late = || {
+                    let (name, ..) = wakes::late(target)?;
+                    let name = plain(survey.keys().text(name));
+                    Some(format!("workers that are busy with other polls, most of all of `{name}`"))
+                };
                 let unknown = || "not known, because an interval is on no thread".to_owned();
-                (inside.unwrap_or_else(unknown), "")
+                (inside.or_else(late).unwrap_or_else(unknown), "")
             }
             Cause::Unknown if survey.timeline.is_empty() => {
                 ("not known, because the trace has no scheduling of their threads".to_owned(), "")
@@ -398,6 +409,9 @@ fn waiting(survey: &Survey, target: &Target, band: &Band, lines: &mut Vec<String
              a thread of another program may have had it."
         )
     });
+    if known < whole / 10 * 9 {
+        lines.extend(survey.neighbours.sentence());
+    }
 }
 
 fn asleep(survey: &Survey, target: &Target, band: &Band, lines: &mut Vec<String>) {
@@ -425,8 +439,13 @@ fn asleep(survey: &Survey, target: &Target, band: &Band, lines: &mut Vec<String>
     let ending = ending(survey, target).filter(|ending| ending.time >= whole / 2);
     if let Some(ending) = ending.as_ref().filter(|ending| !ending.is_by_chance) {
         let (name, threads) = (plain(&ending.name), plain(&ending.threads));
+        let role = if ending.sleeps_too {
+            "which is asleep meanwhile too: it waits for the same, or has what they wait for"
+        } else {
+            "which may have what they wait for, like a lock or an answer"
+        };
         lines.push(format!(
-            "Why: {} of {} sleeps {}, which may have what they wait for, like a lock or an answer.{woken}",
+            "Why: {} of {} sleeps {}, {role}.{woken}",
             ending.count,
             sleeps.len(),
             if ending.is_at_end {
@@ -473,6 +492,8 @@ struct Ending {
     /// Whether most of them end then.
     is_at_end: bool,
     is_by_chance: bool,
+    /// Whether its threads are asleep for most of that time, and no wake-up tells who ended the sleeps.
+    sleeps_too: bool,
 }
 
 fn ending(survey: &Survey, target: &Target) -> Option<Ending> {
@@ -484,6 +505,7 @@ fn ending(survey: &Survey, target: &Target) -> Option<Ending> {
         *count += open;
         sum.ended += other.ended;
         sum.open_time = sum.open_time.saturating_add(other.open_time);
+        sum.asleep = sum.asleep.saturating_add(other.asleep);
         *tracks += 1;
         *first = (*first).min(*track);
     }
@@ -499,11 +521,14 @@ fn ending(survey: &Survey, target: &Target) -> Option<Ending> {
     };
     let (name, is_by_chance) = (survey.keys().text(key.1).to_owned(), is_by_chance(key, *count));
     let is_at_end = sum.ended * 2 >= *count;
-    Some(Ending { name, threads, count: *count, time: sum.open_time, is_at_end, is_by_chance })
+    let sleeps_too = sum.asleep > sum.open_time / 2;
+    Some(Ending { name, threads, count: *count, time: sum.open_time, is_at_end, is_by_chance, sleeps_too })
 }
 
-fn overlapping(survey: &Survey, target: &Target, lines: &mut Vec<String>) {
-    if let Some((name, slow, typical)) = meanwhile(survey, target).into_iter().next() {
+/// Adds what other threads did, if that is something.
+fn meanwhile_line(survey: &Survey, target: &Target, lines: &mut Vec<String>) {
+    let first = meanwhile(survey, target).into_iter().next();
+    if let Some((name, slow, typical)) = first.filter(|(_, slow, typical)| *slow >= typical + 50) {
         lines.push(format!(
             "Meanwhile on other threads: `{}`, for {} of the time of the slowest and {} of the typical ones.",
             plain(&name),
@@ -511,6 +536,10 @@ fn overlapping(survey: &Survey, target: &Target, lines: &mut Vec<String>) {
             percent(typical, 1000)
         ));
     }
+}
+
+/// Says what else could be recorded, unless that was just refused.
+fn advice(survey: &Survey, lines: &mut Vec<String>) {
     if !survey.timeline.is_empty() {
         return;
     }

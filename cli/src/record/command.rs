@@ -32,6 +32,9 @@ pub(super) fn record(arguments: &Arguments, mut command: process::Command) -> Re
             _ => Switches::of_command(pid, switches::BYTES),
         });
     };
+    if arguments.options.sched {
+        parts.look_at_neighbours();
+    }
     let has_events = arguments.options.sched || arguments.options.sample.is_some();
     let before_exec: Option<&mut dyn FnMut(u32)> = if has_events { Some(&mut open) } else { None };
     command.envs(variables(arguments, &parts));

@@ -2,12 +2,14 @@
 
 mod arguments;
 mod command;
+mod neighbours;
 mod parts;
 mod quiet;
 mod report;
 mod running;
 mod samples;
 mod switches;
+mod told;
 mod trial;
 
 use std::process::{self, ExitCode};

@@ -21,9 +21,11 @@ use hairline_formats::{fxt, track_event};
 use crate::links::{Followed, follow};
 use crate::platform::facts::Identity;
 use crate::platform::{self, Folder};
+use crate::record::neighbours::Neighbours;
 use crate::record::quiet;
 use crate::record::samples::{self, Known, Opened, Sampling};
 use crate::record::switches::{self, Recorded, States};
+use crate::record::told::Told;
 use crate::session_file;
 
 /// The interval of checks for processes that outlive the command.
@@ -60,6 +62,8 @@ pub(super) struct Parts {
     sampling: Option<Sampling>,
     /// Why there are no samples.
     no_samples: Option<String>,
+    /// What other processes had taken when the command started.
+    neighbours: Option<Neighbours>,
     /// Whether the folder is kept: the user asked for it, or a part is still needed.
     is_kept: bool,
 }
@@ -90,12 +94,17 @@ pub(crate) struct RecordResult {
     pub(super) notes: Vec<String>,
     /// The number of states that the kernel reported of threads.
     pub(super) states: u64,
-    /// The number of context switches that the kernel's rings had no room for.
-    pub(super) switches_lost: u64,
     /// The numbers of samples, if they were asked for.
     pub(super) samples: Option<hairline_stacks::Totals>,
-    /// Why the command's samples are not recorded, though they were asked for.
-    no_samples: Option<String>,
+    /// What the trace tells of the command's own recording.
+    pub(super) told: Told,
+}
+
+impl RecordResult {
+    fn refuse(&mut self, what: &'static str, why: String) {
+        self.notes.push(why.clone());
+        self.told.refused.push((what, why));
+    }
 }
 
 impl Parts {
@@ -134,8 +143,14 @@ impl Parts {
             format,
             sampling: None,
             no_samples: None,
+            neighbours: None,
             is_kept: keep,
         })
+    }
+
+    /// Begins to look at what other processes take.
+    pub(super) fn look_at_neighbours(&mut self) {
+        self.neighbours = Some(Neighbours::begin());
     }
 
     /// Begins to read the samples of the command, and the switches that their rings have. Without them the
@@ -153,8 +168,9 @@ impl Parts {
     /// Returns the
     /// switches that were in their rings.
     fn end_samples(&mut self, whole: &mut RecordResult, has_names: bool) -> Option<Result<Recorded, String>> {
-        whole.no_samples = self.no_samples.take();
-        whole.notes.extend(whole.no_samples.clone());
+        if let Some(why) = self.no_samples.take() {
+            whole.refuse("stack samples by the command", why);
+        }
         let names = self.folder.names().unwrap_or_default();
         let pids = names.iter().filter_map(|name| pid_of(name));
         let known = if has_names { Known::All } else { Known::Of(pids.collect()) };
@@ -226,10 +242,12 @@ impl Parts {
         let made = self.list(command, &whole).and_then(|mut parts| {
             match switches {
                 Some(Ok(recorded)) => {
-                    (whole.states, whole.switches_lost) = (recorded.states(), recorded.lost());
+                    (whole.states, whole.told.lost) = (recorded.states(), recorded.lost());
+                    let neighbours = self.neighbours.as_ref();
+                    whole.told.others = neighbours.map(|of| of.end(|pid| recorded.has_process(pid)));
                     recorded.add_to(&self.folder, &mut parts, &mut whole.notes);
                 }
-                Some(Err(why)) => whole.notes.push(why),
+                Some(Err(why)) => whole.refuse("thread states by the command", why),
                 None => {}
             }
             if !parts.is_empty() {
@@ -247,13 +265,9 @@ impl Parts {
         }
     }
 
-    /// Adds a part that tells what the kernel's rings had no room for, and what it refused.
+    /// Adds a part that tells of the command's own recording.
     fn add_told(&self, parts: &mut Vec<String>, command: u32, whole: &mut RecordResult) {
-        let no_samples = whole.no_samples.as_deref();
-        if whole.switches_lost == 0 && no_samples.is_none() {
-            return;
-        }
-        let bytes = switches::told_part(self.format, command, whole.switches_lost, no_samples);
+        let Some(bytes) = whole.told.part(self.format, command) else { return };
         match self.folder.create_file(TOLD).and_then(|mut file| file.write_all(&bytes)) {
             Ok(()) => parts.push(TOLD.to_owned()),
             Err(e) => whole.notes.push(format!("the trace does not tell of that: {e}")),

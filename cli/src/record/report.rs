@@ -55,7 +55,7 @@ pub(super) fn report(whole: &RecordResult, parts: &Parts, waits: bool) {
              the trace"
         ));
     }
-    let lost = totals.lost.saturating_sub(whole.switches_lost);
+    let lost = totals.lost.saturating_sub(whole.told.lost);
     if lost > 0 {
         let lost = count(lost, "event");
         let or = if waits { "" } else { ", or --overflow block" };

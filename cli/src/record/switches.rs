@@ -33,11 +33,8 @@ const NAMES: &str = "names";
 const STATES: &str = "states";
 
 /// The packets' sequence, and the id of FXT's provider. The splice gives them numbers of their own.
-const SEQUENCE: te::SequenceId = te::SequenceId(1);
+pub(super) const SEQUENCE: te::SequenceId = te::SequenceId(1);
 const PROVIDER: u32 = 1;
-
-/// The track of the event that shows the losses of this process's rings. The splice gives it another number.
-const TOLD_TRACK: te::TrackUuid = te::TrackUuid(0x6c6f_7374);
 
 /// A recording that goes on, or the reason why there is none.
 #[derive(Debug)]
@@ -177,6 +174,11 @@ impl Recorded {
         self.lost
     }
 
+    /// Whether a thread of this process is one of the recording's.
+    pub(super) fn has_process(&self, pid: u32) -> bool {
+        self.names.values().any(|named| named.task.pid == pid)
+    }
+
     /// The names of threads, and of processes without a part of their own.
     fn names_part(&self, parts: &[String]) -> Vec<u8> {
         let pid_of = |part: &String| part.split('-').next()?.parse::<u32>().ok();
@@ -213,51 +215,8 @@ impl Recorded {
     }
 }
 
-/// Returns a part that says what the kernel's rings had no room for, and what it refused: as the sessions of
-/// processes say it in theirs. `command`: the process on whose track FXT shows it.
-pub(super) fn told_part(format: Format, command: u32, lost: u64, no_samples: Option<&str>) -> Vec<u8> {
-    let lost = (lost > 0).then_some(("lost in all", "kernel ring full", Value::U64(lost)));
-    let refused = no_samples.map(|why| ("not recorded", "stack samples by the command", Value::Str(why)));
-    let (category, events) = ("hairline", lost.into_iter().chain(refused));
-    let mut out = head(format);
-    if format == Format::Fxt {
-        let inline = fxt::StringRef::Inline;
-        let (process, thread) = (u64::from(command), u64::from(command));
-        for (name, what, value) in events {
-            let event = fxt::Event {
-                kind: fxt::EventKind::Instant,
-                timestamp: platform::boottime(),
-                thread: fxt::ThreadRef::Inline { process, thread },
-                category: inline(category),
-                name: inline(name),
-                args: &[(inline(what), value)],
-                payload: None,
-            };
-            fxt::event(&mut out, &event);
-        }
-        return out;
-    }
-    let track = te::CustomTrack { uuid: TOLD_TRACK, name: "hairline record", ..te::CustomTrack::default() };
-    te::custom_descriptor(&mut out, SEQUENCE, &track);
-    if let Some((_, _, Value::U64(events_lost))) = lost {
-        te::trace_stats(&mut out, SEQUENCE, &te::TraceStats { events_lost, ..te::TraceStats::default() });
-    }
-    for (name, what, value) in events {
-        let event = te::Event {
-            needs_state: false,
-            categories: &[te::Name::Text(category)],
-            name: Some(te::Name::Text(name)),
-            track_uuid: Some(TOLD_TRACK),
-            annotations: &[(te::Name::Text(what), value)],
-            ..te::Event::new(SEQUENCE, te::EventType::Instant, platform::boottime())
-        };
-        te::event(&mut out, &event);
-    }
-    out
-}
-
 /// Returns the head of a part.
-fn head(format: Format) -> Vec<u8> {
+pub(super) fn head(format: Format) -> Vec<u8> {
     let mut out = Vec::new();
     if format == Format::Fxt {
         fxt::magic(&mut out);

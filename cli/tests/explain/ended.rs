@@ -235,3 +235,19 @@ fn many_that_take_equally_long_are_called_as_many_as_they_are() {
         assert!(text.contains("\nslowest 10 % ") && !text.contains("slowest 1 %"), "{text}");
     }
 }
+
+#[test]
+fn a_thread_that_sleeps_too_may_wait_for_the_same() {
+    // Both are woken at once, by a thread without slices.
+    let trace = requests("request", |trace, middle| {
+        trace.switch(middle - MS, (OTHER, State::Asleep), 0);
+        sleeps(trace, middle, State::Asleep, 0);
+        trace.switch(middle + 50 * MS - MS / 20, (0, State::Asleep), OTHER);
+        trace.slice(OTHER, (middle - MS, middle + 50 * MS), "", "step");
+        None
+    });
+    let text = text(&trace.finish(Shape::States), "net/request");
+    let words = "2 of 2 sleeps end when `step` ends on the thread rebuilder (102), which is asleep meanwhile too: it waits \
+        for the same, or has what they wait for.";
+    assert!(text.contains(words), "{text}");
+}

@@ -1,9 +1,11 @@
 //! `hairline explain` uses the facts about waits for locks before it guesses.
 
 use hairline_formats::Value;
-use hairline_formats::track_event::EventType;
+use hairline_formats::track_event::{self as te, EventType, ThreadTrack, TrackUuid};
 
-use crate::planted::{LIVES, MS, OTHER, Planted, SERVER, Shape, State, explain_both, requests, sleeps};
+use crate::planted::{
+    HOG, LIVES, MS, OTHER, Planted, SEQUENCE, SERVER, Shape, State, explain_both, requests, sleeps,
+};
 
 /// The sentences that are guesses, or that advise to record what is known.
 const GUESSES: [&str; 6] =
@@ -215,4 +217,23 @@ fn a_hold_is_explained_only_if_somebody_asks_for_it() {
     for text in explain_both(&plant(), &["lock/hold: cache"]) {
         assert!(text.contains("hold: cache"), "{text}");
     }
+}
+
+#[test]
+fn who_had_the_lock_first_and_who_released_it_are_named() {
+    let words = [
+        "Why: held by the thread rebuilder (102) as they began to wait, and released by the thread hog (900), at \
+         src/compact.rs:7, for 100 % of that time.",
+    ];
+    let plant = || {
+        let mut trace =
+            contended(&held(OTHER, "src/journal.rs:40"), Some(("released", HOG, "src/compact.rs:7")));
+        let (uuid, parent_uuid) = (TrackUuid(HOG), TrackUuid(0));
+        let thread = ThreadTrack { uuid, parent_uuid, pid: 100, tid: HOG as i64, name: "hog" };
+        te::thread_descriptor(&mut trace.out, SEQUENCE, &thread);
+        trace
+    };
+    require(plant, "net/request", &words);
+    let own = || contended(&held(OTHER, "src/journal.rs:40"), Some(("released", OTHER, "src/journal.rs:40")));
+    require(own, "net/request", &["Why: held by the thread rebuilder (102), at src/journal.rs:40, inside"]);
 }

@@ -497,3 +497,96 @@ fn an_interval_without_an_end_has_its_polls() {
         assert!(!text.contains("Without an interval"), "{text}");
     }
 }
+
+/// Requests that wait for 50 ms and are woken then on the worker's thread, which has these slices: category,
+/// name, begin and end after that of the wait. `waits`: whether the wait is one that was recorded, of this
+/// kind and held by this task.
+fn woken(slices: &[(&str, &str, u64, u64)], waits: Option<(&'static str, Option<i64>)>) -> Planted {
+    let mut trace = requests(|trace, middle| {
+        let end = middle + 50 * MS;
+        let wake = (("task", "wake"), (EventType::Instant, end));
+        let mut is_awake = false;
+        for (category, name, from, to) in slices {
+            trace.event(SERVER, (EventType::SliceBegin, middle + from), (category, name), &[]);
+            if (middle + from..=middle + to).contains(&end) {
+                trace.event(SERVER, wake.1, wake.0, &[]);
+                is_awake = true;
+            }
+            trace.event(SERVER, (EventType::SliceEnd, middle + to), (category, name), &[]);
+        }
+        if !is_awake {
+            trace.event(SERVER, wake.1, wake.0, &[]);
+        }
+        interval(trace, REQUEST, (end, end + 10_000), ("task", "queued"), &[]);
+        if let Some((kind, task)) = waits {
+            let kind = [("kind", Value::Str(kind))];
+            let held = task.map(|task| ("held_by_task", Value::I64(task)));
+            let arguments: Vec<_> = kind.into_iter().chain(held).collect();
+            wait(trace, WAITS, (middle, end + 12_000), "wait: jobs", &arguments);
+        }
+    });
+    let now = trace.now;
+    interval(&mut trace, HOLDER, (now, now + MS), ("app", "work"), &[("task", Value::I64(8))]);
+    interval(&mut trace, HOLDER, (now + MS, now + 2 * MS), ("app", "append"), &[("task", Value::I64(7))]);
+    trace
+}
+
+/// A poll that ends the wait.
+const WORK: &[(&str, &str, u64, u64)] = &[("app", "work", 49 * MS, 51 * MS)];
+
+#[test]
+fn the_poll_that_ended_a_wait_is_named_if_nothing_else_tells_of_the_holder() {
+    let cases = [
+        ("channel", "Why: the channel was full, until a message was taken inside `work`."),
+        ("notification", "Why: notified inside `work`."),
+        ("semaphore", "Why: too few permits were free, until one came back inside `work`."),
+        ("lock", "Why: released inside `work` for 100 % of that time."),
+    ];
+    for (kind, words) in cases {
+        require(|| woken(WORK, Some((kind, None))), &[words], &["does not have"]);
+    }
+}
+
+#[test]
+fn who_got_the_lock_after_the_holder_and_released_it_is_named() {
+    let words = ["Why: held by the task append (7) as they began to wait, and released inside `work`."];
+    let words = words.map(|words| words.replace(" as they", ", as they"));
+    require(|| woken(WORK, Some(("lock", Some(7)))), &words.each_ref().map(|words| &**words), &[]);
+    let own: &[_] = &[("app", "append", 49 * MS, 51 * MS)];
+    require(|| woken(own, Some(("lock", Some(7)))), &["held by the task append (7)"], &["released"]);
+}
+
+#[test]
+fn a_worker_that_polls_others_while_something_is_ready_is_named() {
+    let polls: &[_] =
+        &[("app", "work", 10 * MS, 50 * MS - 20_000), ("tokio", "parked", 50 * MS - 10_000, 60 * MS)];
+    let words = [
+        "Cause: workers that are busy with other polls, most of all of `work`. The slowest 1 % take 50.0 ms longer",
+        "No worker looked for what is ready, a timer or a socket: the one that woke them had just polled `work`, \
+         for 79 % of that time (2 polls, the longest of 40.0 ms).",
+    ];
+    for (first, text) in explained(woken(polls, None), "web/request") {
+        words.iter().for_each(|words| assert!(first.contains(words), "no {words:?} in\n{text}"));
+        assert!(!first.contains("not known"), "{text}");
+    }
+    // A poll that was over before the worker parked, and a short one, held nothing up.
+    let before: &[_] = &[("app", "work", 0, 40 * MS), ("tokio", "parked", 40 * MS, 60 * MS)];
+    let short: &[_] =
+        &[("app", "work", 40 * MS, 50 * MS - 20_000), ("tokio", "parked", 50 * MS - 10_000, 60 * MS)];
+    for polls in [before, short] {
+        for (first, text) in explained(woken(polls, None), "web/request") {
+            assert!(
+                first.contains("Cause: not known") && first.contains("(`parked`): a timer has run"),
+                "{text}"
+            );
+        }
+    }
+}
+
+#[test]
+fn the_task_whose_end_wakes_others_is_named() {
+    for (first, text) in explained(woken(&[("app", "work", 48 * MS, 50 * MS - 5_000)], None), "web/request") {
+        let words = "The thread server (101) wakes them then, right after a poll of `work`.";
+        assert!(first.contains(words), "{text}");
+    }
+}
