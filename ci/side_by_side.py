@@ -34,6 +34,10 @@ NEED_THE_PROCESSORS = {"samples", "scheduling", "live"}
 # Of these programs, the tests whose names have this word: they run after all others too.
 NEED_THEM_IN_PART = {"tools": "causes::"}
 
+# Programs whose tests wait most of their time, for children and for pauses: so many tests for each processor run at
+# once.
+WAIT = {"reliability": 3}
+
 # How many tests may pass only the second time.
 MOST_UNSTABLE = 2
 
@@ -77,6 +81,8 @@ def run(executable, name, folder, arguments, libraries):
     began = time.monotonic()
     # What cargo sets, as far as a test needs it: trybuild its package, a procedural macro the compiler's libraries.
     environment = os.environ | {"CARGO_MANIFEST_DIR": folder, "LD_LIBRARY_PATH": libraries}
+    if name in WAIT:
+        environment |= {"RUST_TEST_THREADS": str(WAIT[name] * len(os.sched_getaffinity(0)))}
     with tempfile.TemporaryFile(mode="w+", errors="replace") as output:
         try:
             status = subprocess.run(

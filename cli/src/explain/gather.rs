@@ -74,8 +74,10 @@ impl<'s> Gather<'s> {
             parked: 0,
             gaps: Longest::default(),
             wakers: HashMap::new(),
-            between: Longest::default(),
-            polls_before: HashMap::new(),
+            late: Longest::default(),
+            late_polls: HashMap::new(),
+            after: Longest::default(),
+            after_polls: HashMap::new(),
             released: HashMap::new(),
             others: HashMap::new(),
             chances: HashMap::new(),
@@ -110,7 +112,8 @@ impl<'s> Gather<'s> {
             target.queues.shorten();
             target.gaps.shorten();
             wakes.look(survey, target);
-            target.between.shorten();
+            target.late.shorten();
+            target.after.shorten();
             polls.sort_unstable();
             for queue in target.queues.all_mut() {
                 let next = polls.get(polls.partition_point(|(start, _)| *start < queue.end));

@@ -71,6 +71,9 @@ struct Found<'s> {
     /// The tracks of the lives that had locks.
     lives: HashSet<TrackId>,
     has_queues: bool,
+    /// The poll that a thread had just ended as it ended a wait, and how long it overlaps that, by the question's
+    /// number.
+    polls_before: HashMap<usize, (Slice, i64)>,
 }
 
 /// A slice that may answer questions.
@@ -113,8 +116,10 @@ enum Kind {
     /// The run of a thread on a core for which a slice waited.
     Core,
     Queue,
-    /// A wait that a worker ended between two polls.
-    Between,
+    /// A wait that a worker ended when it looked for what is ready.
+    Late,
+    /// A wait that a thread ended in no slice.
+    After,
 }
 
 /// An interval is not inside of more others.
@@ -141,7 +146,8 @@ impl<'s> Meanwhile<'s> {
             ask(of.waits.all(), Kind::Wait);
             ask(of.cores.all(), Kind::Core);
             ask(of.queues.all(), Kind::Queue);
-            ask(of.between.all(), Kind::Between);
+            ask(of.late.all(), Kind::Late);
+            ask(of.after.all(), Kind::After);
         }
         questions.sort_by_key(|question| question.part.start);
         let mut last = i64::MIN;
@@ -160,8 +166,7 @@ impl<'s> Meanwhile<'s> {
         }
         let (open, lengths, time) = (HashMap::new(), HashMap::new(), None);
         let lives = questions.iter().filter_map(|question| question.life).collect();
-        let has_queues =
-            questions.iter().any(|question| matches!(question.kind, Kind::Queue | Kind::Between));
+        let has_queues = questions.iter().any(|question| question.kind.is_about_polls());
         let found = Found {
             survey,
             targets,
@@ -174,6 +179,7 @@ impl<'s> Meanwhile<'s> {
             time,
             lives,
             has_queues,
+            polls_before: HashMap::new(),
         };
         Self { slices, found }
     }
@@ -184,10 +190,16 @@ impl<'s> Meanwhile<'s> {
 
     pub(super) fn finish(mut self) -> io::Result<Vec<Target>> {
         self.slices.finish(&mut self.found)?;
-        let Found { survey, mut targets, questions, open, lengths, time, .. } = self.found;
+        let Found { survey, mut targets, questions, open, lengths, time, polls_before, .. } = self.found;
         let (first, last) = time.unwrap_or_default();
         let time = last.saturating_sub(first);
         targets.iter_mut().for_each(|target| target.first = first);
+        for (number, (poll, overlap)) in polls_before {
+            let Question { target, kind, .. } = questions[number];
+            let Target { late_polls, after_polls, .. } = &mut targets[target];
+            let polls = if kind == Kind::Late { late_polls } else { after_polls };
+            polls.entry(poll.name).or_default().add(&poll, overlap);
+        }
         let mut ended = HashSet::new();
         for ((number, track), Open { category, name, has_ended, overlap, .. }) in open {
             let Question { target, part, kind, .. } = questions[number];
@@ -235,6 +247,11 @@ impl ItemVisitor for Meanwhile<'_> {
 }
 
 impl Kind {
+    /// Whether polls answer the question.
+    fn is_about_polls(self) -> bool {
+        matches!(self, Self::Queue | Self::Late | Self::After)
+    }
+
     /// Whether the question is a slice of the target.
     fn is_example(self) -> bool {
         matches!(self, Self::Slow | Self::Typical)
@@ -279,17 +296,20 @@ impl Found<'_> {
         }
     }
 
-    /// Adds the poll that a worker had just ended as it woke a task.
-    fn answer_between(&mut self, number: usize, candidate: &Candidate, overlap: i64) {
+    /// Notes a poll that a thread had just ended as it ended a wait: the last one, or the one that kept it
+    /// longest from looking for what is ready.
+    fn answer_before(&mut self, number: usize, candidate: &Candidate, overlap: i64) {
         let Candidate { slice, end, is_poll, .. } = candidate;
-        let Question { target, part, .. } = self.questions[number];
-        let is_last = (part.end.saturating_sub(NEAR)..=part.end).contains(end);
-        if !is_poll || !is_last || part.worker != Some(slice.track) {
+        let Question { part, kind, .. } = self.questions[number];
+        let is_near = (part.end.saturating_sub(NEAR)..=part.end).contains(end);
+        if !is_poll || !is_near || part.worker != Some(slice.track) {
             return;
         }
-        let polls = &mut self.targets[target].polls_before;
-        if polls.len() < MOST || polls.contains_key(&slice.name) {
-            polls.entry(slice.name).or_default().add(slice, overlap);
+        let before = self.polls_before.entry(number).or_insert((*slice, overlap));
+        let end_before = before.0.start.saturating_add(before.0.duration);
+        let is_better = if kind == Kind::Late { overlap > before.1 } else { *end > end_before };
+        if is_better {
+            *before = (*slice, overlap);
         }
     }
 
@@ -318,13 +338,13 @@ impl Found<'_> {
         let Candidate { slice, end, lives, .. } = candidate;
         let (question, end) = (self.questions[number], *end);
         let overlap = end.min(question.part.end).saturating_sub(slice.start.max(question.part.start));
-        if matches!(question.kind, Kind::Queue | Kind::Between) {
-            match question.kind {
-                _ if overlap <= 0 => {}
-                Kind::Queue => self.answer_queue(number, candidate, overlap),
-                _ => self.answer_between(number, candidate, overlap),
+        match question.kind {
+            Kind::Queue if overlap > 0 => return self.answer_queue(number, candidate, overlap),
+            Kind::Late | Kind::After if overlap >= 0 => {
+                return self.answer_before(number, candidate, overlap);
             }
-            return;
+            Kind::Queue | Kind::Late | Kind::After => return,
+            _ => {}
         }
         let is_interval = !lives.is_empty();
         if is_interval && !question.life.is_some_and(|life| lives.contains(&life)) || candidate.is_parked {
@@ -347,7 +367,7 @@ impl Found<'_> {
                 let other = self.other(&question, key);
                 other.overlap_typical = other.overlap_typical.saturating_add(overlap);
             }
-            Kind::Queue | Kind::Between => {}
+            Kind::Queue | Kind::Late | Kind::After => {}
             Kind::Sleep | Kind::Wait | Kind::Core => {
                 // Intervals of one task are on several tracks: the innermost of all counts.
                 let place = (number, question.life.filter(|_| is_interval).unwrap_or(slice.track));

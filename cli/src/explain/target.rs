@@ -52,10 +52,13 @@ pub(super) struct Target {
     /// and who woke them, with these times.
     pub(super) gaps: Longest<1024>,
     pub(super) wakers: HashMap<Option<Waker>, i64>,
-    /// Of those times, the ones that a worker ended between two polls; and the poll that it had just ended, by
-    /// name.
-    pub(super) between: Longest<1024>,
-    pub(super) polls_before: HashMap<Key, Polls>,
+    /// Of those times, the ones that a worker ended when it looked for what is ready; and the longest poll
+    /// that it had just ended, by name.
+    pub(super) late: Longest<1024>,
+    pub(super) late_polls: HashMap<Key, Polls>,
+    /// Those that a thread ended in no slice; and the last poll that it had just ended, by name.
+    pub(super) after: Longest<1024>,
+    pub(super) after_polls: HashMap<Key, Polls>,
     /// Where the wakes are that ended waits of tasks, unless the one that had the lock has woken them: by the
     /// tags of the waits, with the time of the waits.
     pub(super) released: HashMap<(Tags, Place), i64>,

@@ -45,8 +45,12 @@ impl Wakes {
         for gap in target.gaps.all() {
             let waker = of(gap);
             *target.wakers.entry(waker).or_default() += gap.duration();
-            if let Some(waker) = waker.filter(|waker| waker.poll.is_none()) {
-                target.between.add(Part { worker: Some(waker.track), ..*gap });
+            let Some(waker) = waker else { continue };
+            let gap = Part { worker: Some(waker.track), ..*gap };
+            match waker.inside {
+                _ if waker.is_parked => target.late.add(gap),
+                None => target.after.add(gap),
+                Some(_) => {}
             }
         }
         for wait in target.waits.all() {
@@ -92,7 +96,7 @@ pub(super) fn gaps(slice: &Slice, within: &Within, mut each: impl FnMut(Part)) {
 /// part of that time.
 pub(super) fn late(target: &Target) -> Option<(Key, Polls, String)> {
     let whole = target.gaps.total();
-    let (name, polls) = target.polls_before.iter().max_by_key(|(name, polls)| (polls.time, name.0))?;
+    let (name, polls) = target.late_polls.iter().max_by_key(|(name, polls)| (polls.time, name.0))?;
     let are_most = polls.time > whole / 2;
     are_most.then(|| (*name, *polls, percent(polls.time, whole)))
 }
@@ -126,7 +130,8 @@ pub(super) fn sentence(survey: &Survey, target: &Target) -> Option<String> {
     let inside = target.wakers.iter().filter_map(|(waker, time)| Some((waker.as_ref()?, time)));
     let inside = inside.filter(|(waker, _)| waker.track == most.track).max_by_key(|(_, time)| **time);
     let inside = inside.and_then(|(waker, _)| waker.inside);
-    let ended = target.polls_before.iter().max_by_key(|(name, polls)| (polls.count, name.0));
+    let all: u64 = target.after_polls.values().map(|polls| polls.count).sum();
+    let ended = target.after_polls.iter().find(|(_, polls)| polls.count > all / 2);
     let inside = match (inside, ended) {
         (Some(name), _) => format!(", inside `{}`", text(name)),
         (None, Some((name, _))) => format!(", right after a poll of `{}`", text(*name)),
