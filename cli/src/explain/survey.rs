@@ -8,6 +8,7 @@ use hairline_convert::timeline::Timeline;
 use hairline_convert::{Item, TrackId};
 
 use crate::explain::cpu_times::CpuTimes;
+use crate::explain::functions::{At, Folders, Named};
 use crate::explain::locks::Locks;
 use crate::explain::memory::Memory;
 use crate::explain::refused::Refused;
@@ -19,7 +20,7 @@ use crate::text::grouped_count;
 use crate::thread_times;
 use crate::trace::ItemVisitor;
 use crate::track_names::TrackNames;
-use hairline_convert::sampled::Samples;
+use hairline_convert::sampled::{Samples, StackId};
 
 /// What the whole trace has.
 pub(super) struct Survey {
@@ -28,6 +29,8 @@ pub(super) struct Survey {
     pub(super) track_names: TrackNames,
     pub(super) timeline: Timeline,
     pub(super) samples: Samples,
+    /// The folders with the sources of libraries.
+    folders: Folders,
     pub(super) locks: Locks,
     pub(super) tasks: Tasks,
     pub(super) cpu_times: CpuTimes,
@@ -103,6 +106,7 @@ impl Survey {
             track_names: TrackNames::default(),
             timeline: Timeline::default(),
             samples: Samples::default(),
+            folders: Folders::default(),
             locks: Locks::default(),
             tasks: Tasks::default(),
             cpu_times: CpuTimes::default(),
@@ -115,6 +119,7 @@ impl Survey {
         self.slices.finish(&mut self.found)?;
         self.timeline.finish();
         self.samples.finish();
+        self.folders = Folders::of(&self.samples);
         self.cpu_times.finish();
         self.memory.finish();
         Ok(())
@@ -203,6 +208,11 @@ impl Survey {
             of(shared, "thread id", "of several processes, whose states are left out"),
         ];
         notes.into_iter().flatten().chain(without_symbols(&self.samples)).collect()
+    }
+
+    /// The function that stands for a stack.
+    pub(super) fn function(&self, stack: StackId, at: At) -> Named {
+        Named::of((&self.samples, &self.folders), stack, at)
     }
 
     /// The name of a thread: that of its track, or the scheduler's.
