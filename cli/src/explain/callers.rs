@@ -36,8 +36,8 @@ const FOR_CALLERS: [&str; 28] = [
     "rayon_core",
 ];
 
-/// The crates of these whose functions only pass on what they are given: containers, iterators, drops, and the
-/// way to the allocator.
+/// The crates of these whose functions only pass on what they are given: containers, iterators, drops, and
+/// the way to the allocator.
 const PASS_ON: [&str; 4] = ["core", "alloc", "hashbrown", "__rustc"];
 
 /// The libraries of the C language, by the begins of their names.
@@ -102,8 +102,8 @@ pub(super) fn is_of_system(module: &str) -> bool {
     file.starts_with('[') || OF_C.iter().any(|of| file.starts_with(of))
 }
 
-/// The crate of a function, if its name has a path. `<T as alloc::slice::hack::ConvertVec>::to_vec`: of a type
-/// without a path counts the trait.
+/// The crate of a function, if its name has a path. Of a type without a path counts the trait:
+/// `<T as alloc::slice::hack::ConvertVec>::to_vec`.
 fn crate_of(name: &str) -> Option<&str> {
     fn first(mut path: &str) -> Option<&str> {
         while let Some(rest) = ["<", "&", "*", "[", "(", "mut ", "const ", "dyn ", "impl "]
@@ -151,8 +151,8 @@ pub(super) fn is_of(name: &str, crates: &[&str]) -> bool {
     crate_of(name).is_some_and(|krate| crates.contains(&krate))
 }
 
-/// Whether a function works for its caller: it is of such a crate, or all waits end in it. Its file counts only
-/// if its name has no path: in the file may be a function that is inlined in it.
+/// Whether a function works for its caller: it is of such a crate, or all waits end in it. Its file counts
+/// only if its name has no path: it may be the file of a function that is inlined there.
 pub(super) fn is_for_callers(of: &Function<'_>) -> bool {
     let is_of_one = match crate_of(of.name) {
         Some(krate) => FOR_CALLERS.contains(&krate),

@@ -1,9 +1,9 @@
 //! The function that stands for a stack: the innermost one of the program, with what it called in a library.
 //!
 //! A stack of a Rust program ends in functions that its author did not write: the parts of a lock, iterators
-//! that are inlined. The author knows the function of the program around them, and the function of the library
-//! that it called. The other function is named only if the thread is in code of the library: what is inlined in
-//! the program's function is a part of it.
+//! that are inlined. The author knows the function of the program around them, and the function of a library
+//! that it called. The latter is named only if the thread is in code of the library: code that is inlined in
+//! the program's function is a part of that.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -35,8 +35,8 @@ pub(super) enum At {
     Event,
 }
 
-/// The folders with the sources of libraries that are no copies of a registry's. Inlined functions often have no
-/// path, and so their files say whose they are.
+/// The folders with the sources of libraries that are no copies of a registry's. Inlined functions often
+/// have no path, and so their files say whose they are.
 #[derive(Debug, Default)]
 pub(super) struct Folders(HashMap<String, Owner>);
 
@@ -250,7 +250,8 @@ fn short(step: &Step<'_>, inside: &[Step<'_>]) -> String {
     // `lock` of `mutex.rs`, which calls `Mutex::lock_contended`, is `Mutex::lock`.
     let types = inside.iter().rev().filter_map(|step| last_two(&without_arguments(&step.name)));
     let mut types = types.filter_map(|short| short.split_once("::").map(|(of, _)| of.to_owned()));
-    let of = types.find(|of| of.to_lowercase() == module).unwrap_or_else(|| module.to_owned());
+    let of =
+        types.find(|of| of.to_lowercase() == module.replace('_', "")).unwrap_or_else(|| module.to_owned());
     format!("{of}::{path}")
 }
 
@@ -271,8 +272,8 @@ fn module_of(file: &str) -> Option<&str> {
     parts.next()
 }
 
-/// The path of a function without the arguments of generics. That of `<T as Trait>::f` is `T::f`, or `Trait::f`
-/// if the type has no name.
+/// The path of a function without the arguments of generics. That of `<app::T as Trait>::f` is `app::T::f`.
+/// A type without a path is replaced by the trait.
 fn without_arguments(name: &str) -> String {
     let Some(end) = name.strip_prefix('<').and_then(closing) else { return outside_of_angles(name) };
     let (of, rest) = (&name[1..=end], &name[end + 2..]);

@@ -6,7 +6,8 @@ use hairline_formats::track_event::{
 
 use crate::planted::{MS, SERVER, Shape, command, explain, explain_both, requests};
 
-/// Slow requests that compute in `checksum`, whose loop is inlined code of the standard library, or in `malloc`.
+/// Slow requests that compute in `checksum`, whose loop is inlined code of the standard library, and in
+/// `malloc`.
 fn trace() -> Vec<u8> {
     let mut times = Vec::new();
     let trace = requests("request", |_, middle| {
