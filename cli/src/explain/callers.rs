@@ -56,6 +56,9 @@ const OF_C: [&str; 12] = [
     "ntdll",
 ];
 
+/// The function of the C library that is linked into each program, and calls its `main`.
+const START: &str = "_start";
+
 /// The functions in which waits of the C library and of the standard library end, whatever they wait for,
 /// without the underscores before them.
 const WAITS: [&str; 10] = [
@@ -87,7 +90,7 @@ impl Owner {
     pub(super) fn of(function: &Function<'_>, module: &str) -> Self {
         let krate = crate_of(function.name).map(Cow::from).or_else(|| crate_of_file(function.file));
         match krate {
-            _ if is_of_system(module) => Self::Library,
+            _ if is_of_system(module) || function.name == START => Self::Library,
             Some(krate) if PASS_ON.contains(&&*krate) => Self::PassingOn,
             _ if is_for_callers(function) => Self::Library,
             _ => Self::Program,
@@ -204,6 +207,7 @@ mod tests {
         let of = |name, file, module| Owner::of(&Function { name, file, line: 0 }, module);
         assert_eq!(of("__GI___libc_malloc", "./malloc/malloc.c", "/usr/lib/libc.so.6"), Owner::Library);
         assert_eq!(of("clock_gettime", "", "[vdso]"), Owner::Library);
+        assert_eq!(of("_start", "", "/opt/app/server"), Owner::Library);
         assert_eq!(of("malloc", "src/arena.c", "/opt/app/server"), Owner::Program);
         assert_eq!(of("crunch", "src/main.c", "/opt/app/libcrunch.so"), Owner::Program);
         assert_eq!(of("lock<u64>", "/rustc/1/library/std/src/sync/poison/mutex.rs", "app"), Owner::Library);
