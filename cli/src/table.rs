@@ -74,7 +74,8 @@ pub(crate) fn is_harmful(c: char) -> bool {
     c.is_control() || is_invisible || matches!(c, '\u{61c}' | '\u{feff}')
 }
 
-fn harmless(c: char) -> char {
+/// Replaces a [harmful](is_harmful) character.
+pub(crate) fn harmless(c: char) -> char {
     if is_harmful(c) { '\u{fffd}' } else { c }
 }
 

@@ -330,6 +330,12 @@ impl Samples {
         self.modules.values.iter().map(|module| (self.text(module.path), &*module.build_id))
     }
 
+    /// The path of the program or library with the number that a [`Place`] has.
+    #[must_use]
+    pub fn module_path(&self, module: u32) -> &str {
+        self.text(self.modules.get(module).path)
+    }
+
     /// What is known of a frame.
     #[must_use]
     pub fn place(&self, frame: FrameId) -> Place<'_> {

@@ -4,6 +4,7 @@ use hairline_convert::timeline::Split;
 use serde_json::{Value, json};
 
 use crate::explain::explained::Explained;
+use crate::explain::functions::{At, Named, StackShare, largest_stacks};
 use crate::explain::heap::{Heap, Row};
 use crate::explain::held::{Held, Lock, task_name};
 use crate::explain::locks::Holder;
@@ -36,7 +37,7 @@ pub(super) fn json(explained: &Explained) -> String {
         "notes": survey.left_out(),
         "threads": chosen.iter().map(|of| thread(survey, of)).collect::<Vec<_>>(),
         "processes": processes.iter().map(process).collect::<Vec<_>>(),
-        "heap": explained.heap.as_ref().map(heap),
+        "heap": explained.heap.as_ref().map(|of| heap(survey, of)),
         "names": explained.shown().map(|of| target(explained, of)).collect::<Vec<_>>(),
     });
     let mut text = serde_json::to_string_pretty(&all).unwrap_or_default();
@@ -57,7 +58,7 @@ fn thread(survey: &Survey, thread: &Thread) -> Value {
     })
 }
 
-fn heap(heap: &Heap) -> Value {
+fn heap(survey: &Survey, heap: &Heap) -> Value {
     let grown = |row: &Row| heap.has_growth().then(|| row.grown());
     let function = |row: &Row| {
         json!({
@@ -65,6 +66,7 @@ fn heap(heap: &Heap) -> Value {
             "live_bytes": row.live,
             "allocated_bytes": row.allocated,
             "grown_bytes": grown(row),
+            "stack": row.stack.map(|(stack, _)| survey.samples.names(stack).join(";")),
         })
     };
     json!({
@@ -237,19 +239,34 @@ fn band(survey: &Survey, band: &Band) -> Value {
         shares.into_iter().map(one).collect::<Vec<_>>()
     };
     let thread = |tid: &u64| survey.thread_name(*tid);
-    let on_cpu = largest(&band.on_cpu, |stack| survey.samples.leaf(*stack), ROWS);
-    let off_cpu = largest(&band.off_cpu, |stack| survey.samples.names(*stack).join(";"), ROWS);
-    let by_clock = largest(&band.by_clock, |stack| survey.samples.names(*stack).join(";"), ROWS);
-    let events = largest(&band.events, |stack| survey.samples.names(*stack).join(";"), ROWS);
+    let whole = |stack| survey.samples.names(stack).join(";");
+    let on_cpu = largest_stacks(&band.on_cpu, |stack| survey.function(stack, At::Any).to_string(), ROWS);
+    let on_cpu = on_cpu.into_iter().map(|StackShare { share, stack, .. }| {
+        let Named { entered, function, .. } = survey.function(stack, At::Any);
+        json!({
+            "name": share.what,
+            "function": function,
+            "entered": entered,
+            "stack": whole(stack),
+            "samples": share.time,
+        })
+    });
+    let stacks = |sums, at, unit: &str| {
+        let one = |StackShare { share, stack, .. }: StackShare| {
+            let Named { entered, function, .. } = survey.function(stack, at);
+            json!({ "name": share.what, "function": function, "entered": entered, unit: share.time })
+        };
+        largest_stacks(sums, whole, ROWS).into_iter().map(one).collect::<Vec<_>>()
+    };
     json!({
         "count": band.count,
         "total_ns": band.duration,
         "split": split(&band.split),
         "inner": inner.collect::<Vec<_>>(),
-        "functions_on_cpu": shares(on_cpu, "samples"),
-        "stacks_asleep": shares(off_cpu, "ns"),
-        "stacks_by_clock": shares(by_clock, "samples"),
-        "stacks_of_events": shares(events, "stacks"),
+        "functions_on_cpu": on_cpu.collect::<Vec<_>>(),
+        "stacks_asleep": stacks(&band.off_cpu, At::Any, "ns"),
+        "stacks_by_clock": stacks(&band.by_clock, At::Any, "samples"),
+        "stacks_of_events": stacks(&band.events, At::Event, "stacks"),
         "threads_on_core": shares(largest(&band.holders, thread, ROWS), "ns"),
         "large_allocations": band.large.count,
         "large_allocated_bytes": band.large.bytes,

@@ -7,8 +7,10 @@ use hairline_convert::sampled::{Samples, StackId};
 use hairline_formats::track_event::ALLOCATION;
 
 use crate::explain::callers::is_for_callers;
+use crate::explain::functions::StackShare;
 use crate::explain::memory::Allocations;
-use crate::explain::shares::percent;
+use crate::explain::shares::{Share, percent};
+use crate::explain::stacks::Stacks;
 use crate::explain::target::{Band, Target};
 use crate::heap_sums::HeapProfile;
 use crate::table::{Table, in_colour};
@@ -54,6 +56,8 @@ pub(super) struct Row {
     pub(super) allocated: u64,
     /// What was live at the first dump.
     first: u64,
+    /// The stack with the most bytes that are live, and these bytes.
+    pub(super) stack: Option<(StackId, u64)>,
 }
 
 impl Row {
@@ -84,7 +88,11 @@ impl Heap {
                 || "(no stack)".to_owned(),
                 |stack| names.entry(stack).or_insert_with(|| allocator_of(samples, stack)).clone(),
             );
-            by_name.entry(name).or_default().add(live, allocated, first);
+            let row = by_name.entry(name).or_default();
+            row.add(live, allocated, first);
+            if let Some(stack) = sums.stack.filter(|_| row.stack.is_none_or(|(_, most)| live > most)) {
+                row.stack = Some((stack, live));
+            }
         }
         let named = |(name, row): (String, Row)| Row { name, ..row };
         let mut functions: Vec<Row> = by_name.into_iter().map(named).collect();
@@ -100,9 +108,11 @@ impl Heap {
     }
 
     /// The profile for people.
-    pub(super) fn text(&self) -> String {
+    pub(super) fn text(&self, stacks: &mut Stacks, samples: &Samples) {
         let has_growth = self.has_growth();
-        let mut out = format!(
+        let out = &mut stacks.out;
+        let _ = write!(
+            out,
             "Heap profile, an estimate: {} live at its last dump, of {} allocated since it began",
             size(self.all.live),
             size(self.all.allocated)
@@ -115,14 +125,14 @@ impl Heap {
         out.push_str(". `hairline flame --heap` draws the call stacks.\n");
         let rows: Vec<&Row> = self.functions.iter().filter(|row| row.live > 0).take(ROWS).collect();
         if rows.is_empty() {
-            return out;
+            return;
         }
         let mut titles = vec!["who allocated what is live", "", "share"];
         titles.extend(has_growth.then_some("since the first dump"));
         titles.push("allocated in all");
         let mut table = Table::new(1, &titles);
         let of = |bytes| i64::try_from(bytes).unwrap_or(i64::MAX);
-        for row in rows {
+        for row in &rows {
             let share = percent(of(row.live), of(self.all.live));
             let mut cells = vec![row.name.clone(), size(row.live), share];
             cells.extend(has_growth.then(|| signed(row.grown())));
@@ -130,7 +140,12 @@ impl Heap {
             table.add(cells);
         }
         let _ = write!(out, "\n{}", table.lines(in_colour()));
-        out
+        let named = |row: &&Row| {
+            let (stack, of_stack) = row.stack?;
+            let share = Share { what: row.name.clone(), time: of(row.live) };
+            Some(StackShare { share, stack, of_stack: of(of_stack) })
+        };
+        stacks.below(samples, &rows.iter().filter_map(named).collect::<Vec<_>>());
     }
 }
 

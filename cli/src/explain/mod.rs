@@ -6,6 +6,7 @@ mod cpu_times;
 mod explained;
 mod export;
 mod flames;
+mod functions;
 mod gather;
 mod heap;
 mod held;
@@ -21,6 +22,7 @@ mod separation;
 mod shares;
 mod show;
 mod show_threads;
+mod stacks;
 mod survey;
 mod target;
 mod tasks;
@@ -49,6 +51,8 @@ use crate::trace::{FileArguments, TraceArguments, unsorted};
 /// Takes the slices of one name, or the ten names that took most, and compares the slowest hundredth with the
 /// typical ones: the time that their thread ran, waited for a core and slept; the inner slices in which it
 /// did; the functions on the CPU, and the stacks in which it slept; the threads that had the core meanwhile.
+/// A function is that of the program, with the function of a library that it called and that has the time:
+/// `Mutex::lock` in `fault::journal`.
 /// The first lines name the cause. Waits for locks that the program recorded (`lock/wait: NAME`) come first:
 /// the lock, who held it, and where. A trace without scheduling still shows inner slices, and what other
 /// threads did meanwhile. Intervals of async tasks are explained by the intervals inside of them: waits for
@@ -78,6 +82,10 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "N", default_value_t = 10)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=100))]
     top: u32,
+    /// Print the most frequent stack of each function that is named: all its functions, the innermost first.
+    /// With --json, it is always there.
+    #[arg(long)]
+    verbose: bool,
     /// Print everything as JSON, times in nanoseconds.
     #[arg(long)]
     json: bool,
@@ -97,7 +105,11 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         Ok(explained) => explained,
         Err(e) => return failed(e),
     };
-    let shown = if arguments.json { for_programs(export::json(&explained)) } else { show::text(&explained) };
+    let shown = if arguments.json {
+        for_programs(export::json(&explained))
+    } else {
+        show::text(&explained, arguments.verbose)
+    };
     let mut outcome = written(put(&shown), "stdout").max(explained.summary.outcome());
     if let Some(path) = &arguments.svg {
         outcome = outcome.max(flames::write(&explained, path, trace.path()));

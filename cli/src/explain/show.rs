@@ -9,6 +9,7 @@ use crate::explain::explained::{Explained, full_name};
 use crate::explain::lists::{ROWS, by_clock, events, functions, holders, sleeps, wakers};
 use crate::explain::shares::percent;
 use crate::explain::show_threads;
+use crate::explain::stacks::Stacks;
 use crate::explain::survey::Survey;
 use crate::explain::target::{Band, Part, Target};
 use crate::explain::verdict::{inner, meanwhile, verdict};
@@ -21,21 +22,26 @@ const SHOWN_ARGUMENTS: usize = 4;
 /// The characters of a path that are shown at least.
 const SHORTEST_PATH: usize = 8;
 
-pub(super) fn text(explained: &Explained) -> String {
-    let mut out = String::new();
+/// The text. With `is_verbose`, each function that it names has its most frequent stack below.
+pub(super) fn text(explained: &Explained, is_verbose: bool) -> String {
+    let mut stacks = Stacks::new(is_verbose);
     for (index, target) in explained.shown().enumerate() {
         if index > 0 {
-            out.push('\n');
+            stacks.out.push('\n');
         }
-        target_text(&mut out, explained, target);
+        stacks.start();
+        target_text(&mut stacks, explained, target);
     }
     if !(explained.targets.is_empty() && explained.threads.chosen.is_empty()) {
-        out.push_str(&show_threads::text(&explained.survey, &explained.threads));
+        show_threads::text(&mut stacks, &explained.survey, &explained.threads);
     }
     if let Some(heap) = explained.heap.as_ref().filter(|_| explained.is_of_all) {
-        let separator = if out.is_empty() { "" } else { "\n" };
-        let _ = write!(out, "{separator}{}", heap.text());
+        let separator = if stacks.out.is_empty() { "" } else { "\n" };
+        stacks.out.push_str(separator);
+        stacks.start();
+        heap.text(&mut stacks, &explained.survey.samples);
     }
+    let mut out = stacks.out;
     let notes = explained.survey.left_out();
     if !notes.is_empty() {
         let _ = write!(out, "\n{}\n", notes.join("\n"));
@@ -43,8 +49,8 @@ pub(super) fn text(explained: &Explained) -> String {
     out
 }
 
-fn target_text(out: &mut String, explained: &Explained, target: &Target) {
-    let survey = &explained.survey;
+fn target_text(stacks: &mut Stacks, explained: &Explained, target: &Target) {
+    let (survey, out) = (&explained.survey, &mut stacks.out);
     let [p50, _, p99, max] = target.chosen.quantiles;
     let _ = writeln!(
         out,
@@ -65,14 +71,17 @@ fn target_text(out: &mut String, explained: &Explained, target: &Target) {
             grouped_count(target.polls_alone, "slice"),
         );
     }
-    for line in verdict(survey, target, &explained.targets).lines {
+    let verdict = verdict(survey, target, &explained.targets);
+    for line in verdict.lines {
         let _ = writeln!(out, "{line}");
     }
+    stacks.below(&survey.samples, &verdict.functions);
+    let out = &mut stacks.out;
     let states = states(survey, target);
     let _ = write!(out, "\n{}", bands(target, &states).lines(in_colour()));
     let _ = write!(out, "\n{}", inner_table(survey, target, &states).lines(in_colour()));
-    lists(out, survey, target);
-    let _ = write!(out, "\n{}", examples(explained, target).lines(in_colour()));
+    lists(stacks, survey, target);
+    let _ = write!(stacks.out, "\n{}", examples(explained, target).lines(in_colour()));
 }
 
 /// The slowest slices, each with the command that shows it.
@@ -177,22 +186,22 @@ fn inner_table(survey: &Survey, target: &Target, states: &[State]) -> Table {
     table
 }
 
-fn lists(out: &mut String, survey: &Survey, target: &Target) {
+fn lists(stacks: &mut Stacks, survey: &Survey, target: &Target) {
     let (slow, all, slowest) = (&target.slow, &target.all, target.slowest());
     let of_slowest = format!("the {slowest}");
     let band = |has: fn(&Band) -> bool| if has(slow) { (slow, &*of_slowest) } else { (all, "all") };
-    functions(out, survey, band(|band| !band.on_cpu.is_empty()));
-    sleeps(out, survey, band(|band| !band.off_cpu.is_empty()));
-    by_clock(out, survey, band(|band| !band.by_clock.is_empty()));
-    events(out, survey, band(|band| !band.events.is_empty()));
-    holders(out, survey, band(|band| band.split.waiting > 0));
-    wakers(out, survey, band(|band| !band.wakers.is_empty()));
+    functions(stacks, survey, band(|band| !band.on_cpu.is_empty()));
+    sleeps(stacks, survey, band(|band| !band.off_cpu.is_empty()));
+    by_clock(stacks, survey, band(|band| !band.by_clock.is_empty()));
+    events(stacks, survey, band(|band| !band.events.is_empty()));
+    holders(stacks, survey, band(|band| band.split.waiting > 0));
+    wakers(stacks, survey, band(|band| !band.wakers.is_empty()));
     let others = meanwhile(survey, target);
     if !others.is_empty() {
         let mut table = Table::new(1, &["on other threads meanwhile", &slowest, "typical"]);
         for (name, slow, typical) in others.into_iter().take(ROWS) {
             table.add(vec![name, percent(slow, 1000), percent(typical, 1000)]);
         }
-        let _ = write!(out, "\n{}", table.lines(in_colour()));
+        let _ = write!(stacks.out, "\n{}", table.lines(in_colour()));
     }
 }

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use crate::explain::lists::{functions, holders, sleeps, wakers};
 use crate::explain::shares::percent;
+use crate::explain::stacks::Stacks;
 use crate::explain::survey::Survey;
 use crate::explain::target::total;
 use crate::explain::threads::{Thread, Threads, missing};
@@ -15,22 +16,21 @@ use crate::thread_times::ThreadTimes;
 const ROWS: usize = 10;
 
 /// The threads for people.
-pub(super) fn text(survey: &Survey, threads: &Threads) -> String {
-    let mut out = String::new();
+pub(super) fn text(stacks: &mut Stacks, survey: &Survey, threads: &Threads) {
     if let Some(table) = process_table(survey, threads) {
-        let _ = writeln!(out, "{}", table.lines(in_colour()));
+        let _ = writeln!(stacks.out, "{}", table.lines(in_colour()));
     }
     for (index, thread) in threads.chosen.iter().enumerate() {
         let separator = if index > 0 { "\n" } else { "" };
-        let _ = writeln!(out, "{separator}{}", headline(thread));
+        let _ = writeln!(stacks.out, "{separator}{}", headline(thread));
+        stacks.start();
         for list in [functions, sleeps, holders, wakers] {
-            list(&mut out, survey, (&thread.band, "it"));
+            list(stacks, survey, (&thread.band, "it"));
         }
     }
     if let Some(note) = missing(survey) {
-        let _ = write!(out, "\n{note}\n");
+        let _ = write!(stacks.out, "\n{note}\n");
     }
-    out
 }
 
 fn process_table(survey: &Survey, threads: &Threads) -> Option<Table> {

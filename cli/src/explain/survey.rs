@@ -8,6 +8,7 @@ use hairline_convert::timeline::Timeline;
 use hairline_convert::{Item, TrackId};
 
 use crate::explain::cpu_times::CpuTimes;
+use crate::explain::functions::{At, Folders, Named};
 use crate::explain::locks::Locks;
 use crate::explain::memory::Memory;
 use crate::explain::neighbours::Neighbours;
@@ -20,7 +21,7 @@ use crate::text::grouped_count;
 use crate::thread_times;
 use crate::trace::ItemVisitor;
 use crate::track_names::TrackNames;
-use hairline_convert::sampled::Samples;
+use hairline_convert::sampled::{Samples, StackId};
 
 /// What the whole trace has.
 pub(super) struct Survey {
@@ -29,6 +30,8 @@ pub(super) struct Survey {
     pub(super) track_names: TrackNames,
     pub(super) timeline: Timeline,
     pub(super) samples: Samples,
+    /// The folders with the sources of libraries.
+    folders: Folders,
     pub(super) locks: Locks,
     pub(super) tasks: Tasks,
     pub(super) cpu_times: CpuTimes,
@@ -105,6 +108,7 @@ impl Survey {
             track_names: TrackNames::default(),
             timeline: Timeline::default(),
             samples: Samples::default(),
+            folders: Folders::default(),
             locks: Locks::default(),
             tasks: Tasks::default(),
             cpu_times: CpuTimes::default(),
@@ -118,6 +122,7 @@ impl Survey {
         self.slices.finish(&mut self.found)?;
         self.timeline.finish();
         self.samples.finish();
+        self.folders = Folders::of(&self.samples);
         self.cpu_times.finish();
         self.memory.finish();
         Ok(())
@@ -211,6 +216,11 @@ impl Survey {
             of(shared, "thread id", "of several processes, whose states are left out"),
         ];
         notes.into_iter().flatten().chain(without_symbols(&self.samples)).collect()
+    }
+
+    /// The function that stands for a stack.
+    pub(super) fn function(&self, stack: StackId, at: At) -> Named {
+        Named::of((&self.samples, &self.folders), stack, at)
     }
 
     /// The name of a thread: that of its track, or the scheduler's.

@@ -3,12 +3,14 @@
 use std::collections::HashMap;
 
 use hairline_convert::TrackId;
+use hairline_convert::sampled::StackId;
 use hairline_convert::slices::Key;
 use hairline_convert::timeline::Split;
 
+use crate::explain::functions::{At, StackShare, largest_stacks};
 use crate::explain::heap;
 use crate::explain::held::{Lock, locks};
-use crate::explain::lists::{innermost, part_of_time};
+use crate::explain::lists::part_of_time;
 use crate::explain::queue;
 use crate::explain::separation::Separation;
 use crate::explain::shares::{Share, largest, percent};
@@ -37,6 +39,8 @@ pub(super) struct Verdict {
     pub(super) argument: Option<Separation>,
     /// The sentences: the cause, the place, and what led to it.
     pub(super) lines: Vec<String>,
+    /// The functions that the sentences name.
+    pub(super) functions: Vec<StackShare>,
 }
 
 /// What the time went to.
@@ -118,13 +122,14 @@ fn with_polls(survey: &Survey, target: &Target, all: &[Target]) -> Verdict {
     let are_compared = verdict.is_compared && of_polls.is_compared;
     let of_slowest = are_compared.then(|| polled_of_slowest(target, polls)).flatten();
     if polled >= whole / 2 {
-        verdict.lines = of_polls.lines;
+        (verdict.lines, verdict.functions) = (of_polls.lines, of_polls.functions);
         verdict.lines.insert(0, format!("In their polls, which take {share} of all their time:"));
     } else if let Some(share) = of_slowest {
-        verdict.lines = of_polls.lines;
+        (verdict.lines, verdict.functions) = (of_polls.lines, of_polls.functions);
         verdict.lines.insert(0, format!("In their polls, which take {share} of the time of the slowest:"));
     } else {
         verdict.lines.truncate(2); // the cause and the place
+        verdict.functions.clear();
         let woken = wakes::sentence(survey, target).map(|woken| format!(" {woken}")).unwrap_or_default();
         verdict.lines.push(format!(
             "Polls: {share} of all their time. Between them they wait for something that is no interval inside \
@@ -180,6 +185,7 @@ fn of_its_own(survey: &Survey, target: &Target) -> Verdict {
         locks: locks(survey, target, (band, base)),
         argument: is_compared.then(|| Separation::of(target)).flatten(),
         lines: Vec::new(),
+        functions: Vec::new(),
     };
     let place = verdict.place(survey, target, (band, base));
     verdict.lines.push(verdict.headline(survey, target, (band, base)));
@@ -188,9 +194,12 @@ fn of_its_own(survey: &Survey, target: &Target) -> Verdict {
     match cause {
         Cause::Lock => {}
         Cause::Queued => verdict.lines.extend(queue::meanwhile(survey, target)),
-        Cause::Running => running(survey, band, &mut verdict.lines),
+        Cause::Running => verdict.running(survey, band),
         Cause::Waiting => waiting(survey, target, band, &mut verdict.lines),
-        Cause::Asleep => asleep(survey, target, band, &mut verdict.lines),
+        Cause::Asleep => {
+            verdict.functions = largest_stacks(&band.off_cpu, quoted(survey), MOST_FUNCTIONS);
+            asleep(survey, (target, band), &verdict.functions, &mut verdict.lines);
+        }
         Cause::OffCpu => {
             let [whole, on_cpu] = [band.mean(), band.mean_split().running].map(duration);
             verdict.lines.push(format!(
@@ -277,6 +286,26 @@ impl Verdict {
         }
     }
 
+    fn running(&mut self, survey: &Survey, band: &Band) {
+        let whole = total(band.on_cpu.values().copied());
+        self.functions = largest_stacks(&band.on_cpu, quoted(survey), MOST_FUNCTIONS);
+        let functions = &self.functions;
+        if functions.is_empty() {
+            self.lines.push(match &survey.refused.samples {
+                Some(why) => format!("Functions: unknown, because no stack sample is inside: {why}."),
+                None => NO_SAMPLES.to_owned(),
+            });
+        } else if whole < FEW_SAMPLES {
+            let samples = grouped_count(whole.unsigned_abs(), "sample");
+            let functions = function_list(functions, |samples| samples.to_string());
+            self.lines.push(format!("Functions on the CPU, of {samples}: {functions}."));
+        } else {
+            let functions = function_list(functions, |samples| percent(samples, whole));
+            self.lines.push(format!("Functions on the CPU: {functions}."));
+            self.lines.extend(part_of_time(survey, band));
+        }
+    }
+
     /// The locks without those that take less than a twentieth of the time.
     fn main_locks(&self) -> &[Lock] {
         let few = self.locks.iter().position(|lock| lock.extra < self.share / 20);
@@ -344,29 +373,24 @@ impl Verdict {
     }
 }
 
-/// A list of shares as a part of a sentence.
+/// A list of threads as a part of a sentence.
 fn list(shares: &[Share], whole: i64) -> String {
     let one = |share: &Share| format!("`{}` {}", plain(&share.what), percent(share.time, whole));
     shares.iter().map(one).collect::<Vec<_>>().join(", ")
 }
 
-fn running(survey: &Survey, band: &Band, lines: &mut Vec<String>) {
-    let whole = total(band.on_cpu.values().copied());
-    let functions = largest(&band.on_cpu, |stack| survey.samples.leaf(*stack), 3);
-    if functions.is_empty() {
-        lines.push(match &survey.refused.samples {
-            Some(why) => format!("Functions: unknown, because no stack sample is inside: {why}."),
-            None => NO_SAMPLES.to_owned(),
-        });
-    } else if whole < FEW_SAMPLES {
-        let one = |share: &Share| format!("`{}` {}", plain(&share.what), share.time);
-        let functions = functions.iter().map(one).collect::<Vec<_>>().join(", ");
-        let samples = grouped_count(whole.unsigned_abs(), "sample");
-        lines.push(format!("Functions on the CPU, of {samples}: {functions}."));
-    } else {
-        lines.push(format!("Functions on the CPU: {}.", list(&functions, whole)));
-        lines.extend(part_of_time(survey, band));
-    }
+/// The limit for the functions in a sentence.
+const MOST_FUNCTIONS: usize = 3;
+
+/// Names a stack by its function, as a part of a sentence.
+fn quoted(survey: &Survey) -> impl Fn(StackId) -> String {
+    move |stack| survey.function(stack, At::Any).quoted()
+}
+
+/// A list of functions as a part of a sentence.
+fn function_list(functions: &[StackShare], share: impl Fn(i64) -> String) -> String {
+    let one = |of: &StackShare| format!("{} {}", of.share.what, share(of.share.time));
+    functions.iter().map(one).collect::<Vec<_>>().join(", ")
 }
 
 /// Fewer samples have no shares.
@@ -414,15 +438,20 @@ fn waiting(survey: &Survey, target: &Target, band: &Band, lines: &mut Vec<String
     }
 }
 
-fn asleep(survey: &Survey, target: &Target, band: &Band, lines: &mut Vec<String>) {
+fn asleep(
+    survey: &Survey,
+    (target, band): (&Target, &Band),
+    functions: &[StackShare],
+    lines: &mut Vec<String>,
+) {
     if target.chosen.is_poll {
         let what = "Why: an interval has the same name, so each may be a poll of an async task: a blocking \
                     call in it holds up the other tasks of its thread.";
         lines.push(what.to_owned());
     }
-    let stacks = largest(&band.off_cpu, |stack| innermost(&survey.samples, *stack), 3);
-    if !stacks.is_empty() {
-        lines.push(format!("Functions that sleep: {}.", list(&stacks, band.split.asleep)));
+    if !functions.is_empty() {
+        let functions = function_list(functions, |time| percent(time, band.split.asleep));
+        lines.push(format!("Functions that sleep: {functions}."));
     }
     let wakers = largest(&band.wakers, |tid| survey.thread_name(*tid), 2);
     let woken = match &wakers[..] {

@@ -1,6 +1,7 @@
 //! `hairline explain` names the cause that was planted in a trace.
 
 mod ended;
+mod functions;
 mod locks;
 mod planted;
 mod tasks;
