@@ -114,7 +114,7 @@ impl Nested {
 
     /// Puts back what waits on a track. Returns what is beyond the limit.
     #[must_use]
-    pub(super) fn put(&mut self, track: TrackId, waiting: Box<Waiting>) -> Vec<Box<Waiting>> {
+    pub(super) fn put(&mut self, track: TrackId, waiting: Box<Waiting>) -> Vec<Waiting> {
         self.count += waiting.len();
         *self.by_track.at(track) = Some(waiting);
         self.beyond_limit()
@@ -122,11 +122,7 @@ impl Nested {
 
     /// Adds parts to those that wait for a slice of a track. Returns what is beyond the limit.
     #[must_use]
-    pub(super) fn add(
-        &mut self,
-        around: TrackId,
-        parts: impl IntoIterator<Item = Part>,
-    ) -> Vec<Box<Waiting>> {
+    pub(super) fn add(&mut self, around: TrackId, parts: impl IntoIterator<Item = Part>) -> Vec<Waiting> {
         let waiting = self.by_track.at(around).get_or_insert_default();
         let before = waiting.len();
         parts.into_iter().for_each(|part| waiting.push(part));
@@ -134,24 +130,24 @@ impl Nested {
         self.beyond_limit()
     }
 
-    fn beyond_limit(&mut self) -> Vec<Box<Waiting>> {
+    fn beyond_limit(&mut self) -> Vec<Waiting> {
         if self.count > MOST_WAITING { self.longest() } else { Vec::new() }
     }
 
     /// Removes the track with most parts: that of a group of tracks has no slice that takes them. If each
     /// track has few, removes all, so that the next search is far away.
     #[cold]
-    fn longest(&mut self) -> Vec<Box<Waiting>> {
+    fn longest(&mut self) -> Vec<Waiting> {
         let all = self.by_track.iter_mut();
         let longest = all.max_by_key(|(_, waiting)| waiting.as_ref().map_or(0, |waiting| waiting.len()));
         let longest = longest.map(|(track, _)| track).and_then(|track| self.take(track));
         let all = if self.count > MOST_WAITING / 16 * 15 { self.take_all() } else { Vec::new() };
-        longest.into_iter().chain(all).collect()
+        longest.into_iter().map(|waiting| *waiting).chain(all).collect()
     }
 
     /// Removes everything.
-    pub(super) fn take_all(&mut self) -> Vec<Box<Waiting>> {
+    pub(super) fn take_all(&mut self) -> Vec<Waiting> {
         self.count = 0;
-        self.by_track.iter_mut().filter_map(|(_, waiting)| waiting.take()).collect()
+        self.by_track.iter_mut().filter_map(|(_, waiting)| waiting.take()).map(|waiting| *waiting).collect()
     }
 }

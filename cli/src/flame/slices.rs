@@ -190,7 +190,7 @@ impl Stacks {
         left.iter().for_each(|part| self.add_lowest(part));
         match around {
             Some(around) => {
-                self.wait(around, named.into_iter().map(|part| Part { start: slice.start, ..part }))
+                self.wait(around, named.into_iter().map(|part| Part { start: slice.start, ..part }));
             }
             None => named.iter().for_each(|part| self.add_lowest(part)),
         }
@@ -229,7 +229,7 @@ impl Stacks {
         self.add(node, part.count, weight);
     }
 
-    fn add_all_lowest(&mut self, all: Vec<Box<Waiting>>) {
+    fn add_all_lowest(&mut self, all: Vec<Waiting>) {
         for waiting in all {
             let (below, named) = waiting.into_parts();
             below.iter().chain(&named).for_each(|part| self.add_lowest(part));
