@@ -16,6 +16,7 @@ mod format;
 mod heap_sums;
 mod incomplete;
 mod input;
+mod inside;
 mod json_version;
 mod links;
 mod list;

@@ -122,7 +122,7 @@ fn an_interval_has_the_time_in_which_it_was_polled() {
 }
 
 /// Is ready at the second poll. Each takes 2 ms.
-async fn twice() {
+pub(crate) async fn twice() {
     let mut is_second = false;
     std::future::poll_fn(|_| {
         std::thread::sleep(Duration::from_millis(2));
@@ -132,7 +132,7 @@ async fn twice() {
 }
 
 /// A request with one life inside, with one inside of that, and then two at the same time.
-async fn request() {
+pub(crate) async fn request() {
     async {
         twice().await;
         twice().traced("web", "verify").await;
@@ -151,7 +151,7 @@ async fn request() {
 }
 
 /// The time that some of these intervals cover: names, begins and durations.
-fn covered(rows: &[(String, i64, i64)], names: &[&str]) -> i64 {
+pub(crate) fn covered(rows: &[(String, i64, i64)], names: &[&str]) -> i64 {
     let mut parts: Vec<_> = rows.iter().filter(|row| names.contains(&&*row.0)).collect();
     parts.sort_by_key(|row| row.1);
     let (mut sum, mut until) = (0, i64::MIN);
@@ -160,6 +160,14 @@ fn covered(rows: &[(String, i64, i64)], names: &[&str]) -> i64 {
         until = until.max(start + duration);
     }
     sum
+}
+
+/// The intervals that trace_processor sees: names, begins and durations.
+pub(crate) fn intervals(trace: &Trace) -> Vec<(String, i64, i64)> {
+    let of_others = "select name, ts, dur from slice where track_id not in (select id from thread_track)";
+    let verdict = trace.ask(&[of_others]);
+    let rows = verdict.results[0].iter();
+    rows.map(|row| (row.str("name").to_owned(), row.i64("ts"), row.i64("dur"))).collect()
 }
 
 #[test]
@@ -171,12 +179,7 @@ fn an_interval_has_its_time_without_the_lives_inside_of_it() {
                 while request.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending() {}
             }
         });
-        let intervals = "select name, ts, dur from slice where track_id not in (select id from thread_track)";
-        let verdict = trace.ask(&[intervals]);
-        let rows: Vec<_> = verdict.results[0]
-            .iter()
-            .map(|row| (row.str("name").to_owned(), row.i64("ts"), row.i64("dur")))
-            .collect();
+        let rows = intervals(&trace);
         assert_eq!(rows.len(), 15, "{rows:?}");
         let inside: [(&str, &[&str]); 5] = [
             ("authorise", &["verify"]),
@@ -227,6 +230,8 @@ fn percentiles_are_near_those_of_the_sorted_durations() {
     }
 }
 
+/// The weights add up to the busy time of the threads and the own time of the intervals. Intervals at the
+/// same time have their time each. An interval without an end would have a weight, but no row in `stats`.
 #[test]
 fn folded_stacks_have_the_whole_time_once() {
     for format in FORMATS {

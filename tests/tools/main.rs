@@ -19,6 +19,7 @@ mod running;
 mod selection;
 mod snapshot;
 mod splice;
+mod stacks;
 mod started;
 mod top;
 

@@ -3,9 +3,11 @@
 mod compared;
 mod heap;
 mod lowest;
+mod nested;
 mod sampled;
 mod slices;
 mod stacked;
+mod tree;
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -30,6 +32,11 @@ use crate::transfer::check_streams;
 /// the innermost slice's own time in nanoseconds. inferno, speedscope and flamegraph.pl read this form. A
 /// slice without an end lasts to the end of the trace. A stack has at most 512 names; slices inside more
 /// others share the name "(deeper)".
+///
+/// An interval on a track below that of another interval is inside of it: the life of a future in that of the
+/// future which polls it, or a wait of a task in the task's life. The own time of an interval is the time in
+/// which nothing was inside of it. Intervals inside of it may overlap; the weights of each have its whole
+/// time, so their sum may be more than the time of the interval around them.
 ///
 /// With --diff, a line has two weights, the old one first, as difffolded.pl writes them for inferno and
 /// flamegraph.pl. The old ones are multiplied by a factor, so that both traces have the same sum: runs of

@@ -10,10 +10,10 @@ use hairline_convert::{
     BriefEvent, BriefKind, ByTrack, Detailed, Event, EventKind, Item, MOST_BRIEF, Strings, Track, TrackId,
 };
 
+use crate::inside::Inside;
 use crate::stats::counters::Counters;
 use crate::stats::far_apart::FarApart;
 use crate::stats::groups::Groups;
-use crate::stats::inside::Inside;
 use crate::stats::named::Named;
 use crate::stats::rows::Rows;
 use crate::thread_times::ThreadTimes;

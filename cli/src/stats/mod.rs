@@ -7,7 +7,6 @@ mod far_apart;
 mod gather;
 mod groups;
 mod histogram;
-mod inside;
 mod named;
 mod rows;
 mod show;

@@ -3,18 +3,25 @@
 //! The life of a future is on a track below that of the future which polls it, and may be there at the same
 //! time as others. Intervals come in the order of their ends, so all that is inside of one precedes it.
 
-use hairline_convert::ByTrack;
 use hairline_convert::slices::Slice;
+use hairline_convert::{ByTrack, TrackId};
 
 use crate::track_names::TrackNames;
 
 /// The limit for stretches of time that wait for the end of the interval around them, 16 MiB.
 const MOST_WAITING: usize = 1 << 20;
 
+/// The length beyond which a list of stretches is not kept for another track.
+const LONG: usize = 64;
+
 /// The times in which something was inside of the intervals that have not ended yet.
 #[derive(Debug, Default)]
-pub(super) struct Inside {
-    by_track: ByTrack<Stretches>,
+pub(crate) struct Inside {
+    /// The list of a track, plus 1; 0 if it has none. There may be millions of tracks.
+    by_track: ByTrack<u32>,
+    lists: Vec<Stretches>,
+    /// The lists that no track has.
+    unused: Vec<u32>,
     count: usize,
 }
 
@@ -25,24 +32,27 @@ struct Stretches(Vec<(i64, i64)>);
 impl Inside {
     /// Takes an interval that ends. Returns its time without what was inside of it. Parts at the same time
     /// count once.
-    pub(super) fn take(&mut self, slice: &Slice, names: &TrackNames) -> i64 {
+    pub(crate) fn take(&mut self, slice: &Slice, names: &TrackNames) -> i64 {
         let end = slice.start.saturating_add(slice.duration);
-        let own_track = self.by_track.at(slice.track);
-        let before = own_track.0.len();
-        let covered = own_track.take(slice.start, end);
-        // Nothing is around the outermost one, and what is left began before it.
-        let around = if slice.busy > 0 {
-            own_track.0 = Vec::new();
-            names.track_above(slice.track)
-        } else {
-            Some(slice.track)
-        };
-        self.count -= before - own_track.0.len();
+        let is_outermost = slice.busy > 0;
+        let mut covered = 0;
+        if let Some(list) = self.by_track.get(slice.track).and_then(|list| list.checked_sub(1)) {
+            let stretches = &mut self.lists[list as usize];
+            let before = stretches.0.len();
+            covered = stretches.take(slice.start, end);
+            self.count -= before - stretches.0.len();
+            if is_outermost {
+                self.remove(slice.track); // what is left began before it
+            }
+        }
+        // Nothing on its track is around the outermost one.
+        let around = if is_outermost { names.track_above(slice.track) } else { Some(slice.track) };
         if let Some(around) = around.filter(|_| slice.duration > 0) {
-            let around = self.by_track.at(around);
-            let before = around.0.len();
-            around.add(slice.start, end);
-            self.count = self.count - before + around.0.len();
+            let stretches = self.stretches(around);
+            let before = stretches.0.len();
+            stretches.add(slice.start, end);
+            let after = stretches.0.len();
+            self.count = self.count - before + after;
             if self.count > MOST_WAITING {
                 self.forget_longest();
             }
@@ -50,13 +60,38 @@ impl Inside {
         slice.duration.saturating_sub(covered).min(slice.self_time)
     }
 
-    /// Forgets the track with most stretches: that of a group of tracks has no interval that takes them.
+    /// The list of a track.
+    fn stretches(&mut self, track: TrackId) -> &mut Stretches {
+        let list = self.by_track.at(track);
+        if *list == 0 {
+            *list = 1 + self.unused.pop().unwrap_or_else(|| {
+                self.lists.push(Stretches::default());
+                self.lists.len() as u32 - 1 // at most one for each track
+            });
+        }
+        &mut self.lists[*list as usize - 1]
+    }
+
+    fn remove(&mut self, track: TrackId) {
+        let Some(list) = std::mem::take(self.by_track.at(track)).checked_sub(1) else { return };
+        let stretches = &mut self.lists[list as usize].0;
+        self.count -= stretches.len();
+        stretches.clear();
+        stretches.shrink_to(LONG);
+        self.unused.push(list);
+    }
+
+    /// Forgets the track with most stretches: that of a group of tracks has no interval that takes them. If
+    /// each track has few, forgets all, so that the next search is far away.
     #[cold]
     fn forget_longest(&mut self) {
-        let all = self.by_track.iter_mut().map(|(_, stretches)| stretches);
-        if let Some(longest) = all.max_by_key(|stretches| stretches.0.len()) {
-            self.count -= longest.0.len();
-            longest.0 = Vec::new();
+        let length = |list: u32| list.checked_sub(1).map_or(0, |list| self.lists[list as usize].0.len());
+        let longest = self.by_track.iter().max_by_key(|(_, list)| length(**list));
+        if let Some((track, _)) = longest {
+            self.remove(track);
+        }
+        if self.count > MOST_WAITING / 16 * 15 {
+            *self = Self::default();
         }
     }
 }
@@ -86,7 +121,7 @@ impl Stretches {
 #[cfg(test)]
 mod tests {
     use hairline_convert::slices::Key;
-    use hairline_convert::{Track, TrackId, TrackKind};
+    use hairline_convert::{Track, TrackKind};
 
     use super::*;
 
