@@ -15,6 +15,7 @@ mod locks;
 mod meanwhile;
 mod memory;
 mod nested;
+mod paths;
 mod queue;
 mod refused;
 mod separation;
