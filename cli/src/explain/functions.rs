@@ -12,6 +12,7 @@ use std::fmt;
 use hairline_convert::sampled::{Function, Samples, StackId};
 
 use crate::explain::callers::{Owner, is_for_callers, is_of, is_of_system, is_wait};
+use crate::explain::paths::{has_path, short};
 use crate::explain::shares::Share;
 use crate::table::plain;
 
@@ -179,11 +180,6 @@ fn steps<'s>(samples: &'s Samples, folders: &Folders, stack: StackId) -> Vec<Ste
     steps
 }
 
-/// Whether the name of a function has its path. Those of inlined functions often have none.
-fn has_path(name: &str) -> bool {
-    without_arguments(name).contains("::")
-}
-
 /// The index of the innermost function of the program.
 fn function_of_program(steps: &[Step<'_>], at: At) -> Option<usize> {
     // Functions of Hairline that are inlined have no path. All others that an event has are inside of one with a
@@ -228,94 +224,14 @@ fn entered(inside: &[Step<'_>], frame: usize) -> Option<String> {
     // A container allocates and a drop frees: then the allocation is named.
     let called = inside.iter().rposition(|step| step.owner == Some(Owner::Library));
     let called = called.unwrap_or(inside.len().checked_sub(1)?);
-    let name = short(&inside[called], &inside[..called]);
+    let Step { name, file, module, has_name, .. } = &inside[called];
+    let name = if *has_name {
+        short(name, file, inside[..called].iter().rev().map(|step| &*step.name))
+    } else {
+        (*module).to_owned()
+    };
     let is_of_c = !name.contains("::");
     (!(is_of_c && is_wait(&name))).then_some(name)
-}
-
-/// A short name of a function of a library: the last part of its path, with its type or module.
-fn short(step: &Step<'_>, inside: &[Step<'_>]) -> String {
-    if !step.has_name {
-        return step.module.to_owned();
-    }
-    let path = without_arguments(&step.name);
-    if let Some(short) = last_two(&path) {
-        return short;
-    }
-    let Some(module) = module_of(step.file) else {
-        let name = path.trim_start_matches('_');
-        let name = name.strip_prefix("GI_").unwrap_or(name).trim_start_matches('_');
-        return name.strip_prefix("libc_").unwrap_or(name).to_owned();
-    };
-    // `lock` of `mutex.rs`, which calls `Mutex::lock_contended`, is `Mutex::lock`.
-    let types = inside.iter().rev().filter_map(|step| last_two(&without_arguments(&step.name)));
-    let mut types = types.filter_map(|short| short.split_once("::").map(|(of, _)| of.to_owned()));
-    let of =
-        types.find(|of| of.to_lowercase() == module.replace('_', "")).unwrap_or_else(|| module.to_owned());
-    format!("{of}::{path}")
-}
-
-/// The modules that say nothing.
-const NO_MODULES: [&str; 5] = ["mod", "lib", "src", "functions", "impls"];
-
-/// The last two parts of a path, if it has as many.
-fn last_two(path: &str) -> Option<String> {
-    let mut parts = path.rsplit("::").filter(|part| !part.is_empty() && !NO_MODULES.contains(part));
-    let (last, before) = (parts.next()?, parts.next()?);
-    Some(format!("{before}::{last}"))
-}
-
-/// The module of a source file of the standard library: that of `library/std/src/sync/mutex.rs` is `mutex`.
-fn module_of(file: &str) -> Option<&str> {
-    let file = file.strip_suffix(".rs")?;
-    let mut parts = file.rsplit('/').filter(|part| !NO_MODULES.contains(part));
-    parts.next()
-}
-
-/// The path of a function without the arguments of generics. That of `<app::T as Trait>::f` is `app::T::f`.
-/// A type without a path is replaced by the trait.
-fn without_arguments(name: &str) -> String {
-    let Some(end) = name.strip_prefix('<').and_then(closing) else { return outside_of_angles(name) };
-    let (of, rest) = (&name[1..=end], &name[end + 2..]);
-    let of = outside_of_angles(of);
-    let (of, of_trait) = of.split_once(" as ").unwrap_or((&of, ""));
-    let of = of.trim_start_matches(['&', '*', '[', '(']);
-    let of = ["mut ", "const ", "dyn "].iter().find_map(|prefix| of.strip_prefix(prefix)).unwrap_or(of);
-    let is_path = of.contains("::");
-    let of = if is_path || of_trait.is_empty() { of } else { of_trait };
-    format!("{of}{}", outside_of_angles(rest))
-}
-
-/// The index before the `>` that closes an angle which is open at the begin.
-fn closing(text: &str) -> Option<usize> {
-    let mut depth = 1;
-    let mut last = ' ';
-    for (index, c) in text.char_indices() {
-        match c {
-            '<' => depth += 1,
-            '>' if last != '-' => depth -= 1,
-            _ => {}
-        }
-        if depth == 0 {
-            return Some(index);
-        }
-        last = c;
-    }
-    None
-}
-
-fn outside_of_angles(text: &str) -> String {
-    let (mut out, mut depth, mut last) = (String::new(), 0_usize, ' ');
-    for c in text.chars() {
-        match c {
-            '<' => depth += 1,
-            '>' if last != '-' => depth = depth.saturating_sub(1),
-            _ if depth == 0 => out.push(c),
-            _ => {}
-        }
-        last = c;
-    }
-    out
 }
 
 #[cfg(test)]
@@ -471,25 +387,5 @@ mod tests {
         let all: Vec<_> =
             all.iter().map(|of| (&*of.share.what, of.share.time, of.stack, of.of_stack)).collect();
         assert_eq!(all, [("same", 12, StackId(2), 5), ("other", 9, StackId(4), 9)]);
-    }
-
-    #[test]
-    fn names_of_libraries_are_short() {
-        let short_of = |name: &str, file: &str| {
-            let owner = Some(Owner::Library);
-            let step = Step { name: name.into(), file, module: "app", frame: 0, has_name: true, owner };
-            short(&step, &[])
-        };
-        assert_eq!(short_of("<alloc::vec::Vec<T, A> as core::clone::Clone>::clone", ""), "Vec::clone");
-        assert_eq!(short_of("<&mut R as std::io::Read>::read_exact", ""), "Read::read_exact");
-        assert_eq!(short_of("core::slice::<impl [T]>::sort", ""), "slice::sort");
-        assert_eq!(
-            short_of("std::panicking::catch_unwind::<fn(u8) -> u8, F>", ""),
-            "panicking::catch_unwind"
-        );
-        assert_eq!(short_of("<std::fs::File>::sync_all", ""), "File::sync_all");
-        assert_eq!(short_of("__GI___clock_nanosleep", "./time/clock_nanosleep.c"), "clock_nanosleep");
-        assert_eq!(short_of("create<&str>", &of(STD, "fs.rs")), "fs::create");
-        assert_eq!(short_of("read", &of(STD, "io/impls.rs")), "io::read");
     }
 }

@@ -16,6 +16,7 @@ mod meanwhile;
 mod memory;
 mod neighbours;
 mod nested;
+mod paths;
 mod queue;
 mod refused;
 mod separation;
