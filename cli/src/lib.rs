@@ -34,6 +34,7 @@ mod query;
 mod record;
 mod recover;
 mod region;
+mod remark;
 mod selection;
 mod session_file;
 mod snapshot;

@@ -1,9 +1,10 @@
 //! What other programs of the machine took meanwhile, as `hairline record --sched` tells it in the trace.
 
-use hairline_convert::{Event, EventKind};
+use hairline_convert::Event;
 
 use crate::explain::locks::number;
 use crate::explain::shares::percent;
+use crate::remark::is_remark;
 use crate::table::plain;
 use crate::text::one_line;
 
@@ -19,12 +20,7 @@ pub(super) struct Neighbours {
 
 impl Neighbours {
     pub(super) fn add(&mut self, event: &Event<'_>) {
-        if event.name.text != "other processes" || event.kind != EventKind::Instant {
-            return;
-        }
-        let mut is_own = false;
-        event.categories.each(&mut |category| is_own |= category.text == "hairline");
-        if !is_own {
+        if event.name.text != "other processes" || !is_remark(event) {
             return;
         }
         event.args.each(&mut |name, value| {

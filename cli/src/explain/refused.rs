@@ -1,9 +1,10 @@
 //! What the recording was to have, and the system refused, as the trace tells of it: who was just refused it
 //! needs no advice to record it.
 
-use hairline_convert::{Event, EventKind};
+use hairline_convert::Event;
 use hairline_formats::Value;
 
+use crate::remark::is_remark;
 use crate::text::one_line;
 
 /// The longest sentence that is shown, in characters.
@@ -18,12 +19,7 @@ pub(super) struct Refused {
 
 impl Refused {
     pub(super) fn add(&mut self, event: &Event<'_>) {
-        if event.name.text != "not recorded" || event.kind != EventKind::Instant {
-            return;
-        }
-        let mut is_own = false;
-        event.categories.each(&mut |category| is_own |= category.text == "hairline");
-        if !is_own {
+        if event.name.text != "not recorded" || !is_remark(event) {
             return;
         }
         event.args.each(&mut |what, why| {

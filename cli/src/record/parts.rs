@@ -243,6 +243,7 @@ impl Parts {
             match switches {
                 Some(Ok(recorded)) => {
                     (whole.states, whole.told.lost) = (recorded.states(), recorded.lost());
+                    whole.told.at = recorded.ended;
                     let neighbours = self.neighbours.as_ref();
                     whole.told.others = neighbours.map(|of| of.end(|pid| recorded.has_process(pid)));
                     recorded.add_to(&self.folder, &mut parts, &mut whole.notes);

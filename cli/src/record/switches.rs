@@ -51,6 +51,8 @@ pub(super) struct Recorded {
     names: BTreeMap<u32, Named>,
     /// The time of the first state.
     began: u64,
+    /// The time of the last one.
+    pub(super) ended: u64,
     /// The number of states.
     states: u64,
     lost: u64,
@@ -106,7 +108,8 @@ impl States {
     pub(super) fn new(switches: Switches, folder: &Folder, format: Format) -> io::Result<Self> {
         let mut out = BufWriter::new(folder.create_file(STATES)?);
         out.write_all(&head(format))?;
-        let recorded = Recorded { format, names: BTreeMap::new(), began: u64::MAX, states: 0, lost: 0 };
+        let recorded =
+            Recorded { format, names: BTreeMap::new(), began: u64::MAX, ended: 0, states: 0, lost: 0 };
         Ok(Self { recorded, switches, out, bytes: Vec::new() })
     }
 
@@ -144,6 +147,7 @@ impl States {
 impl Recorded {
     fn keep(&mut self, taken: &Taken) {
         self.began = taken.changes.iter().map(|change| change.time).min().unwrap_or(u64::MAX).min(self.began);
+        self.ended = taken.changes.iter().map(|change| change.time).max().unwrap_or(0).max(self.ended);
         self.states += taken.changes.len() as u64;
         self.names.extend(taken.names.iter().map(|named| (named.task.tid, named.clone())));
     }

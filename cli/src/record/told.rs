@@ -16,6 +16,8 @@ const TRACK: te::TrackUuid = te::TrackUuid(0x6c6f_7374);
 /// What there is to tell.
 #[derive(Debug, Default)]
 pub(super) struct Told {
+    /// The time of the last thread state: what is told does not make the trace longer. 0: now.
+    pub(super) at: u64,
     /// The number of context switches that the kernel's rings had no room for.
     pub(super) lost: u64,
     /// What the system refused, and why.
@@ -37,9 +39,13 @@ impl Told {
         });
         let events: Vec<_> = lost.into_iter().chain(refused).chain(others).collect();
         (!events.is_empty()).then(|| match format {
-            Format::Fxt => as_fxt(&events, command),
+            Format::Fxt => as_fxt(&events, self.time(), command),
             _ => self.as_packets(&events),
         })
+    }
+
+    fn time(&self) -> u64 {
+        if self.at > 0 { self.at } else { platform::boottime() }
     }
 
     fn as_packets(&self, events: &[(&str, Vec<(&str, Value<'_>)>)]) -> Vec<u8> {
@@ -59,7 +65,7 @@ impl Told {
                 name: Some(te::Name::Text(name)),
                 track_uuid: Some(TRACK),
                 annotations: &annotations,
-                ..te::Event::new(SEQUENCE, te::EventType::Instant, platform::boottime())
+                ..te::Event::new(SEQUENCE, te::EventType::Instant, self.time())
             };
             te::event(&mut out, &event);
         }
@@ -67,7 +73,7 @@ impl Told {
     }
 }
 
-fn as_fxt(events: &[(&str, Vec<(&str, Value<'_>)>)], command: u32) -> Vec<u8> {
+fn as_fxt(events: &[(&str, Vec<(&str, Value<'_>)>)], timestamp: u64, command: u32) -> Vec<u8> {
     let mut out = head(Format::Fxt);
     let inline = fxt::StringRef::Inline;
     let (process, thread) = (u64::from(command), u64::from(command));
@@ -75,7 +81,7 @@ fn as_fxt(events: &[(&str, Vec<(&str, Value<'_>)>)], command: u32) -> Vec<u8> {
         let args: Vec<_> = args.iter().map(|(what, value)| (inline(what), *value)).collect();
         let event = fxt::Event {
             kind: fxt::EventKind::Instant,
-            timestamp: platform::boottime(),
+            timestamp,
             thread: fxt::ThreadRef::Inline { process, thread },
             category: inline(CATEGORY),
             name: inline(name),

@@ -7,6 +7,7 @@ use hairline_convert::timeline::FirstRunners;
 use hairline_convert::{BriefEvent, BriefKind, ByTrack, EventKind, Item, TrackId, TrackKind};
 
 use crate::pattern::matches;
+use crate::remark::is_remark;
 use crate::selection::chosen::Threads;
 use crate::track_names::TrackNames;
 
@@ -101,7 +102,9 @@ impl Survey {
                     EventKind::Complete { duration } => end = end.saturating_add(duration.max(0)),
                     _ => {}
                 }
-                Self::see(&mut self.events, event.time, end);
+                if !is_remark(event) {
+                    Self::see(&mut self.events, event.time, end);
+                }
             }
             Item::Track(track) => {
                 self.names.set(track);

@@ -11,6 +11,7 @@ use hairline_convert::{
 };
 
 use crate::inside::Inside;
+use crate::remark::is_remark;
 use crate::stats::counters::Counters;
 use crate::stats::far_apart::FarApart;
 use crate::stats::groups::Groups;
@@ -332,6 +333,9 @@ impl Totals {
             EventKind::Flow { .. } => self.flow_points += 1,
             EventKind::Complete { duration } => end = end.saturating_add(duration.max(0)),
             _ => {}
+        }
+        if is_remark(event) {
+            return;
         }
         self.far_apart.add(event.time, end, || event.name.text.to_owned());
         self.first = Some(self.first.map_or(event.time, |first| first.min(event.time)));
