@@ -123,6 +123,7 @@ pub struct Timeline {
     begin: Option<i64>,
     /// The time of the last change of all.
     end: Option<i64>,
+    has_wakeups: bool,
 }
 
 #[derive(Debug, Default)]
@@ -183,6 +184,7 @@ impl Timeline {
             self.names.insert(change.tid, Arc::clone(name));
         }
         self.changes += 1;
+        self.has_wakeups |= change.is_wakeup;
         self.begin = Some(self.begin.map_or(change.time, |begin| begin.min(change.time)));
         self.end = self.end.max(Some(change.time));
         let thread = self.threads.entry(change.tid).or_default();
@@ -231,6 +233,12 @@ impl Timeline {
         for tid in first.threads() {
             self.threads.entry(tid).and_modify(|thread| thread.ran_first = true);
         }
+    }
+
+    /// Whether there are wake-ups. Then a sleep without one was ended by no thread.
+    #[must_use]
+    pub fn has_wakeups(&self) -> bool {
+        self.has_wakeups
     }
 
     /// Whether there are no changes.

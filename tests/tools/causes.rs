@@ -124,7 +124,7 @@ fn an_exhausted_semaphore() {
 fn a_full_channel() {
     let words = [
         "Cause: waiting for room in the channel `jobs`.",
-        "Why: the channel was full, until a message was taken on the thread causes (",
+        "Why: the channel was full; woken on the thread causes (",
     ];
     require("channel", &words);
 }

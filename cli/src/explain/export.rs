@@ -180,7 +180,7 @@ fn lock(survey: &Survey, lock: &Lock) -> Value {
             "tasks": held.tasks,
             "at": held.place,
             "inside": held.inside.map(|name| survey.keys().text(name)),
-            "released": held.released.map(|place| place.text(survey)),
+            "woken": held.woken.map(|place| place.text(survey)),
             "ns": held.time,
         })
     };

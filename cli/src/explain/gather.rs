@@ -78,7 +78,7 @@ impl<'s> Gather<'s> {
             late_polls: HashMap::new(),
             after: Longest::default(),
             after_polls: HashMap::new(),
-            released: HashMap::new(),
+            woken: HashMap::new(),
             others: HashMap::new(),
             chances: HashMap::new(),
         };

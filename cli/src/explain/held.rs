@@ -15,8 +15,6 @@ use crate::table::plain;
 pub(super) struct Lock {
     pub(super) name: String,
     kind: Kind,
-    /// Whether tasks waited, not threads.
-    is_of_tasks: bool,
     /// Their time in the band.
     pub(super) time: i64,
     /// How much longer a slice waits for the lock than a typical one.
@@ -37,8 +35,8 @@ pub(super) struct Held {
     pub(super) time: i64,
     /// The innermost slice that the holder had open during most of the waits.
     pub(super) inside: Option<Key>,
-    /// Where others ended most of the waits.
-    pub(super) released: Option<Place>,
+    /// Where others woke those that waited, for most of the waits.
+    pub(super) woken: Option<Place>,
 }
 
 /// Who had a lock, as they are shown together.
@@ -75,8 +73,7 @@ pub(super) fn locks(survey: &Survey, target: &Target, (band, base): (&Band, &Ban
         let mut places = largest(&places, |tags| survey.locks.place(*tags).to_owned(), ROWS);
         places.retain(|place| !place.what.is_empty());
         let (name, kind) = (lock_name(survey.keys().text(name.0)).to_owned(), name.1);
-        let is_of_tasks = !target.chosen.name.is_on_thread;
-        Lock { name, kind, is_of_tasks, time: sum, extra, holders: holders(survey, target, &waits), places }
+        Lock { name, kind, time: sum, extra, holders: holders(survey, target, &waits), places }
     };
     let mut locks: Vec<_> = names.into_iter().map(lock).filter(|lock| lock.extra > 0).collect();
     locks.sort_by_key(|lock| std::cmp::Reverse(lock.extra));
@@ -100,7 +97,7 @@ fn holders(survey: &Survey, target: &Target, waits: &[(Wait, i64)]) -> Vec<Held>
     }
     let held_in = target.held_in.iter().map(|((tags, name), time)| (*tags, Place::Inside(*name), *time));
     let inside = by_holder(held_in, key);
-    let released = by_holder(target.released.iter().map(|((tags, place), time)| (*tags, *place, *time)), key);
+    let woken = by_holder(target.woken.iter().map(|((tags, place), time)| (*tags, *place, *time)), key);
     let looked_at = |of: (Who, &str)| {
         let waits = target.waits.all().iter().filter(|wait| key(wait.tags) == of);
         total(waits.map(|wait| wait.duration()))
@@ -117,7 +114,7 @@ fn holders(survey: &Survey, target: &Target, waits: &[(Wait, i64)]) -> Vec<Held>
             let (place, _) = most.filter(|(_, time)| **time > looked_at(of) / 2)?;
             Some(*place).filter(|place| !matches!(place, Place::Inside(name) if of.0 == Who::Tasks(*name)))
         };
-        let (inside, released) = (most(&inside).and_then(Place::name), most(&released));
+        let (inside, woken) = (most(&inside).and_then(Place::name), most(&woken));
         let tasks = tasks.get(&of);
         let holder = match of.0 {
             Who::One(holder) => holder,
@@ -126,7 +123,7 @@ fn holders(survey: &Survey, target: &Target, waits: &[(Wait, i64)]) -> Vec<Held>
             }
         };
         let (place, tasks) = (of.1.to_owned(), tasks.map_or(0, BTreeSet::len));
-        Held { holder, tasks, place, time, inside, released }
+        Held { holder, tasks, place, time, inside, woken }
     };
     let mut all: Vec<_> = times.into_iter().map(held).collect();
     all.sort_by(|a, b| b.time.cmp(&a.time).then_with(|| a.place.cmp(&b.place)));
@@ -219,8 +216,9 @@ impl Lock {
                 ),
                 Holder::Notifier(tid) => format!("notified by {}", thread(tid)),
                 Holder::Unknown if !held.place.is_empty() => "held by a task that is not recorded".to_owned(),
-                Holder::Unknown => match held.released {
-                    Some(place) => self.released(survey, place),
+                Holder::Unknown => match held.woken {
+                    Some(place) if self.kind == Kind::Notification => format!("woken {}", place.text(survey)),
+                    Some(place) => format!("{}; woken {}", self.without_holder(), place.text(survey)),
                     None => self.without_holder().to_owned(),
                 },
             };
@@ -229,44 +227,33 @@ impl Lock {
             let inside = held.inside.map(|name| format!(", inside `{}`", plain(survey.keys().text(name))));
             let comma = if at.is_empty() && inside.is_none() { "" } else { "," };
             let (share, inside) = (percent(held.time, self.time), inside.unwrap_or_default());
-            // Another task may get the lock before the one that waits.
+            // Others may get the lock before the one that waits.
             let when = match held.holder {
-                Holder::Task(_) | Holder::Thread(_) if self.is_of_tasks && held.time == self.time => {
+                Holder::Task(_) | Holder::Thread(_) if held.time == self.time => {
                     ", as they began to wait".to_owned()
                 }
-                Holder::Task(_) | Holder::Thread(_) if self.is_of_tasks => {
+                Holder::Task(_) | Holder::Thread(_) => {
                     format!(", as waits that take {share} of that time began")
                 }
                 _ if self.kind != Kind::Lock && held.time == self.time => String::new(),
                 _ => format!("{comma} for {share} of that time"),
             };
-            let released = match (held.released, held.holder) {
+            let woken = match (held.woken, held.holder) {
                 (Some(_), Holder::Unknown) if held.place.is_empty() => String::new(),
-                (Some(place), _) => format!(", and released {}", place.text(survey)),
+                (Some(place), _) => format!(", and woken {}", place.text(survey)),
                 (None, _) => String::new(),
             };
-            format!("{who}{at}{inside}{when}{released}")
+            format!("{who}{at}{inside}{when}{woken}")
         };
         let are_few = |held: &&Held| held.time >= self.time / 50;
         self.holders.iter().filter(are_few).take(3).map(one).collect::<Vec<_>>().join("; ")
-    }
-
-    /// What ended the waits, as far as the wakes tell.
-    fn released(&self, survey: &Survey, place: Place) -> String {
-        let place = place.text(survey);
-        match self.kind {
-            Kind::Lock => format!("released {place}"),
-            Kind::Semaphore => format!("too few permits were free, until one came back {place}"),
-            Kind::Channel => format!("the channel was full, until a message was taken {place}"),
-            Kind::Notification => format!("notified {place}"),
-        }
     }
 
     fn without_holder(&self) -> &'static str {
         match self.kind {
             Kind::Lock => "the trace does not have the holder",
             Kind::Semaphore => "too few permits were free, and the trace does not have who had the others",
-            Kind::Channel => "the channel was full, and the trace does not have its receiver",
+            Kind::Channel => "the channel was full",
             Kind::Notification => "the trace does not have who notifies",
         }
     }

@@ -12,6 +12,7 @@
 
 use std::collections::HashMap;
 
+use hairline_convert::slices::{Keys, Slice};
 use hairline_convert::{Categories, Event, EventKind, TrackId};
 use hairline_formats::Value;
 
@@ -37,6 +38,11 @@ pub(super) fn lock_name(name: &str) -> &str {
 /// Whether a slice of this name is about the end of the wait around it.
 pub(super) fn is_end(name: &str) -> bool {
     name == RELEASED || name == NOTIFIED
+}
+
+/// Whether a slice is a wait.
+pub(super) fn is_wait(keys: &Keys, slice: &Slice) -> bool {
+    keys.text(slice.name).starts_with(PREFIX) && keys.text(slice.category) == LOCK
 }
 
 /// Whether slices of this category and name are holds of a lock.

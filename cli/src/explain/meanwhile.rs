@@ -7,7 +7,7 @@ use hairline_convert::slices::{Frame, Key, Slice, SliceSink, Slices};
 use hairline_convert::{Event, EventKind, Item, TrackId};
 
 use crate::explain::arguments::arguments;
-use crate::explain::locks::Holder;
+use crate::explain::locks::{Holder, is_wait};
 use crate::explain::survey::Survey;
 use crate::explain::target::{Chance, MOST, Other, Part, Target, add};
 use crate::explain::tasks::{NUMBER, is_parked};
@@ -376,6 +376,8 @@ impl Found<'_> {
                 // A thread may begin a slice some time after it got the core.
                 let is_open = match question.kind {
                     Kind::Core => overlap > question.part.duration() / 2,
+                    // Who waits for a lock has it nowhere.
+                    Kind::Wait if is_wait(self.survey.keys(), slice) => false,
                     _ => is_open(&question.part, slice),
                 };
                 if is_full || !is_open || !may_end {
@@ -399,7 +401,10 @@ impl Found<'_> {
             (Some(waker), tid) => tid == Some(waker),
             // A thread that did not run before the sleep ended has not ended it: it may even be a thread that
             // waits for the one that slept.
-            (None, Some(tid)) if *kind == Kind::Sleep && !part.is_woken => {
+            // Where wake-ups are recorded, a sleep without one was ended by a timer or the like.
+            (None, Some(tid))
+                if *kind == Kind::Sleep && !part.is_woken && !self.survey.timeline.has_wakeups() =>
+            {
                 let before = part.end.saturating_sub(near(part.duration()));
                 self.survey.timeline.split(tid, before, part.end).running > 0
             }

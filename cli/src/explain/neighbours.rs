@@ -39,6 +39,6 @@ impl Neighbours {
         let most: Vec<_> = self.by.iter().take(3).map(one).collect();
         let most = most.join(", ");
         (self.of > 0 && !most.is_empty())
-            .then(|| format!("Other programs had cores meanwhile: {most} of the time."))
+            .then(|| format!("Of the whole recording, other programs had cores for: {most}."))
     }
 }

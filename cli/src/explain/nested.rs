@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use hairline_convert::TrackId;
-use hairline_convert::slices::Slice;
+use hairline_convert::slices::{Key, Slice};
 use hairline_convert::timeline::Split;
 
 use crate::explain::target::{Inner, Inside, Part, Wait};
@@ -70,13 +70,18 @@ impl Nested {
         below.retain(|one| one.slice.start >= slice.start);
         below.sort_unstable_by_key(|one| one.slice.start);
         let mut until = slice.start;
+        // Those of one name at the same time count once.
+        let mut until_of: HashMap<Key, i64> = HashMap::new();
         for one in below {
             let end = end(&one.slice).min(end(slice));
+            let before = until_of.entry(one.slice.name).or_insert(slice.start);
+            let more = end.saturating_sub(one.slice.start.max(*before)).max(0);
+            *before = end.max(*before);
             own = own.saturating_sub(end.saturating_sub(one.slice.start.max(until)).max(0));
             within.children.push(Part::new(one.slice.track, one.slice.start, end));
             until = until.max(end);
             let wait = one.wait.map(|wait| Wait { around: slice.name, ..wait });
-            let split = Split { unknown: one.own, ..Split::default() };
+            let split = Split { unknown: one.own.min(more), ..Split::default() };
             let inner = Inner { count: 1, total: one.slice.duration, own: split };
             within.inside.slices(one.slice.name, wait, &inner);
             within.inside.add(&one.within.inside);
@@ -135,8 +140,6 @@ pub(super) fn covered<'p>(parts: impl IntoIterator<Item = &'p Part>) -> i64 {
 
 #[cfg(test)]
 mod tests {
-    use hairline_convert::slices::Key;
-
     use super::*;
 
     fn slice(track: u32, start: i64, end: i64) -> Slice {
@@ -159,7 +162,7 @@ mod tests {
         let (within, own) = nested.take(&slice(1, 30, 100));
         assert_eq!(own, 70 - 50);
         let all = within.inside.names.values().next().expect("a name");
-        assert_eq!((all.count, all.total, all.own.unknown), (3, 10 + 30 + 30, 10 + 20 + 30));
+        assert_eq!((all.count, all.total, all.own.unknown), (3, 10 + 30 + 30, 10 + 20 + 20));
         assert_eq!(nested.count, 0);
     }
 

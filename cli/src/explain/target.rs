@@ -61,7 +61,7 @@ pub(super) struct Target {
     pub(super) after_polls: HashMap<Key, Polls>,
     /// Where the wakes are that ended waits of tasks, unless the one that had the lock has woken them: by the
     /// tags of the waits, with the time of the waits.
-    pub(super) released: HashMap<(Tags, Place), i64>,
+    pub(super) woken: HashMap<(Tags, Place), i64>,
     /// Slices of other threads, by what they had to do with those.
     pub(super) others: HashMap<(Key, Key, TrackId), Other>,
     /// During how many of the sleeps slices of those names are open by chance.
@@ -79,7 +79,7 @@ pub(super) struct Waker {
     pub(super) is_parked: bool,
 }
 
-/// Where a wait was ended: in the innermost slice, or on a thread that had none.
+/// Where the wake is that ended a wait: in the innermost slice, or on a thread that had none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum Place {
     Inside(Key),

@@ -469,7 +469,7 @@ fn asleep(
     if let Some(ending) = ending.as_ref().filter(|ending| !ending.is_by_chance) {
         let (name, threads) = (plain(&ending.name), plain(&ending.threads));
         let role = if ending.sleeps_too {
-            "which is asleep meanwhile too: it waits for the same, or has what they wait for"
+            "which is asleep meanwhile too: it may wait for the same, or have what they wait for"
         } else {
             "which may have what they wait for, like a lock or an answer"
         };
@@ -504,7 +504,7 @@ fn asleep(
             "Why: not known: {seen}. They may wait for a thread without slices, a disk, the network or a timer."
         ));
     }
-    if wakeups == 0 && band.split.asleep > 0 {
+    if wakeups == 0 && band.split.asleep > 0 && !survey.timeline.has_wakeups() {
         let what = "Without wake-ups, the time asleep contains the wait for a core at the end of each sleep, and \
                     a sleep does not name the thread that ended it: `hairline record --sched` records them as \
                     root, where tracefs is mounted.";
@@ -572,11 +572,16 @@ fn advice(survey: &Survey, lines: &mut Vec<String>) {
     if !survey.timeline.is_empty() {
         return;
     }
-    let what = "To know more, record scheduling and stack samples, where the kernel permits it: \
-                `HAIRLINE_SCHED=on hairline record --sample -- COMMAND`.";
     lines.push(match &survey.refused.states {
         Some(why) => format!("When threads ran is not known: {why}."),
-        None => what.to_owned(),
+        None if survey.samples.stacks() > 0 => {
+            "When threads ran is not known: `hairline record --sched` records it, \
+            where the kernel permits it."
+                .to_owned()
+        }
+        None => "To know more, record scheduling and stack samples, where the kernel permits it: \
+            `HAIRLINE_SCHED=on hairline record --sample -- COMMAND`."
+            .to_owned(),
     });
     if survey.cpu_times.is_empty() {
         lines

@@ -67,7 +67,7 @@ impl Wakes {
                 }
                 _ => continue,
             };
-            add(&mut target.released, (wait.tags, place), wait.duration());
+            add(&mut target.woken, (wait.tags, place), wait.duration());
         }
     }
 }

@@ -247,7 +247,26 @@ fn a_thread_that_sleeps_too_may_wait_for_the_same() {
         None
     });
     let text = text(&trace.finish(Shape::States), "net/request");
-    let words = "2 of 2 sleeps end when `step` ends on the thread rebuilder (102), which is asleep meanwhile too: it waits \
-        for the same, or has what they wait for.";
+    let words = "2 of 2 sleeps end when `step` ends on the thread rebuilder (102), which is asleep meanwhile too: it may wait \
+        for the same, or have what they wait for.";
     assert!(text.contains(words), "{text}");
+}
+
+#[test]
+fn where_wakeups_are_recorded_a_sleep_without_one_was_ended_by_no_thread() {
+    let mut first = 0;
+    let trace = requests("request", |trace, middle| {
+        sleeps(trace, middle, State::Asleep, 0);
+        trace.switch(middle + 50 * MS - MS / 20, (0, State::Asleep), OTHER);
+        trace.slice(OTHER, (middle - MS, middle + 50 * MS), "", "pause");
+        first = middle;
+        None
+    });
+    let mut out = trace.finish(Shape::States);
+    // Another thread woke the other one once.
+    let of = te::Waking { cpu: 0, waker: HOG as u32, is_interrupt: false, tid: OTHER as u32 };
+    te::waking(&mut out, SequenceId(3), first + MS, &of);
+    let text = text(&out, "net/request");
+    assert!(text.contains("Cause: sleep.") && !text.contains("`pause` ends"), "{text}");
+    assert!(text.contains("Why: not known") && !text.contains("Without wake-ups"), "{text}");
 }

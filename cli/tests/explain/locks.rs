@@ -75,8 +75,8 @@ fn the_lock_and_who_held_it_are_named() {
         "Cause: waiting for the lock `cache`.",
         "and they wait for it for 50.0 ms of that",
         "Where: 50.0 ms (100 %) inside `lookup`, at src/lookup.rs:10.",
-        "Why: held by the thread rebuilder (102), at src/journal.rs:40, inside `write`, for 100 % of that \
-         time.",
+        "Why: held by the thread rebuilder (102), at src/journal.rs:40, inside `write`, as they began to \
+         wait.",
     ];
     require(plant, "net/request", &words);
     // The waits themselves may be asked for.
@@ -98,7 +98,7 @@ fn holders_have_shares_by_the_time_of_the_waits() {
         })
     };
     let words = [
-        "held by the thread rebuilder (102), at src/journal.rs:40, for 80 % of that time; released by \
+        "held by the thread rebuilder (102), at src/journal.rs:40, as waits that take 80 % of that time began; released by \
          the thread rebuilder (102), at src/find.rs:5, for 18 % of that time; the trace does not have the holder for 2 % of that time.",
         "in itself, not in an inner slice, at src/lookup.rs:10",
     ];
@@ -124,7 +124,7 @@ fn a_slice_that_the_holder_began_during_the_wait_is_not_where_it_held_the_lock()
         trace.slice(LIVES, (1_000 * MS, now), "app", "life");
         trace
     };
-    let words = ["held by the thread rebuilder (102), at src/journal.rs:40, inside `serve`, for 100 %"];
+    let words = ["held by the thread rebuilder (102), at src/journal.rs:40, inside `serve`, as they began"];
     require(plant, "net/request", &words);
     let plant = || {
         requests("request", |trace, middle| {
@@ -134,7 +134,11 @@ fn a_slice_that_the_holder_began_during_the_wait_is_not_where_it_held_the_lock()
             None
         })
     };
-    require(plant, "net/request", &["held by the thread rebuilder (102), at src/journal.rs:40, for 100 %"]);
+    require(
+        plant,
+        "net/request",
+        &["held by the thread rebuilder (102), at src/journal.rs:40, as they began"],
+    );
 }
 
 #[test]
@@ -236,4 +240,23 @@ fn who_had_the_lock_first_and_who_released_it_are_named() {
     require(plant, "net/request", &words);
     let own = || contended(&held(OTHER, "src/journal.rs:40"), Some(("released", OTHER, "src/journal.rs:40")));
     require(own, "net/request", &["Why: held by the thread rebuilder (102), at src/journal.rs:40, inside"]);
+}
+
+#[test]
+fn a_holder_that_waits_for_the_lock_itself_has_it_in_no_wait() {
+    let plant = || {
+        requests("request", |trace, middle| {
+            sleeps(trace, middle, State::Asleep, 0);
+            trace.slice(OTHER, (middle - MS, middle + 50 * MS), "lock", "wait: cache");
+            trace.slice(OTHER, (middle - 2 * MS, middle + 60 * MS), "app", "serve");
+            let ended = Some(("released", OTHER, "src/journal.rs:40"));
+            waits(trace, (middle, middle + 50 * MS), "cache", &[AT], ended);
+            None
+        })
+    };
+    require(
+        plant,
+        "net/request",
+        &["released by the thread rebuilder (102), at src/journal.rs:40, inside `serve`"],
+    );
 }
