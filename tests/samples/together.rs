@@ -86,7 +86,7 @@ fn states_and_samples_join_the_same_threads_of_a_foreign_program() {
     when_calm(|| {
         let folder = tempfile::tempdir().expect("a folder");
         let program = burn(folder.path(), &[]);
-        let slices = "select count(*) from slice";
+        let slices = "select count(*) from slice where category is not 'hairline'";
         for answers in recorded(folder.path(), &[program.to_str().expect("UTF-8")], &[slices, PROCESSES]) {
             assert_eq!(answers, ["0", "burn\t1"]);
         }
