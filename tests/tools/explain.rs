@@ -180,7 +180,7 @@ const MOMENT: Duration = Duration::from_millis(10);
 fn who_notifies_is_named() {
     let words =
         ["Cause: waiting for the condition variable `jobs`.", "Why: notified by the thread producer ("];
-    let inside = [&words[..], &["inside `produce`, for 100 % of that time."]].concat();
+    let inside = [&words[..], &["inside `produce`."]].concat();
     require_waits("jobs", &inside, || {
         let (jobs, added) = (sync::Mutex::named("queue", 0), sync::Condvar::named("jobs"));
         let is_waiting = std::sync::Barrier::new(2);
@@ -195,6 +195,48 @@ fn who_notifies_is_named() {
             let guard = jobs.lock().expect("no panic");
             is_waiting.wait();
             drop(added.wait_while(guard, |jobs| *jobs == 0).expect("no panic"));
+        });
+    });
+}
+
+#[test]
+fn a_wait_whose_time_runs_out_is_for_no_lock_and_has_no_holder() {
+    let words = [
+        "Cause: waiting for the condition variable `late`.",
+        "Why: the trace has no notification that ended the waits.",
+    ];
+    require_waits("late", &words, || {
+        let (jobs, added) = (sync::Mutex::named("queue", 0), sync::Condvar::named("late"));
+        let guard = jobs.lock().expect("no panic");
+        drop(added.wait_timeout(guard, 2 * MOMENT).expect("no panic"));
+    });
+}
+
+#[test]
+fn a_barrier_and_an_initialization_are_no_locks() {
+    let words = ["Cause: waiting for the barrier `phase`.", "Why: released by the thread slow ("];
+    require_waits("phase", &words, || {
+        let phase = sync::Barrier::named("phase", 2);
+        thread::scope(|scope| {
+            named(scope, "slow", || {
+                thread::sleep(2 * MOMENT);
+                phase.wait();
+            });
+            phase.wait();
+        });
+    });
+    let words = ["Cause: waiting for the initialization `table`.", "Why: held by the thread first ("];
+    require_waits("table", &words, || {
+        let (table, is_begun) = (sync::Once::named("table"), std::sync::Barrier::new(2));
+        thread::scope(|scope| {
+            named(scope, "first", || {
+                table.call_once(|| {
+                    is_begun.wait();
+                    thread::sleep(2 * MOMENT);
+                });
+            });
+            is_begun.wait();
+            table.call_once(|| unreachable!("it is initialized"));
         });
     });
 }

@@ -183,6 +183,9 @@ impl Lock {
             Kind::Semaphore => "semaphore",
             Kind::Channel => "channel",
             Kind::Notification => "notification",
+            Kind::Condition => "condition variable",
+            Kind::Barrier => "barrier",
+            Kind::Initialization => "initialization",
         }
     }
 
@@ -197,7 +200,7 @@ impl Lock {
         match self.kind {
             Kind::Semaphore => format!("a permit of the {kind} `{name}`"),
             Kind::Channel => format!("room in the {kind} `{name}`"),
-            Kind::Lock | Kind::Notification => format!("the {kind} `{name}`"),
+            _ => format!("the {kind} `{name}`"),
         }
     }
 
@@ -255,6 +258,9 @@ impl Lock {
             Kind::Semaphore => "too few permits were free, and the trace does not have who had the others",
             Kind::Channel => "the channel was full",
             Kind::Notification => "the trace does not have who notifies",
+            Kind::Condition => "the trace has no notification that ended the waits",
+            Kind::Barrier => "the trace does not have who came last",
+            Kind::Initialization => "the trace does not have who initializes it",
         }
     }
 

@@ -71,6 +71,11 @@ pub(super) enum Kind {
     /// Room in a channel.
     Channel,
     Notification,
+    /// A condition variable.
+    Condition,
+    Barrier,
+    /// Another thread that initializes something.
+    Initialization,
 }
 
 impl Kind {
@@ -79,6 +84,9 @@ impl Kind {
             "semaphore" => Self::Semaphore,
             "channel" => Self::Channel,
             "notification" => Self::Notification,
+            "condition variable" => Self::Condition,
+            "barrier" => Self::Barrier,
+            "initialization" => Self::Initialization,
             _ => Self::Lock,
         }
     }

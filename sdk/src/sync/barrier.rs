@@ -60,7 +60,7 @@ impl Barrier {
         }
         match epoch {
             None => self.inner.wait(),
-            Some(epoch) => self.watch.wait(epoch, Kind::Alone, place, || self.inner.wait(), |_| true),
+            Some(epoch) => self.watch.wait(epoch, Kind::Met, place, || self.inner.wait(), |_| true),
         }
     }
 }

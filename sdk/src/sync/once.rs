@@ -102,7 +102,7 @@ impl Once {
     fn wait_at(&self, place: Place, wait: impl FnOnce()) {
         match epoch() {
             None => wait(),
-            Some(epoch) => self.watch.wait(epoch, Kind::Alone, place, wait, |()| true),
+            Some(epoch) => self.watch.wait(epoch, Kind::Done, place, wait, |()| true),
         }
     }
 
@@ -113,7 +113,7 @@ impl Once {
         // Relaxed: who comes second only records a wait, which may be short.
         let is_first = !self.is_begun.swap(true, Ordering::Relaxed);
         let wait =
-            epoch.filter(|_| !is_first).map(|epoch| Wait::begin(&self.watch, epoch, Kind::Alone, place));
+            epoch.filter(|_| !is_first).map(|epoch| Wait::begin(&self.watch, epoch, Kind::Done, place));
         let _begun = Begun(self);
         let mut run = Run { once: self, place, is_on: epoch.is_some(), wait };
         call(&mut run);

@@ -200,7 +200,7 @@ macro_rules! leaves {
 fn leave(watch: &Watch, kind: Kind) {
     match kind {
         Kind::Shared => watch.leave_shared(None),
-        Kind::Alone | Kind::Notified => watch.leave(),
+        _ => watch.leave(),
     }
 }
 

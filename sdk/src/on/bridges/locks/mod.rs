@@ -43,11 +43,14 @@ use crate::sync::name::{Kind, Name, Place};
 /// What each lock looks at. It has no events of its own.
 static GATE: Callsite = callsite(CallsiteKind::Instant, "wait", &[]).unless_held();
 static WAIT: Callsite = callsite(CallsiteKind::Scope, "wait", &WAIT_KEYS);
+/// A wait for what is no lock.
+static WAIT_FOR: Callsite = callsite(CallsiteKind::Scope, "wait", &WAIT_FOR_KEYS);
 static RELEASED: Callsite = callsite(CallsiteKind::Instant, "released", &RELEASED_KEYS);
 static NOTIFIED: Callsite = callsite(CallsiteKind::Instant, "notified", &NOTIFIED_KEYS);
 static RELEASE: Callsite = callsite(CallsiteKind::Instant, "release", &RELEASE_KEYS);
 
 static WAIT_KEYS: [Key; 3] = [Key::new("at"), Key::new("held_by"), Key::new("held_at")];
+static WAIT_FOR_KEYS: [Key; 4] = [Key::new("at"), Key::new("held_by"), Key::new("held_at"), Key::new("kind")];
 static RELEASED_KEYS: [Key; 2] = [Key::new("released_by"), Key::new("released_at")];
 static NOTIFIED_KEYS: [Key; 2] = [Key::new("notified_by"), Key::new("notified_at")];
 static RELEASE_KEYS: [Key; 1] = [Key::new("at")];
@@ -83,8 +86,8 @@ fn first_hit() -> Option<Epoch> {
     if this_thread::is_barred() {
         return None;
     }
-    for of_the_end in [&RELEASE, &RELEASED, &NOTIFIED, &holds::HOLD] {
-        let _ = of_the_end.registered_epoch();
+    for other in [&WAIT_FOR, &RELEASE, &RELEASED, &NOTIFIED, &holds::HOLD] {
+        let _ = other.registered_epoch();
     }
     let epoch = WAIT.registered_epoch();
     if epoch.is_some() && watched::hold_limit() != 0 {
@@ -355,9 +358,14 @@ impl<'w> Wait<'w> {
         let before = watch.released.by.number();
         let holder = watch.holder.look(|| ()).map(|(seen, ())| seen);
         let (by, at) = shown(holder);
-        let values = (text_of(place), (by, (at, ())));
         let name = Text::display(&format_args!("wait: {}", watch.name));
-        let slice = Scope::begin_named(&WAIT, epoch, &values, name.as_str());
+        let what = kind.what().filter(|_| epoch_of(&WAIT_FOR) == Some(epoch));
+        let slice = if let Some(what) = what {
+            let values = (text_of(place), (by, (at, (what, ()))));
+            Scope::begin_named(&WAIT_FOR, epoch, &values, name.as_str())
+        } else {
+            Scope::begin_named(&WAIT, epoch, &(text_of(place), (by, (at, ()))), name.as_str())
+        };
         Self { watch, before, epoch, kind, _slice: slice, _counted: counted }
     }
 

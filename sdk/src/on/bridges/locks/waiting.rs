@@ -94,8 +94,8 @@ const READER: u64 = ALONE >> BITS;
 
 fn one(kind: Kind) -> u64 {
     match kind {
-        Kind::Alone | Kind::Notified => ALONE,
         Kind::Shared => READER,
+        _ => ALONE,
     }
 }
 
