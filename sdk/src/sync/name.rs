@@ -40,15 +40,3 @@ pub(crate) enum Kind {
     /// Not at all: it waits until another thread has initialized something.
     Done,
 }
-
-impl Kind {
-    /// What is waited for, if that is no lock.
-    pub(crate) fn what(self) -> Option<&'static str> {
-        match self {
-            Self::Alone | Self::Shared => None,
-            Self::Notified => Some("condition variable"),
-            Self::Met => Some("barrier"),
-            Self::Done => Some("initialization"),
-        }
-    }
-}

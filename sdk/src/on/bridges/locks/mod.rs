@@ -359,7 +359,7 @@ impl<'w> Wait<'w> {
         let holder = watch.holder.look(|| ()).map(|(seen, ())| seen);
         let (by, at) = shown(holder);
         let name = Text::display(&format_args!("wait: {}", watch.name));
-        let what = kind.what().filter(|_| epoch_of(&WAIT_FOR) == Some(epoch));
+        let what = what_of(kind).filter(|_| epoch_of(&WAIT_FOR) == Some(epoch));
         let slice = if let Some(what) = what {
             let values = (text_of(place), (by, (at, (what, ()))));
             Scope::begin_named(&WAIT_FOR, epoch, &values, name.as_str())
@@ -394,6 +394,16 @@ impl<'w> Wait<'w> {
         let flow = Flow::resumed(id, begun);
         let extras = if is_first { Extras::new().end_flow(&flow) } else { Extras::new() };
         events::event_rich(callsite, epoch, &(by, (at, ())), &extras);
+    }
+}
+
+/// What is waited for, if that is no lock.
+fn what_of(kind: Kind) -> Option<&'static str> {
+    match kind {
+        Kind::Alone | Kind::Shared => None,
+        Kind::Notified => Some("condition variable"),
+        Kind::Met => Some("barrier"),
+        Kind::Done => Some("initialization"),
     }
 }
 
