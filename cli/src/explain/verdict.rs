@@ -2,11 +2,11 @@
 
 use std::collections::HashMap;
 
-use hairline_convert::TrackId;
 use hairline_convert::sampled::StackId;
 use hairline_convert::slices::Key;
 use hairline_convert::timeline::Split;
 
+use crate::explain::ending::ending;
 use crate::explain::functions::{At, StackShare, largest_stacks};
 use crate::explain::heap;
 use crate::explain::held::{Lock, locks};
@@ -15,7 +15,7 @@ use crate::explain::queue;
 use crate::explain::separation::Separation;
 use crate::explain::shares::{Share, largest, percent};
 use crate::explain::survey::{SliceName, Survey};
-use crate::explain::target::{Band, Inner, Other, Part, Target, total, whole};
+use crate::explain::target::{Band, Inner, Part, Target, total, whole};
 use crate::explain::wakes;
 use crate::table::plain;
 use crate::text::{duration, grouped_count};
@@ -467,22 +467,7 @@ fn asleep(
     let (wakeups, _) = of_all(|sleep| sleep.is_woken);
     let ending = ending(survey, target).filter(|ending| ending.time >= whole / 2);
     if let Some(ending) = ending.as_ref().filter(|ending| !ending.is_by_chance) {
-        let (name, threads) = (plain(&ending.name), plain(&ending.threads));
-        let role = if ending.sleeps_too {
-            "which is asleep meanwhile too: it may wait for the same, or have what they wait for"
-        } else {
-            "which may have what they wait for, like a lock or an answer"
-        };
-        lines.push(format!(
-            "Why: {} of {} sleeps {}, {role}.{woken}",
-            ending.count,
-            sleeps.len(),
-            if ending.is_at_end {
-                format!("end when `{name}` ends on {threads}")
-            } else {
-                format!("pass while `{name}` is open on {threads}")
-            },
-        ));
+        lines.push(format!("Why: {}.{woken}", ending.text(sleeps.len())));
     } else if band.split.uninterruptible > band.split.asleep / 2 {
         lines.push(format!("Why: the sleep is uninterruptible, so it is for a disk as a rule.{woken}"));
     } else if !wakers.is_empty() {
@@ -510,48 +495,6 @@ fn asleep(
                     root, where tracefs is mounted.";
         lines.push(what.to_owned());
     }
-}
-
-/// The slices that are open during sleeps and run when those end.
-struct Ending {
-    name: String,
-    threads: String,
-    count: u64,
-    time: i64,
-    /// Whether most of them end then.
-    is_at_end: bool,
-    is_by_chance: bool,
-    /// Whether its threads are asleep for most of that time, and no wake-up tells who ended the sleeps.
-    sleeps_too: bool,
-}
-
-fn ending(survey: &Survey, target: &Target) -> Option<Ending> {
-    let mut by_name: HashMap<(Key, Key), (u64, Other, u64, TrackId)> = HashMap::new();
-    for ((category, name, track), other) in &target.others {
-        let Some(open) = other.open else { continue };
-        let none = (0, Other::default(), 0, *track);
-        let (count, sum, tracks, first) = by_name.entry((*category, *name)).or_insert(none);
-        *count += open;
-        sum.ended += other.ended;
-        sum.open_time = sum.open_time.saturating_add(other.open_time);
-        sum.asleep = sum.asleep.saturating_add(other.asleep);
-        *tracks += 1;
-        *first = (*first).min(*track);
-    }
-    let is_by_chance =
-        |key: &(Key, Key), count| target.chances.get(key).is_some_and(|chance| chance.explains(count));
-    let best = by_name.iter().max_by_key(|(key, (count, sum, ..))| {
-        (!is_by_chance(key, *count), sum.open_time, std::cmp::Reverse(**key))
-    });
-    let (key, (count, sum, tracks, track)) = best?;
-    let threads = match tracks {
-        1 => format!("the thread {}", survey.track_names.name(*track)),
-        many => format!("{many} threads"),
-    };
-    let (name, is_by_chance) = (survey.keys().text(key.1).to_owned(), is_by_chance(key, *count));
-    let is_at_end = sum.ended * 2 >= *count;
-    let sleeps_too = sum.asleep > sum.open_time / 2;
-    Some(Ending { name, threads, count: *count, time: sum.open_time, is_at_end, is_by_chance, sleeps_too })
 }
 
 /// Adds what other threads did, if that is something.

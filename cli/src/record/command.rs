@@ -32,9 +32,6 @@ pub(super) fn record(arguments: &Arguments, mut command: process::Command) -> Re
             _ => Switches::of_command(pid, switches::BYTES),
         });
     };
-    if arguments.options.sched {
-        parts.look_at_neighbours();
-    }
     let has_events = arguments.options.sched || arguments.options.sample.is_some();
     let before_exec: Option<&mut dyn FnMut(u32)> = if has_events { Some(&mut open) } else { None };
     command.envs(variables(arguments, &parts));
@@ -42,6 +39,9 @@ pub(super) fn record(arguments: &Arguments, mut command: process::Command) -> Re
         let code = if matches!(e, NotStarted::NotFound(_)) { 127 } else { 126 };
         Failed { why: e.to_string(), code }
     })?;
+    if arguments.options.sched {
+        parts.look_at_neighbours(); // the command does not wait for that
+    }
     let (mut states, mut recording) = (None, None);
     match events {
         Some(Ok(switches)) if matches!(opened, Some(Ok(_))) => {
