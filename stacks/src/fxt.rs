@@ -11,14 +11,12 @@ use hairline_formats::track_event::PerfSample;
 use hairline_perf::{Map, Set};
 
 use crate::file::ProgramFile;
+use crate::packets::pieces;
 use crate::process::Place;
 use crate::table::Table;
 
 /// The name of the blobs.
 const BLOBS: &str = "samples";
-
-/// The packets of a blob: whole ones only, so that each record can be read on its own.
-const BLOB_BYTES: usize = 24 << 10;
 
 /// Times are in ns.
 const TICKS_PER_SECOND: u64 = 1_000_000_000;
@@ -122,55 +120,10 @@ impl Records {
             fxt::provider_section(&mut whole, 0);
             fxt::initialization(&mut whole, TICKS_PER_SECOND);
         }
-        for packets in blobs(packets) {
+        for packets in pieces(packets) {
             fxt::blob(&mut whole, StringRef::Inline(BLOBS), fxt::BLOB_PERFETTO, packets);
         }
         whole.append(&mut self.out);
         whole
-    }
-}
-
-/// Cuts packets into pieces for blobs.
-fn blobs(packets: &[u8]) -> impl Iterator<Item = &[u8]> {
-    let mut rest = packets;
-    std::iter::from_fn(move || {
-        let mut end = 0;
-        while let Some(size) = packet_size(&rest[end..]) {
-            if end > 0 && end + size > BLOB_BYTES {
-                break;
-            }
-            end += size;
-        }
-        let blob;
-        (blob, rest) = rest.split_at(end);
-        (!blob.is_empty()).then_some(blob)
-    })
-}
-
-/// The size of the first packet, with its tag and its length.
-fn packet_size(packets: &[u8]) -> Option<usize> {
-    let (_, packet) = packets.split_first()?;
-    let digits = packet.iter().position(|byte| byte & 0x80 == 0)? + 1;
-    let length =
-        (0..).zip(&packet[..digits]).fold(0, |sum, (i, byte)| sum | usize::from(byte & 0x7f) << (7 * i));
-    Some((1 + digits + length).min(packets.len()))
-}
-
-#[cfg(test)]
-mod tests {
-    use hairline_formats::proto::put_bytes;
-
-    use super::*;
-
-    #[test]
-    fn blobs_hold_whole_packets() {
-        let mut packets = Vec::new();
-        for size in [1, 10, 200, BLOB_BYTES - 100, 300, 3 * BLOB_BYTES, 5] {
-            put_bytes(&mut packets, 1, &vec![7; size]);
-        }
-        let sizes: Vec<usize> = blobs(&packets).map(<[u8]>::len).collect();
-        assert_eq!(sizes.iter().sum::<usize>(), packets.len());
-        assert_eq!(sizes.len(), 5, "{sizes:?}");
-        assert_eq!(blobs(&[]).count(), 0);
     }
 }

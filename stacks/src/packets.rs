@@ -13,6 +13,9 @@ use crate::table::Table;
 /// The entries of a packet, which has then rarely more than a blob has room for: a stack takes up to 1 KiB.
 const ENTRIES_OF_A_PACKET: usize = 24;
 
+/// The packets of a blob, or of a packet with hidden ones: so that each can be read on its own.
+const PIECE_BYTES: usize = 24 << 10;
+
 /// The packets of one sequence.
 #[derive(Debug)]
 pub(crate) struct Packets {
@@ -110,4 +113,49 @@ impl Packets {
 /// The id of the item with this number: ids begin with 1.
 pub(crate) fn iid(number: u32) -> u64 {
     u64::from(number) + 1
+}
+
+/// Cuts packets into pieces of whole ones.
+pub(crate) fn pieces(packets: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut rest = packets;
+    std::iter::from_fn(move || {
+        let mut end = 0;
+        while let Some(size) = packet_size(&rest[end..]) {
+            if end > 0 && end + size > PIECE_BYTES {
+                break;
+            }
+            end += size;
+        }
+        let piece;
+        (piece, rest) = rest.split_at(end);
+        (!piece.is_empty()).then_some(piece)
+    })
+}
+
+/// The size of the first packet, with its tag and its length.
+fn packet_size(packets: &[u8]) -> Option<usize> {
+    let (_, packet) = packets.split_first()?;
+    let digits = packet.iter().position(|byte| byte & 0x80 == 0)? + 1;
+    let length =
+        (0..).zip(&packet[..digits]).fold(0, |sum, (i, byte)| sum | usize::from(byte & 0x7f) << (7 * i));
+    Some((1 + digits + length).min(packets.len()))
+}
+
+#[cfg(test)]
+mod tests {
+    use hairline_formats::proto::put_bytes;
+
+    use super::*;
+
+    #[test]
+    fn pieces_hold_whole_packets() {
+        let mut packets = Vec::new();
+        for size in [1, 10, 200, PIECE_BYTES - 100, 300, 3 * PIECE_BYTES, 5] {
+            put_bytes(&mut packets, 1, &vec![7; size]);
+        }
+        let sizes: Vec<usize> = pieces(&packets).map(<[u8]>::len).collect();
+        assert_eq!(sizes.iter().sum::<usize>(), packets.len());
+        assert_eq!(sizes.len(), 5, "{sizes:?}");
+        assert_eq!(pieces(&[]).count(), 0);
+    }
 }

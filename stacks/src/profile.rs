@@ -4,7 +4,9 @@ mod heap;
 
 use std::sync::Arc;
 
-use hairline_formats::track_event::{CpuMode, PerfSample, SampledBy, SequenceId, UnwindError};
+use hairline_formats::track_event::{
+    CpuMode, PerfSample, SampledBy, SequenceId, UnwindError, hidden_packets,
+};
 use hairline_perf::{Map, Record, Stamp, Task};
 
 use crate::file::{Inode, ProgramFile};
@@ -12,7 +14,7 @@ use crate::fxt::Records;
 use crate::machine::{Cache, instruction};
 use crate::names::Names;
 use crate::order::{Happening, Order, SampledAt};
-use crate::packets::Packets;
+use crate::packets::{Packets, pieces};
 use crate::present;
 use crate::present::Present;
 use crate::process::{Place, Process, Sampled};
@@ -77,6 +79,9 @@ pub struct Profile {
     /// Dropped records of each processor, for its next sample.
     lost: Map<u32, u64>,
     out: Vec<u8>,
+    /// Packets that Perfetto does not read: its UI would add up samples of threads that run and that leave
+    /// their processors.
+    hidden: Vec<u8>,
     totals: Totals,
 }
 
@@ -247,6 +252,7 @@ impl Profile {
             known: Arc::default(),
             lost: Map::default(),
             out: Vec::new(),
+            hidden: Vec::new(),
             totals: Totals::default(),
         };
         let file = profile.file(0, UNKNOWN, Inode::default());
@@ -309,13 +315,19 @@ impl Profile {
             return; // a window has them
         }
         self.names.write(&mut self.out, self.packets.sequence(), has_name);
-        let (sequence, frames) = (self.packets.sequence(), self.table.frames.values().iter());
-        self.known.write(&mut self.out, sequence, &self.files, &self.table, frames);
+        let sequence = self.packets.sequence();
+        self.known.look_up(&self.files, &self.table, self.table.frames.values().iter());
+        // Importers want a frame for each address that has functions.
+        let [shown, hidden] = [true, false].map(|is_shown| self.table.frames_shown(is_shown));
+        self.known.write(&mut self.out, sequence, &self.files, &self.table, shown);
+        self.known.write(&mut self.hidden, self.switches.sequence(), &self.files, &self.table, hidden);
     }
 
     /// Returns the part of the trace that has been written since the last call.
     pub fn take_output(&mut self) -> Vec<u8> {
-        let packets = std::mem::take(&mut self.out);
+        let mut packets = std::mem::take(&mut self.out);
+        pieces(&self.hidden).for_each(|hidden| hidden_packets(&mut packets, hidden));
+        self.hidden.clear();
         match &mut self.records {
             Some(records) => records.take(&packets),
             None => packets,
@@ -456,6 +468,7 @@ impl Profile {
         self.totals.cut += u64::from(is_cut);
         self.totals.strange += u64::from(self.places.first().is_some_and(|place| place.mapping.is_none()));
         let stack = self.table.stack(&self.places, self.unknown);
+        let is_counted = matches!(at, SampledAt::CpuTime | SampledAt::WallTime);
         let sample = PerfSample {
             cpu: (at != SampledAt::Events).then_some(stamp.cpu),
             pid: stamp.pid,
@@ -463,8 +476,11 @@ impl Profile {
             callstack: u64::from(stack) + 1,
             mode: CpuMode::User,
             unwind_error: if is_cut { error } else { UnwindError::Unknown },
-            lost: if at == SampledAt::Events { 0 } else { self.lost.remove(&stamp.cpu).unwrap_or(0) },
+            lost: if is_counted { self.lost.remove(&stamp.cpu).unwrap_or(0) } else { 0 },
         };
+        if at != SampledAt::Switches {
+            self.table.show(stack);
+        }
         if let Some(tape) = &mut self.tape
             && let Some(frames) = self.table.stacks.get(stack)
         {
@@ -478,12 +494,12 @@ impl Profile {
         if let Some(records) = self.records.as_mut().filter(|_| at == SampledAt::CpuTime) {
             records.sample(&self.files, &self.table, stamp.time, &sample, &self.places);
         }
-        let packets = match at {
-            SampledAt::CpuTime | SampledAt::WallTime => &mut self.packets,
-            SampledAt::Switches => &mut self.switches,
-            SampledAt::Events => &mut self.events,
+        let (packets, out) = match at {
+            SampledAt::CpuTime | SampledAt::WallTime => (&mut self.packets, &mut self.out),
+            SampledAt::Switches => (&mut self.switches, &mut self.hidden),
+            SampledAt::Events => (&mut self.events, &mut self.out),
         };
-        packets.sample(&mut self.out, &self.files, &self.table, stamp.time, &sample);
+        packets.sample(out, &self.files, &self.table, stamp.time, &sample);
     }
 }
 

@@ -73,28 +73,18 @@ impl Known {
         Self { without: Some(path.into()), ..self }
     }
 
-    /// Writes the functions of these frames. Looks up those that are not known yet.
-    pub(crate) fn write<'f>(
+    /// Looks up the functions of these frames that are not known yet.
+    pub(crate) fn look_up<'f>(
         &self,
-        out: &mut Vec<u8>,
-        sequence: SequenceId,
         files: &[Arc<ProgramFile>],
         table: &Table,
         frames: impl Iterator<Item = &'f Frame>,
     ) {
-        let mut addresses: BTreeMap<u32, BTreeSet<u64>> = BTreeMap::new();
-        for frame in frames {
-            if let Some(mapping) = table.mappings.values().get(frame.mapping as usize) {
-                addresses.entry(mapping.file).or_default().insert(frame.rel_pc);
-            }
-        }
         let mut known = self.functions.lock().unwrap_or_else(PoisonError::into_inner);
-        for (number, addresses) in addresses {
-            let Some(file) = files.get(number as usize) else { continue };
-            let identity = (file.path.clone(), file.build_id.clone(), file.written());
-            let known = known.entry(identity).or_default();
+        for (file, addresses) in by_file(files, table, frames) {
+            let known = known.entry(identity(file)).or_default();
             let new: BTreeSet<u64> =
-                addresses.iter().copied().filter(|address| !known.contains_key(address)).collect();
+                addresses.into_iter().filter(|address| !known.contains_key(address)).collect();
             if !new.is_empty() {
                 let found = functions(file, &new, self.inflates(file));
                 known.extend(found.into_iter().map(|(address, functions)| (address, self.kept(functions))));
@@ -102,6 +92,22 @@ impl Known {
                     known.entry(address).or_default();
                 }
             }
+        }
+    }
+
+    /// Writes the functions of these frames. Looks up those that are not known yet.
+    pub(crate) fn write<'f>(
+        &self,
+        out: &mut Vec<u8>,
+        sequence: SequenceId,
+        files: &[Arc<ProgramFile>],
+        table: &Table,
+        frames: impl Iterator<Item = &'f Frame> + Clone,
+    ) {
+        self.look_up(files, table, frames.clone());
+        let known = self.functions.lock().unwrap_or_else(PoisonError::into_inner);
+        for (file, addresses) in by_file(files, table, frames) {
+            let Some(known) = known.get(&identity(file)) else { continue };
             let found = addresses.iter().filter_map(|address| Some((*address, known.get(address)?)));
             let found = found.filter(|(_, functions)| !functions.is_empty());
             let symbols: Vec<AddressSymbols<'_>> = found.map(|(at, found)| symbols(at, found)).collect();
@@ -130,6 +136,26 @@ impl Known {
         let is_program = || std::env::current_exe().is_ok_and(|program| program == Path::new(&file.path));
         !self.is_in_program || is_program()
     }
+}
+
+/// What tells a file apart from others, as it is now.
+fn identity(file: &ProgramFile) -> Identity {
+    (file.path.clone(), file.build_id.clone(), file.written())
+}
+
+/// The addresses of these frames, by their files.
+fn by_file<'a, 'f>(
+    files: &'a [Arc<ProgramFile>],
+    table: &Table,
+    frames: impl Iterator<Item = &'f Frame>,
+) -> impl Iterator<Item = (&'a Arc<ProgramFile>, BTreeSet<u64>)> {
+    let mut addresses: BTreeMap<u32, BTreeSet<u64>> = BTreeMap::new();
+    for frame in frames {
+        if let Some(mapping) = table.mappings.values().get(frame.mapping as usize) {
+            addresses.entry(mapping.file).or_default().insert(frame.rel_pc);
+        }
+    }
+    addresses.into_iter().filter_map(|(number, of)| Some((files.get(number as usize)?, of)))
 }
 
 fn symbols(address: u64, functions: &[Function]) -> AddressSymbols<'_> {

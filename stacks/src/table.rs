@@ -114,6 +114,8 @@ pub(crate) struct Table {
     pub(crate) stacks: Numbered<Arc<[u32]>>,
     /// The frames of all stacks that are kept.
     depths: usize,
+    /// Which frames are those of samples that Perfetto reads.
+    shown: Vec<bool>,
 }
 
 impl Table {
@@ -128,13 +130,29 @@ impl Table {
 
     /// Returns a copy that gets no further entries.
     pub(crate) fn to_read(&self) -> Self {
-        let Self { mappings, frames, stacks, depths } = self;
+        let Self { mappings, frames, stacks, depths, shown } = self;
         Self {
             mappings: mappings.to_read(),
             frames: frames.to_read(),
             stacks: stacks.to_read(),
             depths: *depths,
+            shown: shown.clone(),
         }
+    }
+
+    /// Notes that Perfetto reads a sample with this stack.
+    pub(crate) fn show(&mut self, stack: u32) {
+        self.shown.resize(self.frames.values().len(), false);
+        for frame in self.stacks.get(stack).into_iter().flat_map(|stack| stack.iter()) {
+            self.shown[*frame as usize] = true;
+        }
+    }
+
+    /// Returns the frames of samples that Perfetto reads, or those of the others alone.
+    pub(crate) fn frames_shown(&self, is_shown: bool) -> impl Iterator<Item = &Frame> + Clone {
+        let all = self.frames.values().iter().enumerate();
+        let these = all.filter(move |(n, _)| self.shown.get(*n).copied().unwrap_or(false) == is_shown);
+        these.map(|(_, frame)| frame)
     }
 
     /// Returns the number of the stack with these places, the innermost first. `unknown` is the mapping of

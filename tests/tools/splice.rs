@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
-use hairline_convert::TraceFormat;
 use hairline_convert::splice::Splice;
+use hairline_convert::{Context, Item, TraceFormat};
+use hairline_formats::fxt;
+use hairline_formats::track_event::{self as te, SequenceId};
 use hairline_tests::judge;
 use hairline_tests::recording::{FORMATS, record};
 
@@ -132,5 +134,42 @@ fn what_is_no_trace_is_refused_and_the_others_are_kept() {
         splice.add(&bytes[..]).expect("added");
         let (_, totals) = splice.finish().expect("written");
         assert_eq!(totals.events, part.summary.records, "{format:?}");
+    }
+}
+
+#[test]
+fn hidden_packets_are_renumbered_and_stay_hidden() {
+    let (mut shown, mut hidden) = (Vec::new(), Vec::new());
+    for (out, name) in [(&mut shown, "shown"), (&mut hidden, "hidden")] {
+        let begin = te::Event {
+            name: Some(te::Name::Text(name)),
+            ..te::Event::new(SequenceId(7), te::EventType::Instant, 5)
+        };
+        te::event(out, &te::Event { needs_state: false, ..begin });
+    }
+    te::hidden_packets(&mut shown, &hidden);
+    let mut fxt = Vec::new();
+    fxt::magic(&mut fxt);
+    fxt::provider_info(&mut fxt, 0, "p");
+    fxt::provider_section(&mut fxt, 0);
+    fxt::initialization(&mut fxt, 1_000_000_000);
+    fxt::blob(&mut fxt, fxt::StringRef::Inline("b"), fxt::BLOB_PERFETTO, &shown);
+    for (format, bytes) in [(TraceFormat::TrackEvent, &shown), (TraceFormat::Fxt, &fxt)] {
+        let mut splice = Splice::new(format, Vec::new()).expect("a format");
+        splice.add(&bytes[..]).expect("added");
+        splice.add(&bytes[..]).expect("added");
+        let (whole, totals) = splice.finish().expect("written");
+        assert_eq!((totals.damaged, totals.events), (0, 4), "{format:?}");
+        let verdict = judge::load_bytes(&whole, &["select name from slice"]);
+        assert_eq!(verdict.results[0].to_string(), "name\nshown\nshown", "{format:?}");
+        let (mut reader, mut context) =
+            (hairline_convert::open(&whole[..], Some(format)).expect("a trace"), Context::new());
+        let mut names = Vec::new();
+        while let Some(item) = reader.next(&mut context).expect("an item") {
+            if let Item::Event(event) = item {
+                names.push(event.name.text.to_owned());
+            }
+        }
+        assert_eq!(names, ["shown", "hidden", "shown", "hidden"], "{format:?}");
     }
 }

@@ -3,12 +3,11 @@
 use std::collections::HashMap;
 use std::io::{Read, Write};
 
-use flate2::Compression;
 use flate2::write::ZlibEncoder;
 use hairline_formats::DecodeError;
 use hairline_formats::track_event::fields::clock;
 use hairline_formats::track_event::{
-    self as te, MAX_COMPRESSED, Packet, PacketData, PacketReader, SequenceId, Thread, TraceStats,
+    self as te, Compression, MAX_COMPRESSED, Packet, PacketData, PacketReader, SequenceId, Thread, TraceStats,
 };
 
 use crate::Error;
@@ -136,7 +135,10 @@ impl Parts {
         self.block.clear();
         std::mem::swap(&mut self.block, &mut self.out);
         self.out = whole;
-        put_compressed(&mut self.out, &self.block);
+        match by {
+            Compression::None => te::hidden_packets(&mut self.out, &self.block),
+            Compression::Zlib | Compression::Zstd => put_compressed(&mut self.out, &self.block),
+        }
         end
     }
 
@@ -198,7 +200,7 @@ impl Parts {
         self.out.clear();
         loop {
             match reader.next() {
-                Ok(Some((_, packet))) if self.put_plain(&packet, &mut part, totals).is_ok() => {}
+                Ok(Some((_, packet))) if self.put(&packet, &mut part, totals).is_ok() => {}
                 Ok(None) => return out.extend_from_slice(&self.out),
                 Ok(Some(_)) | Err(_) => return out.extend_from_slice(bytes),
             }
@@ -233,7 +235,7 @@ fn all_builtin(mut readings: te::ClockReadings<'_>) -> bool {
 
 /// Compresses packets. Packets that do not get smaller are copied.
 fn put_compressed(out: &mut Vec<u8>, block: &[u8]) {
-    let mut encoder = ZlibEncoder::new(Vec::new(), Compression::fast());
+    let mut encoder = ZlibEncoder::new(Vec::new(), flate2::Compression::fast());
     let deflated = encoder.write_all(block).and_then(|()| encoder.finish());
     match deflated {
         Ok(deflated) if deflated.len() < block.len().min(MAX_COMPRESSED) => {

@@ -1,4 +1,4 @@
-//! The content of compressed packets.
+//! The content of compressed and of hidden packets.
 //!
 //! A writer collects some 256 KiB of packets before it compresses them. Zlib makes them a thousand times
 //! smaller at most, so without a limit a packet of 1 MB could have 1 GB of content; zstd has no such factor.
@@ -23,6 +23,7 @@ enum Decoder<R> {
     Zlib(ZlibDecoder<R>),
     #[cfg(feature = "unpack")]
     Zstd(Box<Frames<R>>),
+    Plain(R),
     /// Reads nothing.
     #[cfg(not(feature = "unpack"))]
     None,
@@ -39,13 +40,14 @@ impl<R: Read> Inflated<R> {
             Compression::Zstd => Decoder::Zstd(Box::new(Frames::new(compressed, MAX_PACKET as u64))),
             #[cfg(not(feature = "unpack"))]
             Compression::Zstd => Decoder::None,
+            Compression::None => Decoder::Plain(compressed),
         };
         Self { decoder, left: MAX_PACKET }
     }
 
     /// Whether the content is read.
     pub(crate) fn is_read(&self) -> bool {
-        matches!(self.decoder, Decoder::Zlib(_)) || cfg!(feature = "unpack")
+        matches!(self.decoder, Decoder::Zlib(_) | Decoder::Plain(_)) || cfg!(feature = "unpack")
     }
 }
 
@@ -61,6 +63,7 @@ impl<R: Read> Read for Decoder<R> {
             Self::Zlib(decoder) => decoder.read(buffer),
             #[cfg(feature = "unpack")]
             Self::Zstd(frames) => frames.read(buffer),
+            Self::Plain(packets) => packets.read(buffer),
             #[cfg(not(feature = "unpack"))]
             Self::None => Ok(0),
         }

@@ -1,6 +1,7 @@
 //! Call stacks to packets, for Perfetto traces and for Perfetto blobs in FXT.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 use hairline_formats::track_event::{
     self as te, AddressSymbols, Frame, InternedStack, Line, Mapping, PerfSample, SampledBy, SequenceId,
@@ -15,10 +16,43 @@ const SEQUENCES: [SequenceId; 4] =
 /// The limit for interned parts. Beyond it, the sequence starts anew.
 const MOST_PARTS: usize = 1 << 18;
 
-/// Writes samples.
+/// The limit for addresses that are known as shown. Beyond it, all are.
+const MOST_SHOWN: usize = 1 << 20;
+
+/// Writes samples and the functions of their addresses. Those of threads that leave their processors are
+/// hidden from Perfetto, whose UI would add them to those of running threads.
 #[derive(Debug, Default)]
 pub(crate) struct Stacks {
     sequences: [Interned; SEQUENCES.len()],
+    pub(crate) shown: Shown,
+    hidden: Vec<u8>,
+}
+
+/// The addresses in call stacks that Perfetto reads: importers want a frame for each address that has
+/// functions.
+#[derive(Debug, Default)]
+pub(crate) struct Shown(HashSet<u64>);
+
+impl Shown {
+    fn add(&mut self, stack: &dyn Stack) {
+        stack.each(&mut |frame| {
+            if self.0.len() < MOST_SHOWN {
+                self.0.insert(place(frame.module, frame.build_id, frame.address));
+            }
+        });
+    }
+
+    fn has(&self, symbols: &Symbols<'_>) -> bool {
+        let place = place(symbols.module, symbols.build_id, symbols.address);
+        self.0.len() >= MOST_SHOWN || self.0.contains(&place)
+    }
+}
+
+/// A number for an address in a file. Symbols name `[vdso]` as `/[vdso]`.
+fn place(module: &str, build_id: &[u8], address: u64) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    (module.trim_start_matches('/'), build_id, address).hash(&mut hasher);
+    hasher.finish()
 }
 
 /// The interned parts of one sequence.
@@ -34,8 +68,15 @@ pub(crate) struct Interned {
 }
 
 impl Interned {
-    /// Writes the parts of a call stack that are new, and returns its id; 0 if it has no frames.
-    pub(crate) fn callstack(&mut self, out: &mut Vec<u8>, sequence: SequenceId, stack: &dyn Stack) -> u64 {
+    /// Writes the parts of a call stack that are new, and returns its id; 0 if it has no frames. `shown`: for
+    /// a stack that Perfetto reads.
+    pub(crate) fn callstack(
+        &mut self,
+        out: &mut Vec<u8>,
+        sequence: SequenceId,
+        stack: &dyn Stack,
+        shown: Option<&mut Shown>,
+    ) -> u64 {
         let mut frames = Vec::new();
         stack.each(&mut |frame| frames.push(self.frame(out, sequence, &frame)));
         if frames.is_empty() {
@@ -43,6 +84,9 @@ impl Interned {
         }
         if let Some(iid) = self.callstacks.get(&frames[..]) {
             return *iid;
+        }
+        if let Some(shown) = shown {
+            shown.add(stack);
         }
         let iid = self.callstacks.len() as u64 + 1;
         te::interned_stacks(out, sequence, false, &[InternedStack::Callstack { iid, frames: &frames }]);
@@ -116,6 +160,11 @@ impl Stacks {
         };
         let index = sample.kind as usize;
         let (sequence, interned) = (SEQUENCES[index], &mut self.sequences[index]);
+        // Those of threads that leave their processors are hidden.
+        let (to, shown) = match sample.kind {
+            SampleKind::OffCpu => (&mut self.hidden, None),
+            _ => (&mut *out, Some(&mut self.shown)),
+        };
         if interned.len() == 0 || interned.is_full() || interned.period != sample.period {
             *interned = Interned { period: sample.period, ..Interned::default() };
             let by = match sample.kind {
@@ -124,19 +173,29 @@ impl Stacks {
                 SampleKind::Event => SampledBy::Events,
                 SampleKind::Wall => SampledBy::WallTime { period: sample.period },
             };
-            te::start_of_samples(out, sequence, by);
+            te::start_of_samples(to, sequence, by);
         }
-        let callstack = interned.callstack(out, sequence, sample.stack);
+        let callstack = interned.callstack(to, sequence, sample.stack, shown);
         let Sample { cpu, mode, unwind_error, .. } = *sample;
         let sample = PerfSample { cpu, pid, tid, callstack, mode, unwind_error, lost: 0 };
-        te::perf_sample(out, sequence, time, &sample);
+        te::perf_sample(to, sequence, time, &sample);
+        self.put_hidden(out);
     }
-}
 
-/// Writes the functions of an address.
-pub(crate) fn put_symbols(out: &mut Vec<u8>, symbols: &Symbols<'_>) {
-    let lines = symbols.lines.iter();
-    let lines = lines.map(|of| Line { function: &of.function, file: &of.file, line: of.line }).collect();
-    let of = AddressSymbols { address: symbols.address, lines };
-    te::module_symbols(out, SEQUENCES[0], symbols.module, symbols.build_id, &[of]);
+    /// Writes the functions of an address.
+    pub(crate) fn put_symbols(&mut self, out: &mut Vec<u8>, symbols: &Symbols<'_>) {
+        let lines = symbols.lines.iter();
+        let lines = lines.map(|of| Line { function: &of.function, file: &of.file, line: of.line }).collect();
+        let of = AddressSymbols { address: symbols.address, lines };
+        let to = if self.shown.has(symbols) { &mut *out } else { &mut self.hidden };
+        te::module_symbols(to, SEQUENCES[0], symbols.module, symbols.build_id, &[of]);
+        self.put_hidden(out);
+    }
+
+    fn put_hidden(&mut self, out: &mut Vec<u8>) {
+        if !self.hidden.is_empty() {
+            te::hidden_packets(out, &self.hidden);
+            self.hidden.clear();
+        }
+    }
 }

@@ -50,6 +50,7 @@ messages! {
         TRACE_ATTRIBUTES = 126, "`TraceAttributes`.";
         ZSTD_COMPRESSED_PACKETS = 133, "`bytes`: packets, compressed with zstd.";
         GENERIC_KERNEL_TASK_STATE_EVENT = 117, "`GenericKernelTaskStateEvent`.";
+        HIDDEN_PACKETS = 60_000, "`bytes`: packets that Perfetto is not to read. A field of Hairline.";
     }
 
     /// `TracingServiceEvent`.

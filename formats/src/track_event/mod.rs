@@ -71,8 +71,8 @@ pub use sequence::{Interned, Name, SequenceStart, SourceLocation, clock_snapshot
 pub use short::ShortEvent;
 pub use stream::{
     AttributeValue, MAX_COMPRESSED, Process, SYNCHRONIZATION_MARKER, SessionEnd, SystemInfo, Thread,
-    TraceStats, compressed_packets, process_threads, process_tree, session_end, synchronization_marker,
-    system_info, trace_attributes, trace_stats, trace_stats_of_all, trace_uuid,
+    TraceStats, compressed_packets, hidden_packets, process_threads, process_tree, session_end,
+    synchronization_marker, system_info, trace_attributes, trace_stats, trace_stats_of_all, trace_uuid,
 };
 pub use task_state::{TaskStateEvent, task_state};
 pub use tracks::{

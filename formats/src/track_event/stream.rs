@@ -122,6 +122,31 @@ pub fn compressed_packets(out: &mut Vec<u8>, deflated: &[u8]) {
     put_message(out, trace::PACKET, |p| put_bytes(p, trace_packet::COMPRESSED_PACKETS, deflated));
 }
 
+/// Writes packets that Perfetto does not read: samples that its UI would add to those of running threads.
+/// They are in one packet, as those of [`compressed_packets`] are, in a field that Perfetto's schema does not
+/// have.
+///
+/// ```
+/// # #[cfg(feature = "read")] {
+/// use hairline_formats::track_event::{
+///     Compression, PacketData, PacketReader, PerfSample, SequenceId, hidden_packets, perf_sample,
+/// };
+///
+/// let mut packets = Vec::new();
+/// perf_sample(&mut packets, SequenceId(1), 1_000, &PerfSample::default());
+/// let mut trace = Vec::new();
+/// hidden_packets(&mut trace, &packets);
+/// let mut reader = PacketReader::new(&trace[..]);
+/// let (_, packet) = reader.next()?.unwrap();
+/// let Some(PacketData::Compressed { by: Compression::None, bytes, .. }) = packet.data else { panic!() };
+/// assert_eq!(bytes, packets);
+/// # }
+/// # Ok::<(), hairline_formats::DecodeError>(())
+/// ```
+pub fn hidden_packets(out: &mut Vec<u8>, packets: &[u8]) {
+    put_message(out, trace::PACKET, |p| put_bytes(p, trace_packet::HIDDEN_PACKETS, packets));
+}
+
 /// `SystemInfo`: a description of the machine. "" and 0 are unknown and not written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SystemInfo<'a> {

@@ -38,7 +38,6 @@ use hairline_formats::fxt::{self, StringRef};
 use crate::fxt::write::strings::Strings as OutputStrings;
 use crate::fxt::write::tracks::OutputTrackKind;
 use crate::report::{LATE_THREADS, STACKS, STATES};
-use crate::track_event::stacks::put_symbols;
 use crate::{
     BriefEvent, Categories, Copied, Event, EventKind, Item, Loss, Report, Strings, Trace, TraceFormat, Track,
     TrackId, TrackKind,
@@ -223,7 +222,7 @@ impl<W: Write> crate::stream::TraceWriter for FxtWriter<W> {
             Item::Sample(sample) => self.sample(sample),
             Item::Heap(_) => self.report.add("call stacks of heap profiles left out"),
             Item::Symbols(symbols) => {
-                put_symbols(&mut self.packets, symbols);
+                self.stacks.put_symbols(&mut self.packets, symbols);
                 self.put_blob();
             }
             Item::Copied(Copied { format: TraceFormat::Fxt, bytes }) => {

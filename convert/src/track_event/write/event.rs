@@ -257,7 +257,7 @@ impl State {
         if !event.extra_counters.is_empty() {
             self.extra_counters(event, time);
         }
-        let Self { out, fields, sequences, locations, report, .. } = self;
+        let Self { out, fields, sequences, locations, stacks, report, .. } = self;
         let sequence = &mut sequences[self.current];
         sequence.begin(out, time);
         let one;
@@ -286,7 +286,7 @@ impl State {
         // Frames without a module and an address need no interning.
         let (inline, interned) = match details.stack {
             Some(stack) if is_of_names(stack) => (Some(stack), None),
-            stack => (None, stack.and_then(|stack| sequence.callstack(out, stack))),
+            stack => (None, stack.and_then(|stack| sequence.callstack(out, stack, &mut stacks.shown))),
         };
         let (timestamp, clock_id) = sequence.timestamp(time);
         let legacy = legacy_event(event, form.legacy);

@@ -23,7 +23,6 @@ use hairline_formats::proto::{Fields, put_field, put_message, put_uint};
 use hairline_formats::track_event::fields::{clock, trace, trace_packet};
 use hairline_formats::track_event::{self as te, SequenceId, SystemInfo, TraceStats, TrackUuid};
 
-use crate::track_event::stacks::put_symbols;
 use crate::track_event::write::crossing::CROSSING;
 use crate::track_event::write::sequence::Sequence;
 use crate::track_event::write::state::{GATHERED, State};
@@ -89,7 +88,7 @@ impl<W: Write> crate::stream::TraceWriter for TrackEventWriter<W> {
                 _ => state.stacks.put(&mut state.out, sample, &mut state.report),
             },
             Item::Heap(_) => state.report.add("call stacks of heap profiles left out"),
-            Item::Symbols(symbols) => put_symbols(&mut state.out, symbols),
+            Item::Symbols(symbols) => state.stacks.put_symbols(&mut state.out, symbols),
             Item::Copied(Copied { format: TraceFormat::TrackEvent, bytes }) => state.copy(bytes),
             Item::Copied(_) => {}
             Item::Foreign { format: TraceFormat::TrackEvent, bytes: bytes @ [_, ..], .. } => {

@@ -7,7 +7,7 @@ use hairline_formats::track_event::{
     SourceLocation, TrackUuid, fields::clock,
 };
 
-use crate::track_event::stacks::Interned;
+use crate::track_event::stacks::{Interned, Shown};
 use crate::track_event::write::emitted::{Emitted, Of};
 use crate::{Log, Stack, StringId, Strings, Text};
 
@@ -182,9 +182,14 @@ impl Sequence {
     }
 
     /// Writes the parts of a call stack that are new, and returns the stack's id; `None` if it has no frames.
-    pub(super) fn callstack(&mut self, out: &mut Vec<u8>, stack: &dyn Stack) -> Option<u64> {
+    pub(super) fn callstack(
+        &mut self,
+        out: &mut Vec<u8>,
+        stack: &dyn Stack,
+        shown: &mut Shown,
+    ) -> Option<u64> {
         let interned = self.stacks.get_or_insert_default();
-        let iid = interned.callstack(out, self.number, stack);
+        let iid = interned.callstack(out, self.number, stack, Some(shown));
         // The event with this id is on the sequence before it starts anew.
         self.is_valid &= !interned.is_full();
         (iid != 0).then_some(iid)

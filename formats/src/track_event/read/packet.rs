@@ -95,7 +95,7 @@ pub enum PacketData<'a> {
     /// The end of the session ([`session_end`](crate::track_event::session_end)). Other events of the service
     /// are [`PacketData::Other`].
     SessionEnd,
-    /// Compressed packets.
+    /// Compressed packets, or hidden ones.
     ///
     /// The caller inflates them. The result is whole packets, tags and lengths included, which another
     /// [`PacketReader`](crate::track_event::PacketReader) reads. They take the place of this packet, in their
@@ -104,7 +104,7 @@ pub enum PacketData<'a> {
     Compressed {
         /// How they are compressed.
         by: Compression,
-        /// The zlib stream, or the zstd frames.
+        /// The zlib stream, the zstd frames, or the packets.
         bytes: &'a [u8],
         /// The offset of its first byte in the input.
         offset: u64,
@@ -127,6 +127,8 @@ pub enum Compression {
     Zlib,
     /// Frames of zstd, since Perfetto v58.
     Zstd,
+    /// They are not: they are [hidden](crate::track_event::hidden_packets) from Perfetto.
+    None,
 }
 
 /// `TracePacketDefaults`.
@@ -245,6 +247,7 @@ impl<'a> Packet<'a> {
             trace_packet::ZSTD_COMPRESSED_PACKETS => {
                 PacketData::Compressed { by: Compression::Zstd, bytes, offset }
             }
+            trace_packet::HIDDEN_PACKETS => PacketData::Compressed { by: Compression::None, bytes, offset },
             // A packet has one kind of data. An unknown extension beside it must not replace it.
             _ if self.data.is_some() => {
                 self.skipped += 1;
