@@ -236,6 +236,34 @@ fn what_the_scheduler_did_is_the_same_in_every_format() {
     }
 }
 
+/// A process ends with its first thread, and then its other threads run once more, to end.
+#[test]
+fn a_thread_that_ends_after_the_first_one_of_its_process_is_one_thread() {
+    let mut trace = Vec::new();
+    fxt::magic(&mut trace);
+    fxt::initialization(&mut trace, 1_000_000_000);
+    for (tid, name) in [(7, "main"), (8, "worker")] {
+        let process = [(StringRef::Inline("process"), hairline_formats::Value::Koid(7))];
+        fxt::kernel_object(&mut trace, fxt::KERNEL_OBJECT_THREAD, tid, StringRef::Inline(name), &process);
+    }
+    let (running, blocked, dead) = (ThreadState::Running, ThreadState::Blocked, ThreadState::Dead);
+    for (timestamp, outgoing, outgoing_state, incoming) in [
+        (1_000, 0, running, 8),
+        (2_000, 8, blocked, 7),
+        (3_000, 7, dead, 0),
+        (4_000, 0, running, 8),
+        (5_000, 8, dead, 0),
+    ] {
+        let switch = ContextSwitch { timestamp, cpu: 0, outgoing, outgoing_state, incoming, args: &[][..] };
+        fxt::context_switch(&mut trace, &switch);
+    }
+    let threads = "select tid, name, (select sum(dur) from sched where sched.utid = t.utid) from thread t \
+        where tid != 0 order by 1";
+    let expected = "7\tmain\t1000\n8\tworker\t2000";
+    assert_eq!(rows(&trace, threads), expected);
+    assert_eq!(rows(&convert(&trace, TraceFormat::TrackEvent).0, threads), expected);
+}
+
 #[test]
 fn a_bundle_of_ftrace_events_is_copied_whole_into_its_own_format() {
     let trace = ftrace();

@@ -69,6 +69,7 @@ fn task_state(state: RunState) -> TaskState {
         RunState::Sleeping => TaskState::InterruptibleSleep,
         RunState::Uninterruptible => TaskState::UninterruptibleSleep,
         RunState::Stopped => TaskState::Stopped,
-        RunState::Dead => TaskState::Dead,
+        // With `Dead` of a process's first thread, importers take what follows of its others for new threads.
+        RunState::Dead => TaskState::Destroyed,
     }
 }
