@@ -345,12 +345,15 @@ struct Owners {
     inputs: BTreeMap<u64, BTreeSet<u128>>,
     /// The first input with each UUID.
     first: BTreeMap<u128, String>,
+    /// Whether an input has thread states or stack samples.
+    has_states: bool,
 }
 
 impl Owners {
     fn item(&mut self, item: &Item<'_>) {
         match item {
             Item::Trace(trace) => self.uuid = trace.uuid.or(self.uuid),
+            Item::Scheduling(_) | Item::Sample(_) => self.has_states = true,
             Item::Track(track) => {
                 if let TrackKind::Process { pid, .. } = track.kind {
                     self.now.insert(pid);
@@ -384,6 +387,12 @@ impl Owners {
                 "process {pid} is in {count} of the traces, and is {count} processes in the output; if they \
                  are the files of one rotated output, join them with `cat`, the oldest first"
             ));
+            if self.has_states {
+                said.push(format!(
+                    "states and samples say the id of their thread alone: those of process {pid} may be with the \
+                     threads of the wrong one of the {count}"
+                ));
+            }
         }
     }
 }

@@ -113,6 +113,13 @@ fn a_process_that_becomes_several_is_told_with_what_joins_a_rotation() {
         in_fxt.starts_with(said) && in_fxt.contains("1 process with the id of another process"),
         "{in_fxt}"
     );
+    // A state names its thread by the id, which threads of both have.
+    let mut states = of(3);
+    te::task_state(&mut states, SequenceId(1), 5, &te::TaskStateEvent::new(7, te::TaskState::Running));
+    fs::write(folder.path().join("states.pftrace"), states).expect("a trace");
+    let mixed = "hairline: states and samples say the id of their thread alone: those of process 7 may be with the \
+                 threads of the wrong one of the 2\n";
+    assert_eq!(merge("states.pftrace", "all.pftrace"), [said, mixed].concat());
     let copy =
         "hairline: copy.pftrace: it has the UUID of a.pftrace: what is in both is in the output twice\n";
     assert_eq!(merge("copy.pftrace", "all.pftrace"), copy, "no other file of a rotation");
