@@ -30,6 +30,8 @@ SHORT = [
     ("scope while nothing is recorded", "scope, no session", "an empty loop"),
 ]
 
+MISSED = "**missed:** "
+
 
 @functools.cache
 def report(parts):
@@ -49,13 +51,47 @@ def budget(row):
         "above the floor, at most": "<= floor + {} {unit}",
     }
     text = words.get(row["budget_is"], "<= {} x floor").format(f"{row['budget']:.9g}", unit=row["unit"])
-    return text if row["within"] else f"**missed:** {text}"
+    return text if row["within"] else MISSED + text
+
+
+def is_nothing(row):
+    """Whether the row says that something did not happen, like a lost event."""
+    return row["within"] and row["ns_median"] == 0 and not row["floor_ns"]
+
+
+def alone(row):
+    figures = [f"{row['ns_min']:.2f}", f"{row['ns_median']:.2f}", number(row["floor_ns"]), number(row["ratio"]), budget(row)]
+    return f"| {row['name']} ({row['unit']}) | " + " | ".join(figures) + " |"
+
+
+def side_by_side(name, fxt, track_event):
+    figures = []
+    for row in (fxt, track_event):
+        floor = f"{row['ratio']:.2f} x {row['floor_ns']:.2f}" if row["floor_ns"] else ""
+        figures += [f"{row['ns_median']:.2f} ({row['ns_min']:.2f})", floor]
+    budgets = "; ".join(dict.fromkeys(budget(row).removeprefix(MISSED) for row in (fxt, track_event)))
+    missed = [format for format, row in (("FXT", fxt), ("TrackEvent", track_event)) if not row["within"]]
+    budgets = MISSED + budgets if len(missed) == 2 else f"{budgets} (**missed:** {missed[0]})" if missed else budgets
+    return f"| {name} ({fxt['unit']}) | " + " | ".join(figures) + f" | {budgets} |"
 
 
 def whole(rows):
-    for row in rows:
-        figures = [f"{row['ns_min']:.2f}", f"{row['ns_median']:.2f}", number(row["floor_ns"]), number(row["ratio"]), budget(row)]
-        yield f"| {row['name']} ({row['unit']}) | " + " | ".join(figures) + " |"
+    """Two tables: the rows of one format or of none, and those of both formats."""
+    rows = {row["name"]: row for row in rows if not is_nothing(row)}
+    singles, pairs = [], []
+    for name, row in rows.items():
+        other = rows.get(name.replace("TrackEvent:", "FXT:") if "TrackEvent:" in name else name.replace("FXT:", "TrackEvent:"))
+        if other in (None, row):
+            singles.append(alone(row))
+        elif "FXT:" in name:
+            pairs.append(side_by_side(re.sub(r"^FXT: | FXT(?=: )", "", name), row, other))
+    if singles:
+        yield from ["| | min | median | floor | ratio | budget |", "|---|---:|---:|---:|---:|---:|", *singles]
+    if singles and pairs:
+        yield ""
+    if pairs:
+        yield "| median (min) | FXT | ratio x floor | TrackEvent | ratio x floor | budget |"
+        yield from ["|---|---:|---:|---:|---:|---:|", *pairs]
 
 
 def short(rows):
@@ -71,8 +107,7 @@ def table(mark):
     if mark["short"]:
         head = ["| ns | FXT | TrackEvent | what it is compared with |", "|---|---:|---:|---|"]
         return head + list(short(report(mark["parts"])))
-    head = ["| | min | median | floor | ratio | budget |", "|---|---:|---:|---:|---:|---:|"]
-    return head + list(whole(report(mark["parts"])))
+    return list(whole(report(mark["parts"])))
 
 
 for name in sys.argv[1:] or ["README.md", "docs/performance.md"]:
