@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Checks docs/vocabulary.md against the sources.
+"""Checks docs/vocabulary.md, and the tests that other documents name, against the sources.
 
 Every test it names (`file.rs::test`, the file by the end of its path) is there; so is every function or type of
 hairline_formats (`fxt::name`, `te::name`) and every macro (`name!`); every row has four cells, and every test of
-tests/vocabulary/records is in some row.
+tests/vocabulary/records is in some row. In the other documents of OTHERS each test that is named after its file
+(`file.rs`: `test`, `test`) is there.
 """
 
 import pathlib
@@ -12,11 +13,12 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "vocabulary.md"
+OTHERS = ["README.md", "docs/reliability.md", "docs/security.md"]
 TEST = re.compile(r"#\[test\]\s*(?:#\[[^\]]*\]\s*)*fn (\w+)")
 
 sources = {
     path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8")
-    for crate in ("tests", "formats", "sdk", "macros", "shm")
+    for crate in ("tests", "cli", "convert", "formats", "macros", "sampler", "sdk", "shm", "stacks", "tables")
     for path in (ROOT / crate).rglob("*.rs")
 }
 tests = {path: set(TEST.findall(text)) for path, text in sources.items()}
@@ -64,6 +66,15 @@ for path in sorted(tests):
     if path.startswith("tests/vocabulary/records"):
         wrong += [f"{path}: {test} is in no row" for test in sorted(tests[path]) if (path, test) not in named]
 
+elsewhere = 0
+for page in OTHERS:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    for file, list_of_tests in re.findall(r"`([\w/]+\.rs)`: (`\w+`(?:[^`|;]*, `\w+`|,? and `\w+`)*)", text):
+        for test in re.findall(r"`(\w+)`", list_of_tests):
+            elsewhere += 1
+            if not any(f"/{path}".endswith(f"/{file}") and test in tests[path] for path in sources):
+                wrong.append(f"{page}: no test is {file}: {test}")
+
 if wrong:
     sys.exit("\n".join(wrong))
-print(f"{PAGE.relative_to(ROOT)}: {rows} rows, {len(named)} tests, all there")
+print(f"{PAGE.relative_to(ROOT)}: {rows} rows, {len(named)} tests, all there; {elsewhere} of other pages, too")

@@ -6,14 +6,17 @@ use std::path::{Path, PathBuf};
 use hairline_tests::pages;
 
 /// The folders at the root of the repository by which a path in backticks is known.
-const FOLDERS: [&str; 11] =
-    ["shm", "formats", "convert", "sdk", "macros", "cli", "examples", "benches", "tests", "ci", "docs"];
+const FOLDERS: [&str; 14] = [
+    "shm", "perf", "sampler", "stacks", "formats", "convert", "sdk", "macros", "cli", "examples", "benches",
+    "tests", "ci", "docs",
+];
 
 /// All documents: those at the root, and those below docs.
 fn documents() -> Vec<PathBuf> {
     let mut folders = vec![pages::root().join("docs")];
-    let mut found: Vec<_> =
-        ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"].map(|name| pages::root().join(name)).into();
+    let mut found: Vec<_> = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"]
+        .map(|name| pages::root().join(name))
+        .into();
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(folder).expect("a folder of documents") {
             let path = entry.expect("an entry of it").path();
