@@ -29,10 +29,11 @@
 //!
 //! # What an event costs
 //!
-//! While recording is off, an event is a load and a branch. While it is on, a scope takes 1.1 to 1.9
-//! times as long as the two clock reads that it needs, depending on the processor. The macro writes the final
-//! bytes of the trace into the thread's own chunk of a ring, without a lock or an allocation. The drain
-//! thread copies these bytes to the output. The repository's `report` measures the cost on your machine.
+//! While recording is off, an event is a load and a branch. While it is on, a scope takes 1.1 to 1.7
+//! times as long as the two clock reads that it needs, depending on the processor and the format. The macro
+//! writes the final bytes of the trace into the thread's own chunk of a ring, without a lock or an
+//! allocation. The drain thread copies these bytes to the output. The repository's `report` measures the
+//! cost on your machine.
 //!
 //! # What a trace holds
 //!
@@ -50,21 +51,9 @@
 //!
 //! # Features
 //!
-//! * `enable` (default): without it every macro compiles to nothing, and the same code still builds.
-//! * `recovery`: the module `recovery`, which completes the traces of killed processes, as the command
-//!   `hairline recover` does.
-//! * `compress`: `SessionBuilder::compress`, for TrackEvent traces.
-//! * `subscriber`: `Subscriber`, which records the spans and events of the `tracing` crate.
-//! * `tracing`: `layer()`, the same as a layer of tracing-subscriber's registry. Turns `subscriber` on.
-//! * `log`: `Logger`, which records the messages of the `log` crate.
-//! * `metrics`: `MetricsRecorder`, which records the values of the `metrics` crate.
-//! * `futures`: `TraceStream`, which records streams as [`TraceFuture`] records futures.
-//! * `http`: `Flow::from_headers` and `Flow::add_to_headers`, for the headers of the `http` crate.
-//! * `serde`: `serialize`, which makes an argument of any `serde::Serialize`.
-//! * `sync`: the module `sync`, the locks of the standard library with the waits for them in the trace.
-//! * `lock_api`: the same for the locks of `lock_api`, like those of `parking_lot`. Turns `sync` on.
-//! * `sampling`: `SessionBuilder::sampling`, which records the call stacks of the process's threads (Linux).
-//!   Turns `enable` on.
+//! Without the default feature `enable` every macro compiles to nothing, and the same code still builds. Each
+//! item that needs another feature names it. In the repository, `docs/guide/instrumenting.md` has a table of
+//! all features.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 

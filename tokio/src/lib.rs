@@ -14,16 +14,13 @@
 //! # }
 //! ```
 //!
-//! | in the trace | from |
-//! |---|---|
-//! | the life of a task, from its spawn to its end, with the place of the spawn as its name | [`spawn`], [`spawn_local`], [`spawn_blocking`], [`task`] |
-//! | a slice of the same name for each poll, on the thread that polls | the same |
-//! | an instant `spawn` or `wake` on the thread that spawns or wakes a task, with an arrow to the poll | the same |
-//! | an interval `queued` below the life: the task could run and had no thread | the same |
-//! | an instant `long poll` after each poll of 10 ms or longer ([`poll_limit`](hairline::SessionBuilder::poll_limit)) | the same |
-//! | an interval `wait: NAME` below the life of the future, or of the span of `tracing`, that waits for a lock, a semaphore, a channel or a notification | [`sync`] |
-//! | a counter of the messages in a bounded channel | [`sync::mpsc`] |
-//! | a slice `parked` where a worker has nothing to do, counters `queue depth` and `alive tasks` | [`TraceRuntime::traced`] |
+//! * [`spawn`], [`spawn_local`], [`spawn_blocking`] and [`task`] record a task: its life, its polls, who
+//!   spawned and woke it, and how long it was in the queue.
+//! * [`sync`] has the locks, semaphores, channels and notifications of tokio. It records the waits for them,
+//!   with the holder of a lock.
+//! * [`TraceRuntime::traced`] records the runtime: parked workers, queue depths, the number of tasks.
+//!
+//! In the repository, `docs/guide/async.md` has a table of all that is in the trace.
 //!
 //! A task has the category `task`, a wait the category `lock`, and the runtime the category `tokio`. For a
 //! task with another category and name, take [`traced_task`](hairline::TraceFuture::traced_task):
@@ -31,7 +28,7 @@
 //!
 //! Tasks that are spawned in another way, for example by a library, are recorded only with
 //! `--cfg tokio_unstable` (tokio 1.46.1 or later): then [`TraceRuntime::traced`] records all tasks of the
-//! runtime. With the feature `schedule-latency` (tokio 1.54), each of their polls has an interval `queued`.
+//! runtime.
 //!
 //! While nothing is recorded, a spawn, a poll and a lock cost some loads and branches more than those of
 //! tokio. Without the feature `enable`, all of it is tokio alone.

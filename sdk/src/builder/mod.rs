@@ -195,7 +195,7 @@ impl SessionBuilder {
     }
 
     /// Records the CPU time of the thread at both ends of each scope (default: `false`). To read it is a
-    /// system call of 100 ns to 300 ns.
+    /// system call of 100 ns to 400 ns.
     pub fn thread_time(mut self, on: bool) -> Self {
         self.config.detail.thread_time = on;
         self
@@ -411,7 +411,7 @@ impl SessionBuilder {
     ///
     /// An allocation that is not sampled costs a subtraction and a branch more than one that is counted, and
     /// a free the load of a byte. One that is sampled copies the registers and the first 8 KiB of the stack,
-    /// by two system calls. The session's own thread unwinds it; a stack that is deeper than that has no
+    /// by at most two system calls. The session's own thread unwinds it; a stack that is deeper than that has no
     /// root. It looks up the functions when the session ends, and at each peak: then events wait in the ring
     /// for as long as it takes to read the debug information.
     ///

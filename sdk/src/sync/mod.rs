@@ -23,16 +23,9 @@
 //!
 //! # In the trace
 //!
-//! All of it has the category `lock`. A lock that is free makes no event.
-//!
-//! | event | thread | arguments |
-//! |---|---|---|
-//! | slice `wait: NAME` | that waits, to the moment at which it has the lock | `at`: its place in the source; `held_by`: the id of the thread that took the lock alone, and has it; `held_at`: where that thread took it |
-//! | instant `release: NAME` | that releases the lock, if a thread waits | `at`: where it took the lock |
-//! | instant `notify: NAME` | that notifies a [`Condvar`], if a thread waits | `at`: its place in the source |
-//! | instant `released` | that waited, at the end of its wait | `released_by`: the id of the thread of the release; `released_at`: as its `at` |
-//! | instant `notified` | the same, for a [`Condvar`] | `notified_by`, `notified_at` |
-//! | slice `hold: NAME` | below the one that held the lock, to the moment before its release | `at`: where it took the lock |
+//! All of it has the category `lock`. A lock that is free makes no event. A wait is a slice `wait: NAME` on
+//! the thread that waits, with the thread and the place of the holder. In the repository,
+//! `docs/guide/instrumenting.md` has a table of the events and their arguments.
 //!
 //! An arrow goes from the release to the end of the wait; where one release lets several threads continue, to
 //! the first of them. NAME is the name that the program gave, or the place where the lock was made.
@@ -45,10 +38,11 @@
 //! # Holds
 //!
 //! A session has slices of holds if it has a limit for them: `HAIRLINE_HOLD=1ms` or
-//! [`SessionBuilder::hold_limit`]. A hold that is at least as long is a slice on a lane below the thread,
-//! with the name `hold`, because locks are released in any order: a hold need not nest with the thread's
-//! slices, nor with another hold. The slice is written when the hold is over. A flight recorder can write a
-//! snapshot then: [`trigger_on_slow`](crate::SessionBuilder::trigger_on_slow) with the pattern `lock/hold`.
+//! [`SessionBuilder::hold_limit`]. A hold that is at least as long is a slice `hold: NAME`, on a
+//! lane `hold` below the thread, because locks are released in any order: a hold need not nest with the
+//! thread's slices, nor with another hold. Its argument `at` is the place where the thread took the lock. The
+//! slice is written when the hold is over. A flight recorder can write a snapshot then:
+//! [`trigger_on_slow`](crate::SessionBuilder::trigger_on_slow) with the pattern `lock/hold`.
 //!
 //! A wait for a [`Condvar`] ends one hold of its mutex and begins another. The thread that runs the closure
 //! of a [`Once`] holds the `Once`. A thread that has several guards of readers of one lock holds it once,
@@ -69,15 +63,12 @@
 //!
 //! # What it costs
 //!
-//! While nothing is recorded, a lock that is free costs three loads and branches more than one of the
-//! standard library, a reader two: 1.0 to 2.7 ns for a [`Mutex`], 1.2 to 2.3 for a reader of an [`RwLock`].
-//! While waits are recorded, a [`Mutex`] costs 1.3 to 3.1 ns more, a reader the same as before, and no clock
-//! is read. A mutex of `parking_lot` costs 2.1 to 6.5 ns more, since its `try_lock` reads the word before it
-//! writes to it. These are the ranges of two builds, whose code has other places in memory: minimum of 300
-//! batches in a loop, on an Intel Xeon on which lock and unlock of the standard library take 15 ns. The
-//! filter `-lock` excludes the waits. Without the feature `enable`, a lock that is free costs what the one in
-//! it costs. In a session with a limit for holds, lock and unlock both read the clock of the system, and look
-//! through the locks that the thread holds.
+//! A lock that is free costs 1 to 3 ns more than one of the standard library, while waits are recorded or
+//! not, and reads no clock. A mutex of `parking_lot` costs 2 to 7 ns more, since its `try_lock` reads the
+//! word before it writes to it. In the repository, `docs/decisions/locks.md` has the measurement. The
+//! filter `-lock` excludes the waits. Without the feature `enable`, a lock that is free costs what the one
+//! in it costs. In a session with a limit for holds, lock and unlock both read the clock of the system, and
+//! look through the locks that the thread holds.
 //!
 //! On a 64-bit machine, a [`Mutex`] and an [`RwLock`] have 80 bytes more than those of the standard library.
 //! Nothing is kept outside of them.
