@@ -75,8 +75,9 @@ impl SessionBuilder {
     }
 
     /// Writes a snapshot within 0.2 s after a slice that took `limit` or longer: a scope, a guard of a slice
-    /// on a track, an interval of [`trace_async!`](crate::trace_async), a span of `tracing` or the life of a
-    /// recorded future. For sessions with [`Overflow::Overwrite`](crate::Overflow::Overwrite).
+    /// on a track, an interval of [`trace_async!`](crate::trace_async), a span of `tracing`, the life of a
+    /// recorded future, or a poll of one of these. For sessions with
+    /// [`Overflow::Overwrite`](crate::Overflow::Overwrite).
     ///
     /// `pattern` is `CATEGORY/NAME`, where `*` matches any run of characters; `*/*` is every slice. The name
     /// is the constant one. Of several rules that match, the last one decides. The option `slow:` of a macro
