@@ -69,14 +69,15 @@ pub struct Lost {
     /// Chunks, not events: chunks with a header that contradicts itself, since another process has written
     /// into the ring. Their records are not in the trace, and the number of these records is unknown.
     pub damaged: u64,
-    /// Records of the kernel, not events: context switches that found no room in the kernel's ring. See
-    /// [`SessionBuilder::scheduling`](crate::SessionBuilder::scheduling).
+    /// Context switches and samples of call stacks, not events, that found no room in their ring. See
+    /// [`SessionBuilder::scheduling`](crate::SessionBuilder::scheduling) and
+    /// [`SessionBuilder::sampling`](crate::SessionBuilder::sampling).
     pub kernel_ring: u64,
 }
 
 impl Lost {
-    /// Returns the number of all events that were not recorded. A damaged chunk and a record of the kernel
-    /// count as one event each.
+    /// Returns the number of all events that were not recorded. A damaged chunk, a context switch and a
+    /// sample count as one event each.
     #[must_use]
     pub fn total(&self) -> u64 {
         let Self {

@@ -58,9 +58,9 @@ use crate::trace::{FileArguments, TraceArguments, unsorted};
 /// The first lines name the cause. Waits for locks that the program recorded (`lock/wait: NAME`) come first:
 /// the lock, who held it, and where. A trace without scheduling still shows inner slices, and what other
 /// threads did meanwhile. Intervals of async tasks are explained by the intervals inside of them: waits for
-/// locks, and the time in the queue of the workers, come first. Without a name, intervals are taken for
-/// their polls, and a heap profile is summed up by the functions that allocated what is live. Reads the
-/// trace up to three times, so it must be a file.
+/// locks, and the time in the queue of the workers, come first. Without a name, a name that has intervals and
+/// polls is explained by its intervals, and a heap profile is summed up by the functions that allocated what
+/// is live. Reads the trace up to three times, so it must be a file.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   hairline explain trace.pftrace

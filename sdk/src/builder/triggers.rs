@@ -23,8 +23,8 @@ impl SessionBuilder {
     ///
     /// A hook that the program sets after the session's start replaces the one of this crate. Then panics are
     /// recorded only if the program's hook calls the one that [`std::panic::take_hook`] has returned. A panic
-    /// in the code of an argument, inside of an event, is counted in
-    /// [`Lost::reentrant`](crate::Lost::reentrant) instead.
+    /// in the code of an argument of an event with options (`correlation: 7`) comes while the event is being
+    /// written: it is counted in [`Lost::reentrant`](crate::Lost::reentrant) instead.
     ///
     /// ```
     /// # use hairline::{MemoryOutput, Session};
