@@ -13,9 +13,9 @@ use crate::text::{complain, count, grouped_count, one_line, say, size};
 ///
 /// The process must listen (HAIRLINE=listen, or `hairline::listen()`). It opens the trace itself: FILE is a path
 /// in the process's file system, and the process needs the right to write there. The session ends with
-/// `hairline stop`, or with the process; or with a session that the program itself begins meanwhile, which is
-/// this one. `hairline record -p` records for as long as the command runs, into a
-/// file on the command's side.
+/// `hairline stop`, or with the process. A session that the program itself starts meanwhile is a handle of
+/// this one, and ends it too. `hairline record -p` records for as long as the command runs, into a file on
+/// the command's side.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   hairline start server -o /var/tmp/server.pftrace

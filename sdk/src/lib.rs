@@ -47,7 +47,8 @@
 //! # When the process is killed
 //!
 //! Recorded events are not lost: the command `hairline recover` (crate `hairline-cli`) completes the trace.
-//! The feature `recovery` does it in a program.
+//! The feature `recovery` does it in a program. If the ring would not survive a kill, because `/dev/shm` has
+//! no room for it, a note of the [`Summary`] says so.
 //!
 //! # Features
 //!
