@@ -18,21 +18,18 @@ pub trait TraceRuntime {
     /// and when a worker parks and a number has changed. They are on a track `tokio`, that of a second
     /// runtime is `tokio 2`.
     ///
-    /// With `--cfg tokio_unstable`, there are also counters of the pool for blocking calls: `blocking
-    /// threads`,
-    /// `idle blocking threads` and `blocking queue depth`, the calls that wait for a thread. And it records all
-    /// tasks of the runtime, except those of a `LocalSet`: their lives from the spawn to the end with the
-    /// place of the spawn as the name, and a slice for each poll. With the feature `schedule-latency`, also
-    /// an interval
-    /// `queued` before each poll. A task that is spawned through this crate, or with
-    /// [`traced_task`](hairline::TraceFuture::traced_task), is recorded once, with its wakes. An instant
-    /// `recorded tasks` on the track of the runtime says which tasks the trace has.
+    /// With `--cfg tokio_unstable`, there are also counters of the pool for blocking calls:
+    /// `blocking threads`, `idle blocking threads` and `blocking queue depth`, the calls that wait for a
+    /// thread. And it records all tasks of the runtime, except those of a `LocalSet`: their lives from the
+    /// spawn to the end with the place of the spawn as the name, and a slice for each poll. With the feature
+    /// `schedule-latency`, also an interval `queued` before each poll. A task that is spawned through this
+    /// crate, or with [`traced_task`](hairline::TraceFuture::traced_task), is recorded once, with its wakes.
+    /// An instant `recorded tasks` on the track of the runtime says which tasks the trace has.
     ///
     /// It sets the hooks `on_thread_park` and `on_thread_unpark`, of which a runtime has one each: if the
     /// program sets its own, the last one counts. The same holds, with `--cfg tokio_unstable`, for
-    /// `on_task_spawn`,
-    /// `on_before_task_poll`, `on_after_task_poll` and `on_task_terminate`. If the program sets one of the last
-    /// two, tasks are recorded as without the `cfg`.
+    /// `on_task_spawn`, `on_before_task_poll`, `on_after_task_poll` and `on_task_terminate`. If the program
+    /// sets one of the last two, tasks are recorded as without the `cfg`.
     ///
     /// ```
     /// use hairline_tokio::TraceRuntime;

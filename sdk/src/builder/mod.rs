@@ -228,16 +228,12 @@ impl SessionBuilder {
     /// [`categories`](Self::categories) does not apply.
     ///
     /// The Linux kernel records the switches (perf events), for an ordinary user with
-    /// `kernel.perf_event_paranoid` 2 or less. A switch out and in takes 1 to 2 us more. Recording threads do
-    /// nothing for it. The session opens a file descriptor for each thread and processor, and locks 516 KiB
-    /// for each processor. A thread that can run again after a sleep is asleep until it runs: the kernel
-    /// reports no wake-ups to a user. To root it does, where tracefs is mounted: a Perfetto trace then names
-    /// the thread that woke it.
-    ///
-    /// Where the kernel does not permit it, or less than half of the limit of open files would stay free, the
-    /// session records all else: a note of the [`Summary`](crate::Summary) has the error and what helps.
-    /// Switches that found no room in the kernel's ring are counted as
-    /// [`Lost::kernel_ring`](crate::Lost::kernel_ring).
+    /// `kernel.perf_event_paranoid` 2 or less. Recording threads do nothing for it. The session opens a file
+    /// descriptor for each thread and processor, and locks 516 KiB for each processor. Where the kernel does
+    /// not permit it, or less than half of the limit of open files would stay free, the session records all
+    /// else: a note of the [`Summary`](crate::Summary) has the error and what helps. Switches that found no
+    /// room in the kernel's ring are counted as [`Lost::kernel_ring`](crate::Lost::kernel_ring). In the
+    /// repository, `docs/guide/sessions.md` says what the states mean, and what only root gets.
     ///
     /// A flight recorder keeps the last 50,000 to 70,000 changes of state, also for recovery after a kill. A
     /// forked child without a session of its own records none.
@@ -261,20 +257,11 @@ impl SessionBuilder {
     /// selection, with functions, inlined functions and lines.
     ///
     /// The Linux kernel takes the samples (perf events), for an ordinary user with
-    /// `kernel.perf_event_paranoid` 2 or less. Each interrupts its thread for some 20 us. The session's own
-    /// thread unwinds the stacks, of which the kernel copies 8 KiB (16 KiB up to 640 samples in a second, 32
-    /// KiB up to 320); frame pointers are not needed. It looks up the functions when the session ends, which
-    /// takes as long as it takes to read the debug information. Release builds have lines with `debug =
-    /// "line-tables-only"`.
-    ///
-    /// Where the kernel refuses that, as in most containers, each thread takes its own samples in a handler
-    /// of `SIGPROF`, by a timer of its CPU time: a note of the [`Summary`](crate::Summary) says so. There are
-    /// as many as the kernel has ticks at most, 100 to 1000 in a second. System calls go on after the signal,
-    /// but for those that never do (`SA_RESTART`). A thread that blocks the signal has no samples, one that
-    /// lives for less than 20 ms may have none, and a program that handles the signal itself has none at all.
-    ///
-    /// A flight recorder keeps the last samples, in a quarter of its ring's size: each snapshot has them with
-    /// their functions, and so has recovery.
+    /// `kernel.perf_event_paranoid` 2 or less. Each interrupts its thread for some 20 us. Where the kernel
+    /// refuses that, as in most containers, each thread takes its own samples in a handler of `SIGPROF`: a
+    /// note of the [`Summary`](crate::Summary) says so. The session's own thread unwinds the stacks, and looks
+    /// up the functions when the session ends, which takes as long as it takes to read the debug information.
+    /// In the repository, `docs/guide/sessions.md` has the limits of both ways.
     ///
     /// It needs the crate's feature `sampling`. Without it, and where neither way is there, the session
     /// records all else: a note of the [`Summary`](crate::Summary) says why. Samples that
@@ -318,9 +305,9 @@ impl SessionBuilder {
     /// [`sampling`](Self::sampling).
     ///
     /// Each thread takes its own samples, in a handler of `SIGPROF`: the signal wakes a thread that sleeps
-    /// for some 10 us. All that [`sampling`](Self::sampling) says of a program where the kernel refuses
-    /// samples applies, also that some system calls of sleeping threads end with `EINTR`: `epoll_wait`,
-    /// `nanosleep` and what else `SA_RESTART` does not restart.
+    /// for some 10 us. As with all samples in a handler, some system calls of sleeping threads end with
+    /// `EINTR`: `epoll_wait`, `nanosleep` and what else `SA_RESTART` does not restart. In the repository,
+    /// `docs/guide/sessions.md` has the other limits.
     ///
     /// ```
     /// # use hairline::{MemoryOutput, Session};
@@ -405,24 +392,13 @@ impl SessionBuilder {
     /// with a flame graph of each dump. [`categories`](Self::categories) does not apply.
     ///
     /// Allocations go through [`Heap`](crate::Heap), which must be the global allocator. Each thread samples
-    /// its own, one in 512 KiB of allocated bytes on average, each byte with the same chance. So the sums are
-    /// estimates without a bias: right to some 10 % for a stack that allocates 50 MiB, and meaningless for a
-    /// few samples. A reallocation is a free and an allocation, at the stack of the reallocation.
-    ///
-    /// An allocation that is not sampled costs a subtraction and a branch more than one that is counted, and
-    /// a free the load of a byte. One that is sampled copies the registers and the first 8 KiB of the stack,
-    /// by at most two system calls. The session's own thread unwinds it; a stack that is deeper than that has no
-    /// root. It looks up the functions when the session ends, and at each peak: then events wait in the ring
-    /// for as long as it takes to read the debug information.
-    ///
-    /// Each snapshot of a flight recorder has what is live at its moment, and at the highest peak so far.
-    /// Each file of a rotated output has the whole profile at its end.
+    /// its own, one in 512 KiB of allocated bytes on average, so the sums are estimates. A reallocation is a
+    /// free and an allocation, at the stack of the reallocation. In the repository, `docs/guide/sessions.md`
+    /// says how exact the sums are, what a sample costs, and what is not in the profile.
     ///
     /// It needs the crate's feature `sampling`, and Linux on x86-64 or aarch64. Without them the session
-    /// records all else: a note of the [`Summary`](crate::Summary) says why. Samples that found no room,
-    /// because the session's thread was too late or some 32,000 sampled blocks were live, are in no sum; a
-    /// note has their number. Not in the profile: memory that was allocated before the session, that the
-    /// program maps itself or that C code allocates, and what Hairline allocates while it records an event.
+    /// records all else: a note of the [`Summary`](crate::Summary) says why. Another note has the number of
+    /// samples that found no room.
     ///
     /// ```
     /// # use hairline::{HeapProfile, MemoryOutput, Session};
@@ -443,20 +419,8 @@ impl SessionBuilder {
     /// thread. The text is a list of these groups between commas, or `all`. `@100` at its end is the number
     /// of samples in a second, from 1 to 1000.
     ///
-    /// | group | counters |
-    /// |---|---|
-    /// | `rss` | `process: resident memory`, in bytes |
-    /// | `cpu` | `process: cpu`, of all threads: 100 % are one core |
-    /// | `faults` | `process: page faults`, and of these `process: major page faults`, which read from a disk |
-    /// | `switches` | `process: waits`, for which a thread gave its core up, and `process: preemptions` |
-    /// | `threads` | `process: threads` |
-    /// | `fds` | `process: open files` |
-    /// | `io` | `process: read from disk` and `process: written to disk` |
-    /// | `hw` | `process: cycles`, `process: instructions` and `process: cache misses`, of the hardware, in user mode |
-    ///
-    /// Memory, threads and files are the numbers at the sample. The others are rates in a second, and stand
-    /// at the sample before: a counter keeps its value up to the next one. A value that stays the same is not
-    /// repeated, and one that the system does not tell is left out. [`categories`](Self::categories) does not
+    /// The groups are `rss`, `cpu`, `faults`, `switches`, `threads`, `fds`, `io` and `hw`. In the repository,
+    /// `docs/guide/sessions.md` has a table of their counters. [`categories`](Self::categories) does not
     /// apply. A sample of all groups takes 50 to 100 us of the session's thread.
     ///
     /// ```
