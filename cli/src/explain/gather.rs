@@ -7,11 +7,11 @@ use hairline_convert::slices::{Frame, Key, Point, Slice, SliceSink, Slices};
 use hairline_convert::timeline::Split;
 use hairline_convert::{Item, RunState, SampleKind, TrackId};
 
-use crate::explain::locks::{Tags, is_end};
+use crate::explain::locks::{Kind, Tags, is_end};
 use crate::explain::nested::{Below, Nested, Within, covered};
 use crate::explain::survey::{Chosen, SliceName, Survey};
-use crate::explain::target::{Band, Inner, Inside, Longest, Part, Target, Wait, add};
-use crate::explain::tasks::{WAKE_TAG, is_queued, is_wake, is_wake_slice};
+use crate::explain::target::{Band, InWaits, Inner, Inside, Longest, Part, Target, Wait, add};
+use crate::explain::tasks::{DROPPED_TAG, WAKE_TAG, is_drop, is_queued, is_wake, is_wake_slice};
 use crate::explain::wakes::{self, Wakes};
 use crate::trace::ItemVisitor;
 
@@ -37,6 +37,8 @@ struct Found<'s> {
     waits: HashMap<TrackId, Longest<1024>>,
     /// The last wait of each track about whose end there is an instant: its begin, and the tag of that.
     ends: HashMap<TrackId, (i64, u32)>,
+    /// The begin and the name of the interval that ends, if its future was dropped before it was ready.
+    dropped: Option<(i64, Key)>,
     /// The polls of the chosen intervals, by the number of the target: begins, and tracks of the workers.
     polls: Vec<Vec<(i64, TrackId)>>,
     /// The begins and ends of the chosen intervals. One without an end lasts for ever.
@@ -79,6 +81,7 @@ impl<'s> Gather<'s> {
             after: Longest::default(),
             after_polls: HashMap::new(),
             woken: HashMap::new(),
+            dropped_waits: (0, 0),
             others: HashMap::new(),
             chances: HashMap::new(),
         };
@@ -93,6 +96,7 @@ impl<'s> Gather<'s> {
             nested: Nested::default(),
             waits: HashMap::new(),
             ends: HashMap::new(),
+            dropped: None,
             polls,
             lives,
             wakes: Wakes::default(),
@@ -133,6 +137,7 @@ impl ItemVisitor for Gather<'_> {
                 self.slices.tagged(event, tag, &mut self.found);
             }
             Item::Event(event) if is_wake(event) => self.slices.tagged(event, WAKE_TAG, &mut self.found),
+            Item::Event(event) if is_drop(event) => self.slices.tagged(event, DROPPED_TAG, &mut self.found),
             _ => self.slices.item(item, &mut self.found),
         }
     }
@@ -203,7 +208,13 @@ impl Found<'_> {
 
     /// What is inside of an interval that ends, and its time without that. It may be below another one
     /// itself. What is inside is empty if nobody asks for it.
-    fn nested(&mut self, slice: &Slice, depth: usize, wait: Option<Wait>, is_asked: bool) -> (Within, i64) {
+    fn nested(
+        &mut self,
+        (slice, is_dropped): (&Slice, bool),
+        depth: usize,
+        wait: Option<Wait>,
+        is_asked: bool,
+    ) -> (Within, i64) {
         let names = &self.survey.track_names;
         let part = Part::new(slice.track, slice.start, slice.start.saturating_add(slice.duration));
         if depth > 0 || names.tid(slice.track).is_some() {
@@ -212,7 +223,7 @@ impl Found<'_> {
             }
             return (Within::default(), slice.duration);
         }
-        let (mut within, mut own) = self.nested.take(slice);
+        let (mut within, mut own) = self.nested.take(slice, is_dropped);
         let around = if wait.is_some() || is_asked { self.nested.queues(names, slice) } else { Vec::new() };
         if let Some(wait) = wait {
             // After the wake that ends a wait, the task waits for a worker.
@@ -225,7 +236,7 @@ impl Found<'_> {
         within.children = Vec::new(); // of no use to the one around it
         copy.queues.extend(around);
         if let Some(parent) = names.track_above(slice.track) {
-            self.nested.add(parent, Below { slice: *slice, wait, own, within });
+            self.nested.add(parent, Below { slice: *slice, wait, own, is_dropped, within });
         }
         (copy, own)
     }
@@ -241,10 +252,20 @@ impl Found<'_> {
     fn waited(&mut self, number: usize, slice: &Slice, within: &Within) {
         let Within { waits, queues, .. } = within;
         let target = &mut self.targets[number];
+        let locks = &self.survey.locks;
+        // A task may wait for a notification all the time, beside other things.
+        let may_count = |wait: &&Part| !wait.tags.is_dropped || locks.kind(wait.tags) != Kind::Notification;
+        let of = |counts: &dyn Fn(&&Part) -> bool| InWaits {
+            time: covered(waits.iter().filter(counts)),
+            or_in_queue: covered(waits.iter().filter(counts).chain(queues)),
+        };
+        let in_waits = [of(&|wait| !wait.tags.is_dropped), of(&may_count)];
         for band in target.bands(slice.duration) {
-            band.in_waits = band.in_waits.saturating_add(covered(waits));
             band.in_queue = band.in_queue.saturating_add(covered(queues));
-            band.in_both = band.in_both.saturating_add(covered(waits.iter().chain(queues)));
+            for (sum, more) in band.in_waits.iter_mut().zip(in_waits) {
+                sum.time = sum.time.saturating_add(more.time);
+                sum.or_in_queue = sum.or_in_queue.saturating_add(more.or_in_queue);
+            }
         }
         if target.is_slow(slice.duration) {
             waits.iter().for_each(|wait| target.waits.add(*wait));
@@ -387,7 +408,12 @@ pub(super) fn look_at_waits(survey: &Survey, band: &mut Band, thread: (u64, u64)
 }
 
 impl SliceSink for Found<'_> {
+    fn ends(&mut self, slice: &Frame, tag: u32) {
+        self.dropped = (tag == DROPPED_TAG).then_some((slice.start, slice.name));
+    }
+
     fn slice(&mut self, slice: &Slice, above: &mut [Frame]) {
+        let is_dropped = self.dropped.take() == Some((slice.start, slice.name));
         if slice.tag != 0 && is_end(self.survey.keys().text(slice.name)) {
             return self.ends_wait(slice.track, slice.tag, above);
         }
@@ -396,7 +422,7 @@ impl SliceSink for Found<'_> {
             let names = &self.survey.track_names;
             let is_interval = names.tid(slice.track).is_none();
             let process = is_interval.then(|| names.process_of(slice.track)).flatten();
-            let tags = Tags { begin: slice.tag, end: end.map_or(0, |(_, tag)| tag), process };
+            let tags = Tags { begin: slice.tag, end: end.map_or(0, |(_, tag)| tag), process, is_dropped };
             Wait { name: slice.name, tags, around: above.last().map_or(Key::NONE, |above| above.name) }
         });
         if is_wake_slice(self.survey.keys(), slice) {
@@ -406,7 +432,7 @@ impl SliceSink for Found<'_> {
         let number = self.number(slice.category, slice.name, slice.track);
         let depth = above.len();
         self.poll(slice, slice.start.saturating_add(slice.duration));
-        let (mut within, own_time) = self.nested(slice, depth, wait, number.is_some());
+        let (mut within, own_time) = self.nested((slice, is_dropped), depth, wait, number.is_some());
         let mut inside = std::mem::take(&mut within.inside);
         if around.is_none() && number.is_none() {
             return;

@@ -3,6 +3,7 @@
 mod arguments;
 mod callers;
 mod cpu_times;
+mod dropped;
 mod ending;
 mod explained;
 mod export;

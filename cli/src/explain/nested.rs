@@ -30,6 +30,17 @@ pub(super) struct Within {
     pub(super) children: Vec<Part>,
 }
 
+impl Within {
+    /// Adds an interval without which the one around it, of this name, went on.
+    fn leave(&mut self, one: Below, around: Key) {
+        let own = Split { unknown: one.slice.duration, ..Split::default() };
+        let inner = Inner { count: 1, total: one.slice.duration, own };
+        self.inside.leave(one.slice.name, one.wait.map(|wait| Wait { around, ..wait }), &inner);
+        self.inside.leave_all(&one.within.inside);
+        self.waits.extend(one.within.waits.into_iter().map(Part::dropped));
+    }
+}
+
 /// An interval that is over.
 pub(super) struct Below {
     pub(super) slice: Slice,
@@ -37,6 +48,8 @@ pub(super) struct Below {
     pub(super) wait: Option<Wait>,
     /// Its time without what is inside of it.
     pub(super) own: i64,
+    /// Whether its future was dropped before it was ready.
+    pub(super) is_dropped: bool,
     pub(super) within: Within,
 }
 
@@ -54,11 +67,18 @@ impl Below {
     fn size(&self) -> usize {
         1 + self.within.waits.len() + self.within.queues.len()
     }
+
+    /// Whether the interval around it, of which something begins last at `last`, went on without it: what is
+    /// inside of it took none of the time. An interval that is dropped itself drops what it waits for.
+    fn is_left(&self, is_around_dropped: bool, last: i64) -> bool {
+        self.is_dropped && !(is_around_dropped && end(&self.slice) > last)
+    }
 }
 
 impl Nested {
-    /// Takes the intervals below one that ends. Returns them, and the interval's time without them.
-    pub(super) fn take(&mut self, slice: &Slice) -> (Within, i64) {
+    /// Takes the intervals below one that ends, maybe because its future is dropped. Returns them, and the
+    /// interval's time without them.
+    pub(super) fn take(&mut self, slice: &Slice, is_dropped: bool) -> (Within, i64) {
         let (mut within, mut own) = (Within::default(), slice.duration);
         if let Some(parts) = self.queues.remove(&slice.track) {
             self.count -= parts.len();
@@ -69,11 +89,18 @@ impl Nested {
         // What began before it is of an earlier one on its track.
         below.retain(|one| one.slice.start >= slice.start);
         below.sort_unstable_by_key(|one| one.slice.start);
+        let begins =
+            below.iter().map(|one| one.slice.start).chain(within.queues.iter().map(|queue| queue.start));
+        let last = begins.max().unwrap_or(slice.start);
         let mut until = slice.start;
         // Those of one name at the same time count once.
         let mut until_of: HashMap<Key, i64> = HashMap::new();
         for one in below {
             let end = end(&one.slice).min(end(slice));
+            if one.is_left(is_dropped, last) {
+                within.leave(one, slice.name);
+                continue;
+            }
             let before = until_of.entry(one.slice.name).or_insert(slice.start);
             let more = end.saturating_sub(one.slice.start.max(*before)).max(0);
             *before = end.max(*before);
@@ -152,18 +179,36 @@ mod tests {
     fn the_time_of_an_interval_is_that_of_those_below_it_and_its_own() {
         let mut nested = Nested::default();
         let mut add = |parent, slice: Slice| {
-            let (within, own) = nested.take(&slice);
-            nested.add(TrackId(parent), Below { slice, wait: None, own, within });
+            let (within, own) = nested.take(&slice, false);
+            nested.add(TrackId(parent), Below { slice, wait: None, own, is_dropped: false, within });
         };
         add(1, slice(2, 10, 20)); // of an earlier one on the track
         add(2, slice(3, 50, 60));
         add(1, slice(2, 40, 70));
         add(1, slice(4, 60, 90)); // at the same time
-        let (within, own) = nested.take(&slice(1, 30, 100));
+        let (within, own) = nested.take(&slice(1, 30, 100), false);
         assert_eq!(own, 70 - 50);
         let all = within.inside.names.values().next().expect("a name");
         assert_eq!((all.count, all.total, all.own.unknown), (3, 10 + 30 + 30, 10 + 20 + 20));
         assert_eq!(nested.count, 0);
+    }
+
+    #[test]
+    fn what_is_dropped_took_no_time_of_an_interval_that_went_on() {
+        let of = |is_dropped| {
+            let mut nested = Nested::default();
+            let mut add = |slice: Slice, is_dropped| {
+                let (within, own) = nested.take(&slice, is_dropped);
+                nested.add(TrackId(1), Below { slice, wait: None, own, is_dropped, within });
+            };
+            add(slice(2, 10, 20), true);
+            add(slice(3, 20, 40), false);
+            add(slice(4, 5, 99), true);
+            let (within, own) = nested.take(&slice(1, 0, 100), is_dropped);
+            (own, within.inside.dropped.values().map(|inner| inner.total).sum::<i64>())
+        };
+        assert_eq!(of(false), (100 - 20, 10 + 94));
+        assert_eq!(of(true), (100 - 94, 10), "the last one goes with it");
     }
 
     #[test]

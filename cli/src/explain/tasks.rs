@@ -7,6 +7,7 @@ use std::collections::{HashMap, HashSet};
 
 use hairline_convert::slices::{Key, Keys, Slice};
 use hairline_convert::{Categories, Event, EventKind, TrackId};
+use hairline_formats::Value;
 
 use crate::explain::locks::{LOCK, PREFIX, TaskId, is_hold, number};
 use crate::track_names::TrackNames;
@@ -122,6 +123,22 @@ pub(super) fn is_wake_slice(keys: &Keys, slice: &Slice) -> bool {
 
 /// The tag of the wakes of tasks, which are no ends of waits.
 pub(super) const WAKE_TAG: u32 = u32::MAX;
+
+/// The tag of the end of an interval whose future was dropped before it was ready.
+pub(super) const DROPPED_TAG: u32 = u32::MAX - 1;
+/// The argument of such an end.
+const DROPPED: &str = "dropped";
+
+/// Whether an event is such an end.
+pub(super) fn is_drop(event: &Event<'_>) -> bool {
+    let mut is_drop = false;
+    if event.kind == EventKind::End {
+        event.args.each(&mut |name, value| {
+            is_drop |= name.text == DROPPED && matches!(value, Value::Bool(true));
+        });
+    }
+    is_drop
+}
 
 /// Whether an event is the wake of a task.
 pub(super) fn is_wake(event: &Event<'_>) -> bool {

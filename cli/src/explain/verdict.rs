@@ -6,10 +6,11 @@ use hairline_convert::sampled::StackId;
 use hairline_convert::slices::Key;
 use hairline_convert::timeline::Split;
 
+use crate::explain::dropped;
 use crate::explain::ending::ending;
 use crate::explain::functions::{At, StackShare, largest_stacks};
 use crate::explain::heap;
-use crate::explain::held::{Lock, locks};
+use crate::explain::held::{Lock, counts, locks};
 use crate::explain::lists::part_of_time;
 use crate::explain::queue;
 use crate::explain::separation::Separation;
@@ -135,6 +136,7 @@ fn with_polls(survey: &Survey, target: &Target, all: &[Target]) -> Verdict {
             "Polls: {share} of all their time. Between them they wait for something that is no interval inside \
              of them.{woken}"
         ));
+        verdict.lines.extend(dropped::sentence(survey, target));
     }
     verdict
 }
@@ -163,10 +165,12 @@ fn of_its_own(survey: &Survey, target: &Target) -> Verdict {
         let waited = waited(band).minus(waited(base));
         (Cause::Lock.of(&waited), 0, extra.minus(waited))
     } else {
-        let more =
-            |of: fn(&Band) -> i64| band.per_slice(of(band)).saturating_sub(base.per_slice(of(base))).max(0);
-        let both = Split { unknown: more(|band| band.in_both), ..Split::default() };
-        (more(|band| band.in_waits), more(|band| band.in_queue), extra.minus(both))
+        let more = |of: &dyn Fn(&Band) -> i64| {
+            band.per_slice(of(band)).saturating_sub(base.per_slice(of(base))).max(0)
+        };
+        let with = usize::from(target.counts_dropped());
+        let both = Split { unknown: more(&|band| band.in_waits[with].or_in_queue), ..Split::default() };
+        (more(&|band| band.in_waits[with].time), more(&|band| band.in_queue), extra.minus(both))
     };
     let is_known = |band: &Band| band.split.unknown <= band.duration / 2;
     let is_known = is_known(band) && is_known(base) && band.duration > 0;
@@ -254,7 +258,8 @@ impl Verdict {
                     Some(format!("workers that are busy with other polls, most of all of `{name}`"))
                 };
                 let unknown = || "not known, because an interval is on no thread".to_owned();
-                (inside.or_else(late).unwrap_or_else(unknown), "")
+                let first = || dropped::cause(survey, target);
+                (inside.or_else(late).or_else(first).unwrap_or_else(unknown), "")
             }
             Cause::Unknown if survey.timeline.is_empty() => {
                 ("not known, because the trace has no scheduling of their threads".to_owned(), "")
@@ -319,7 +324,8 @@ impl Verdict {
         }
         let (itself, waits) = (target.chosen.name.name, |band: &Band| {
             let mut around: HashMap<Key, Split> = HashMap::new();
-            for (wait, inner) in &band.inside.waits {
+            let waits = band.inside.waits.iter().filter(|(wait, _)| counts(survey, target, wait.tags));
+            for (wait, inner) in waits {
                 let name = if wait.name == target.chosen.name.name { wait.name } else { wait.around };
                 let sum = around.entry(name).or_default();
                 *sum = sum.plus(inner.own);

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use hairline_convert::TrackId;
 use hairline_convert::slices::{Frame, Key, Slice};
 
-use crate::explain::locks::Holder;
+use crate::explain::locks::{Holder, Kind};
 use crate::explain::nested::{Within, covered};
 use crate::explain::queue::counted;
 use crate::explain::shares::percent;
@@ -54,7 +54,14 @@ impl Wakes {
             }
         }
         for wait in target.waits.all() {
-            let Some(waker) = of(wait).filter(|_| names.tid(wait.track).is_none()) else { continue };
+            let waker = of(wait).filter(|_| names.tid(wait.track).is_none());
+            if wait.tags.is_dropped && survey.locks.kind(wait.tags) != Kind::Notification {
+                let is_elsewhere = waker.is_some_and(|waker| waker.inside.is_some() && !waker.is_parked);
+                let (time, elsewhere) = &mut target.dropped_waits;
+                *time += wait.duration();
+                *elsewhere += if is_elsewhere { wait.duration() } else { 0 };
+            }
+            let Some(waker) = waker else { continue };
             let life = |task| survey.tasks.life(task).map(|life| life.name);
             let place = match (survey.locks.holder(wait.tags).0, waker.inside) {
                 _ if waker.is_parked => continue,

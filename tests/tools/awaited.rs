@@ -1,0 +1,165 @@
+//! `hairline explain` finds what the requests of an async server waited for, of several things at once.
+
+use std::ffi::OsStr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hairline::{TraceFuture, trace_scope};
+use hairline_tests::recording::{FORMATS, extension, record};
+use hairline_tokio::{TraceRuntime, sync};
+use tokio::sync::oneshot;
+use tokio::time::{sleep, timeout};
+
+use super::explain::explain;
+
+const REQUESTS: u64 = 60;
+const SHORT: Duration = Duration::from_millis(1);
+const LONG: Duration = Duration::from_millis(40);
+
+/// What the work of a request takes: one in twenty is slow.
+fn work(number: u64) -> Duration {
+    if number % 20 == 7 { LONG } else { SHORT }
+}
+
+/// Records requests that are handled on two workers, some at once, beside `background`.
+#[track_caller]
+fn first_lines<R>(background: impl Fn(), request: impl Fn(u64) -> R) -> [String; 2]
+where
+    R: Future<Output = ()> + Send + 'static,
+{
+    FORMATS.map(|format| {
+        let trace = record(format, |_| {
+            let mut runtime = tokio::runtime::Builder::new_multi_thread();
+            let runtime = runtime.worker_threads(2).enable_time().traced().build().expect("a runtime");
+            runtime.block_on(async {
+                background();
+                let mut requests = Vec::new();
+                for number in 0..REQUESTS {
+                    requests.push(tokio::spawn(request(number).traced_task("web", "request")));
+                    sleep(5 * SHORT).await;
+                }
+                for request in requests {
+                    request.await.expect("no panic");
+                }
+            });
+        });
+        let file = trace.path().file_name().and_then(OsStr::to_str).expect("a name");
+        let text = explain(trace.path().parent().expect("a folder"), file, "web/request");
+        let first = text.lines().take(5).collect::<Vec<_>>().join("\n");
+        assert!(first.starts_with("web/request: 60 intervals"), "{}: {text}", extension(format));
+        first
+    })
+}
+
+/// Requires words in the first lines, and that others are not there.
+#[track_caller]
+fn require(first: &[String; 2], words: &[&str], others: &[&str]) {
+    for first in first {
+        for word in words {
+            assert!(first.contains(word), "no {word:?} in\n{first}");
+        }
+        for other in others {
+            assert!(!first.contains(other), "{other:?} in\n{first}");
+        }
+    }
+}
+
+#[test]
+fn the_branch_of_a_select_that_loses_is_not_the_cause() {
+    let first = first_lines(
+        || {},
+        |number| async move {
+            let handle = async {
+                sleep(SHORT).traced("app", "parse").await;
+                sleep(work(number)).traced("db", "query").await;
+                sleep(SHORT).traced("app", "render").await;
+            };
+            tokio::select! {
+                () = std::future::pending().traced("app", "shutdown") => {}
+                () = handle => {}
+            }
+        },
+    );
+    require(
+        &first,
+        &["Cause: intervals inside of them, most of all `query`.", "inside `query`."],
+        &["shutdown"],
+    );
+}
+
+/// A task that answers after a time, inside of the slice `answer`.
+fn ask(number: u64) -> oneshot::Receiver<()> {
+    let (send, receive) = oneshot::channel();
+    let answer = async move {
+        sleep(work(number)).await;
+        trace_scope!("db", "answer");
+        let _ = send.send(());
+    };
+    tokio::spawn(answer.traced_task("db", "query"));
+    receive
+}
+
+#[test]
+fn what_is_dropped_as_the_answer_comes_is_not_the_cause() {
+    let answered =
+        ["Cause: what woke them inside `answer`, before `", " was not ready as they went on: another branch"];
+    let first = first_lines(
+        || {},
+        |number| async move {
+            let answer = ask(number);
+            tokio::select! {
+                () = std::future::pending().traced("app", "shutdown") => {}
+                _ = answer => {}
+            }
+        },
+    );
+    require(&first, &answered, &["inside `shutdown`"]);
+    let reload = Arc::new(sync::Notify::named("reload"));
+    let cache = Arc::new(sync::Mutex::named("cache", ()));
+    let _held = cache.try_lock().expect("free");
+    let first = first_lines(
+        || {},
+        |number| {
+            let reload = Arc::clone(&reload);
+            async move {
+                let answer = ask(number);
+                tokio::select! {
+                    () = reload.notified() => {}
+                    _ = answer => {}
+                }
+            }
+        },
+    );
+    require(&first, &answered, &["waiting for the notification"]);
+    let first = first_lines(
+        || {},
+        |number| {
+            let cache = Arc::clone(&cache);
+            async move {
+                let answer = ask(number);
+                tokio::select! {
+                    _ = cache.lock() => {}
+                    _ = answer => {}
+                }
+            }
+        },
+    );
+    require(&first, &answered, &["waiting for the lock"]);
+}
+
+#[test]
+fn a_lock_that_is_not_had_in_time_is_the_cause() {
+    let cache = Arc::new(sync::Mutex::named("cache", ()));
+    let _held = cache.try_lock().expect("free");
+    let first = first_lines(
+        || {},
+        |number| {
+            let cache = Arc::clone(&cache);
+            async move {
+                let _ = timeout(work(number), cache.lock()).await;
+            }
+        },
+    );
+    let words = ["Cause: waiting for the lock `cache`.", "the waits were dropped, as after a timeout."];
+    require(&first, &words, &[]);
+}
