@@ -5,12 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hairline::{TraceFuture, trace_scope};
-use hairline_tests::recording::{FORMATS, extension, record};
+use hairline_tests::recording::{FORMATS, Trace, extension, record};
 use hairline_tokio::{TraceRuntime, sync};
 use tokio::sync::oneshot;
 use tokio::time::{sleep, timeout};
 
 use super::explain::explain;
+use super::json::parse;
+use super::{hairline, run};
 
 const REQUESTS: u64 = 60;
 const SHORT: Duration = Duration::from_millis(1);
@@ -21,14 +23,22 @@ fn work(number: u64) -> Duration {
     if number % 20 == 7 { LONG } else { SHORT }
 }
 
-/// Records requests that are handled on two workers, some at once, beside `background`.
+/// The first lines of what `explain` says of requests that are handled on two workers, some at once, beside
+/// `background`.
 #[track_caller]
 fn first_lines<R>(background: impl Fn(), request: impl Fn(u64) -> R) -> [String; 2]
 where
     R: Future<Output = ()> + Send + 'static,
 {
+    traces(background, request).each_ref().map(first_lines_of)
+}
+
+fn traces<R>(background: impl Fn(), request: impl Fn(u64) -> R) -> [Trace; 2]
+where
+    R: Future<Output = ()> + Send + 'static,
+{
     FORMATS.map(|format| {
-        let trace = record(format, |_| {
+        record(format, |_| {
             let mut runtime = tokio::runtime::Builder::new_multi_thread();
             let runtime = runtime.worker_threads(2).enable_time().traced().build().expect("a runtime");
             runtime.block_on(async {
@@ -42,13 +52,17 @@ where
                     request.await.expect("no panic");
                 }
             });
-        });
-        let file = trace.path().file_name().and_then(OsStr::to_str).expect("a name");
-        let text = explain(trace.path().parent().expect("a folder"), file, "web/request");
-        let first = text.lines().take(5).collect::<Vec<_>>().join("\n");
-        assert!(first.starts_with("web/request: 60 intervals"), "{}: {text}", extension(format));
-        first
+        })
     })
+}
+
+#[track_caller]
+fn first_lines_of(trace: &Trace) -> String {
+    let file = trace.path().file_name().and_then(OsStr::to_str).expect("a name");
+    let text = explain(trace.path().parent().expect("a folder"), file, "web/request");
+    let first = text.lines().take(5).collect::<Vec<_>>().join("\n");
+    assert!(first.starts_with("web/request: 60 intervals"), "{}: {text}", extension(trace.format));
+    first
 }
 
 /// Requires words in the first lines, and that others are not there.
@@ -162,4 +176,46 @@ fn a_lock_that_is_not_had_in_time_is_the_cause() {
     );
     let words = ["Cause: waiting for the lock `cache`.", "the waits were dropped, as after a timeout."];
     require(&first, &words, &[]);
+}
+
+/// The time of intervals of a name in a trace, and that without what is inside of them.
+fn total_and_own(trace: &Trace, name: &str) -> (Duration, Duration) {
+    let folder = trace.path().parent().expect("a folder");
+    let output = run(hairline(folder).args(["stats", "--by", "interval", "--json"]).arg(trace.path()));
+    let json = parse("stats", &output.stdout);
+    let mut rows = json["intervals"].as_array().expect("intervals").iter();
+    let row = rows.find(|row| row["interval"] == name).expect("the row");
+    let [total, own] = ["total_ns", "self_ns"].map(|key| row[key].as_u64().expect("a number"));
+    (Duration::from_nanos(total), Duration::from_nanos(own))
+}
+
+#[test]
+fn a_future_that_another_task_polls_on_is_inside_up_to_the_end() {
+    let traces = traces(
+        || {},
+        |number| async move {
+            let mut fetch = Box::pin(sleep(2 * work(number)).traced("net", "fetch"));
+            if timeout(LONG, &mut fetch).await.is_err() {
+                tokio::spawn(fetch);
+            }
+        },
+    );
+    let words = ["Cause: a timer or a socket, which was ready before `fetch`.", "`fetch` was open for "];
+    require(&traces.each_ref().map(first_lines_of), &words, &[]);
+    for trace in &traces {
+        let (total, own) = total_and_own(trace, "request");
+        assert!(total > 3 * LONG && own < total / 4, "{:?}: {own:?} of {total:?}", trace.format);
+    }
+}
+
+#[test]
+fn a_future_of_another_task_is_not_what_a_request_waits_for() {
+    let first = first_lines(
+        || {},
+        |number| async move {
+            tokio::spawn(sleep(2 * LONG).traced("app", "audit"));
+            sleep(work(number)).await;
+        },
+    );
+    require(&first, &["Cause: not known", "a timer has run out"], &["audit"]);
 }

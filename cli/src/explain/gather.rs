@@ -163,6 +163,16 @@ impl Found<'_> {
         mark.checked_sub(2)
     }
 
+    /// Notes the polls around a poll.
+    fn polled_inside(&mut self, slice: &Slice, above: &[Frame]) {
+        let survey = self.survey;
+        let is_thread = survey.track_names.tid(slice.track).is_some();
+        if is_thread && !above.is_empty() && survey.is_poll(slice.category, slice.name) {
+            let polls = above.iter().filter(|above| survey.is_poll(above.category, above.name));
+            self.nested.polled(slice.name, polls.map(|above| above.name));
+        }
+    }
+
     /// Adds the poll of a chosen interval, or the time of the interval itself.
     fn poll(&mut self, slice: &Slice, end: i64) {
         if self.survey.track_names.tid(slice.track).is_none() {
@@ -217,12 +227,16 @@ impl Found<'_> {
     ) -> (Within, i64) {
         let names = &self.survey.track_names;
         let part = Part::new(slice.track, slice.start, slice.start.saturating_add(slice.duration));
-        if depth > 0 || names.tid(slice.track).is_some() {
-            if depth > 0 && is_queued(self.survey.keys(), slice) {
+        if names.tid(slice.track).is_some() {
+            return (Within::default(), slice.duration);
+        }
+        if depth > 0 {
+            if is_queued(self.survey.keys(), slice) {
                 self.nested.add_queue(part);
             }
             return (Within::default(), slice.duration);
         }
+        self.nested.end(slice, names);
         let (mut within, mut own) = self.nested.take(slice, is_dropped);
         let around = if wait.is_some() || is_asked { self.nested.queues(names, slice) } else { Vec::new() };
         if let Some(wait) = wait {
@@ -408,6 +422,12 @@ pub(super) fn look_at_waits(survey: &Survey, band: &mut Band, thread: (u64, u64)
 }
 
 impl SliceSink for Found<'_> {
+    fn begins(&mut self, slice: &Frame, track: TrackId, depth: usize) {
+        if depth == 0 && slice.tag == 0 {
+            self.nested.begin(track, slice, &self.survey.track_names);
+        }
+    }
+
     fn ends(&mut self, slice: &Frame, tag: u32) {
         self.dropped = (tag == DROPPED_TAG).then_some((slice.start, slice.name));
     }
@@ -432,6 +452,7 @@ impl SliceSink for Found<'_> {
         let number = self.number(slice.category, slice.name, slice.track);
         let depth = above.len();
         self.poll(slice, slice.start.saturating_add(slice.duration));
+        self.polled_inside(slice, above);
         let (mut within, own_time) = self.nested((slice, is_dropped), depth, wait, number.is_some());
         let mut inside = std::mem::take(&mut within.inside);
         if around.is_none() && number.is_none() {

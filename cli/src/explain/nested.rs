@@ -1,13 +1,14 @@
 //! Intervals of async tasks below others: the life of a future is on a track below that of the future which
 //! polls it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use hairline_convert::TrackId;
-use hairline_convert::slices::{Key, Slice};
+use hairline_convert::slices::{Frame, Key, Slice};
 use hairline_convert::timeline::Split;
 
 use crate::explain::target::{Inner, Inside, Part, Wait};
+use crate::inside::Open;
 use crate::track_names::TrackNames;
 
 /// The intervals that wait for the end of the one around them, by the track that they are below.
@@ -17,6 +18,11 @@ pub(super) struct Nested {
     /// The times in the queue of the open life on a track, by their ends.
     queues: HashMap<TrackId, Vec<Part>>,
     count: usize,
+    /// The open intervals, with their names.
+    open: Open,
+    names: HashMap<(TrackId, i64), Key>,
+    /// The names of polls that were inside of other polls, with the names of those.
+    polled: HashSet<(Key, Key)>,
 }
 
 /// What is inside of an interval.
@@ -57,6 +63,9 @@ pub(super) struct Below {
 /// others.
 const MOST_WAITING: usize = 1 << 20;
 
+/// The limit for pairs of names of polls.
+const MOST_POLLED: usize = 1 << 14;
+
 /// Tracks are not nested deeper.
 const DEEPEST: usize = 64;
 
@@ -84,6 +93,7 @@ impl Nested {
             self.count -= parts.len();
             within.queues.extend(parts.into_iter().filter(|part| part.start >= slice.start));
         }
+        self.leave_open(slice, &mut within);
         let Some(mut below) = self.below.remove(&slice.track) else { return (within, own) };
         self.count -= below.iter().map(Below::size).sum::<usize>();
         // What began before it is of an earlier one on its track.
@@ -116,6 +126,42 @@ impl Nested {
             within.queues.extend(one.within.queues);
         }
         (within, own)
+    }
+
+    /// An outermost interval begins.
+    pub(super) fn begin(&mut self, track: TrackId, slice: &Frame, names: &TrackNames) {
+        if self.names.len() < MOST_WAITING {
+            self.open.begin(track, slice.start, names);
+            self.names.insert((track, slice.start), slice.name);
+        }
+    }
+
+    /// An outermost interval ends.
+    pub(super) fn end(&mut self, slice: &Slice, names: &TrackNames) {
+        self.open.end(slice, names);
+        self.names.remove(&(slice.track, slice.start));
+    }
+
+    /// A poll of this name is inside of others.
+    pub(super) fn polled(&mut self, name: Key, above: impl Iterator<Item = Key>) {
+        for above in above {
+            if self.polled.len() < MOST_POLLED {
+                self.polled.insert((above, name));
+            }
+        }
+    }
+
+    /// Adds those that began inside of an interval and are open at its end: it went on without them. One that
+    /// is never polled inside of it is another task's.
+    fn leave_open(&self, slice: &Slice, within: &mut Within) {
+        for (start, track) in self.open.of(slice) {
+            let Some(name) = self.names.get(&(track, start)) else { continue };
+            if self.polled.contains(&(slice.name, *name)) {
+                let duration = end(slice).saturating_sub(start);
+                let own = Split { unknown: duration, ..Split::default() };
+                within.inside.leave(*name, None, &Inner { count: 1, total: duration, own });
+            }
+        }
     }
 
     /// Adds a time in the queue of the life on its track.
