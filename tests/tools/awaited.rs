@@ -219,3 +219,46 @@ fn a_future_of_another_task_is_not_what_a_request_waits_for() {
     );
     require(&first, &["Cause: not known", "a timer has run out"], &["audit"]);
 }
+
+#[test]
+fn the_last_wake_of_many_is_named() {
+    let (ask, asked) = std::sync::mpsc::channel::<(u64, oneshot::Sender<()>)>();
+    let compile = move || {
+        for (number, answer) in asked {
+            trace_scope!("app", "compile");
+            std::thread::sleep(work(number));
+            let _ = answer.send(());
+        }
+    };
+    let compiler = std::thread::Builder::new().name("compiler".to_owned()).spawn(compile).expect("a thread");
+    let first = first_lines(
+        || {},
+        |number| {
+            let ask = ask.clone();
+            async move {
+                let (send, mut answer) = oneshot::channel();
+                ask.send((number, send)).expect("it receives");
+                let mut beats = tokio::time::interval(4 * SHORT);
+                loop {
+                    tokio::select! {
+                        _ = &mut answer => break,
+                        _ = beats.tick() => {}
+                    }
+                }
+            }
+        },
+    );
+    drop(ask);
+    compiler.join().expect("no panic");
+    let last = ["The last wake, after which they end, is by the thread compiler (", "), inside `compile`."];
+    require(&first, &last, &[]);
+    let first = first_lines(
+        || {},
+        |number| async move {
+            for _ in 0..work(number).as_millis() {
+                sleep(SHORT).await;
+            }
+        },
+    );
+    require(&first, &["a timer has run out"], &["The last wake"]);
+}

@@ -5,7 +5,8 @@ use hairline_convert::slices::Key;
 
 use crate::explain::shares::percent;
 use crate::explain::survey::Survey;
-use crate::explain::target::{Band, Inner, Target, Waker, total};
+use crate::explain::target::{Band, Inner, Target};
+use crate::explain::wakes::{self, Source};
 use crate::table::plain;
 
 /// The interval that was open for most of the time of the slowest, and without which they went on.
@@ -17,25 +18,14 @@ fn most(band: &Band) -> Option<(Key, &Inner)> {
 /// What let them go on before that, as a part of a sentence, if one thing did most times.
 pub(super) fn cause(survey: &Survey, target: &Target) -> Option<String> {
     let (before, _) = most(&target.slow)?;
-    let (inside, is_parked) = woken(target)?;
-    let [before, inside] = [before, inside].map(|name| plain(survey.keys().text(name)));
-    Some(if is_parked {
-        format!("a timer or a socket, which was ready before `{before}`")
-    } else {
-        format!("what woke them inside `{inside}`, before `{before}` was ready")
-    })
-}
-
-/// The slice in which most of the time ended, and whether a worker had nothing to do there.
-fn woken(target: &Target) -> Option<(Key, bool)> {
-    let place = |waker: &Waker| Some((waker.inside?, waker.is_parked));
-    let of = |of: (Key, bool)| {
-        let these = target.wakers.iter().filter(|(waker, _)| waker.as_ref().and_then(place) == Some(of));
-        total(these.map(|(_, time)| *time))
-    };
-    let whole = total(target.wakers.values().copied());
-    let places = target.wakers.keys().flatten().filter_map(place);
-    places.max_by_key(|of_place| (of(*of_place), of_place.0.0)).filter(|place| of(*place) > whole / 2)
+    let text = |name: Key| plain(survey.keys().text(name));
+    match wakes::most(&target.left_wakers)? {
+        Source::Runtime => Some(format!("a timer or a socket, which was ready before `{}`", text(before))),
+        Source::Inside(inside) => {
+            Some(format!("what woke them inside `{}`, before `{}` was ready", text(inside), text(before)))
+        }
+        Source::On(_) => None,
+    }
 }
 
 /// Says that it is not the cause.

@@ -76,6 +76,10 @@ impl<'s> Gather<'s> {
             parked: 0,
             gaps: Longest::default(),
             wakers: HashMap::new(),
+            lasts: Longest::default(),
+            last_wakers: HashMap::new(),
+            left: Longest::default(),
+            left_wakers: HashMap::new(),
             late: Longest::default(),
             late_polls: HashMap::new(),
             after: Longest::default(),
@@ -115,6 +119,8 @@ impl<'s> Gather<'s> {
             target.cores.shorten();
             target.queues.shorten();
             target.gaps.shorten();
+            target.lasts.shorten();
+            target.left.shorten();
             wakes.look(survey, target);
             target.late.shorten();
             target.after.shorten();
@@ -263,7 +269,7 @@ impl Found<'_> {
     }
 
     /// Adds the waits and the times in the queue of a chosen interval.
-    fn waited(&mut self, number: usize, slice: &Slice, within: &Within) {
+    fn waited(&mut self, number: usize, (slice, is_dropped): (&Slice, bool), within: &Within) {
         let Within { waits, queues, .. } = within;
         let target = &mut self.targets[number];
         let locks = &self.survey.locks;
@@ -285,6 +291,14 @@ impl Found<'_> {
             waits.iter().for_each(|wait| target.waits.add(*wait));
             queues.iter().for_each(|queue| target.queues.add(*queue));
             wakes::gaps(slice, within, |gap| target.gaps.add(gap));
+            if !is_dropped {
+                wakes::last(queues, slice.start, i64::MAX)
+                    .map(|last| target.lasts.add(Part { track: slice.track, ..last }));
+            }
+            for left in &within.left {
+                wakes::last(queues, left.start, left.end)
+                    .map(|last| target.left.add(Part { track: slice.track, ..last }));
+            }
         }
     }
 
@@ -472,7 +486,7 @@ impl SliceSink for Found<'_> {
         if let Some(number) = number {
             inside.add(&self.open.remove(&(slice.track, depth as u32)).unwrap_or_default());
             self.chosen(number, slice, whole, &inside);
-            self.waited(number, slice, &within);
+            self.waited(number, (slice, is_dropped), &within);
         }
         if let Some(around) = around {
             // Slices inside it are inside the next chosen one around it too.

@@ -34,6 +34,8 @@ pub(super) struct Within {
     pub(super) queues: Vec<Part>,
     /// The intervals directly below it, the waits too.
     pub(super) children: Vec<Part>,
+    /// Those without which the one around them went on, those of nested intervals too.
+    pub(super) left: Vec<Part>,
 }
 
 impl Within {
@@ -41,6 +43,7 @@ impl Within {
     fn leave(&mut self, one: Below, around: Key) {
         let own = Split { unknown: one.slice.duration, ..Split::default() };
         let inner = Inner { count: 1, total: one.slice.duration, own };
+        self.left.push(Part::new(one.slice.track, one.slice.start, end(&one.slice)));
         self.inside.leave(one.slice.name, one.wait.map(|wait| Wait { around, ..wait }), &inner);
         self.inside.leave_all(&one.within.inside);
         self.waits.extend(one.within.waits.into_iter().map(Part::dropped));
@@ -74,7 +77,7 @@ const MOST_QUEUES: usize = 4096;
 
 impl Below {
     fn size(&self) -> usize {
-        1 + self.within.waits.len() + self.within.queues.len()
+        1 + self.within.waits.len() + self.within.queues.len() + self.within.left.len()
     }
 
     /// Whether the interval around it, of which something begins last at `last`, went on without it: what is
@@ -123,6 +126,7 @@ impl Nested {
             within.inside.slices(one.slice.name, wait, &inner);
             within.inside.add(&one.within.inside);
             within.waits.extend(one.within.waits);
+            within.left.extend(one.within.left);
             within.queues.extend(one.within.queues);
         }
         (within, own)
@@ -158,6 +162,7 @@ impl Nested {
             let Some(name) = self.names.get(&(track, start)) else { continue };
             if self.polled.contains(&(slice.name, *name)) {
                 let duration = end(slice).saturating_sub(start);
+                within.left.push(Part::new(track, start, end(slice)));
                 let own = Split { unknown: duration, ..Split::default() };
                 within.inside.leave(*name, None, &Inner { count: 1, total: duration, own });
             }

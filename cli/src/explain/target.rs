@@ -52,6 +52,12 @@ pub(super) struct Target {
     /// and who woke them, with these times.
     pub(super) gaps: Longest<1024>,
     pub(super) wakers: HashMap<Option<Waker>, i64>,
+    /// The longest times up to the last wake of each of the slowest, and who woke them then; and the same of
+    /// what was open before a wake with which they went on without it.
+    pub(super) lasts: Longest<1024>,
+    pub(super) last_wakers: HashMap<Option<Waker>, i64>,
+    pub(super) left: Longest<1024>,
+    pub(super) left_wakers: HashMap<Option<Waker>, i64>,
     /// Of those times, the ones that a worker ended when it looked for what is ready; and the longest poll
     /// that it had just ended, by name.
     pub(super) late: Longest<1024>,

@@ -2,7 +2,7 @@
 //!
 //! The instant `wake` on the thread that wakes a task, and the time of the task in the queue, begin at once.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use hairline_convert::TrackId;
 use hairline_convert::slices::{Frame, Key, Slice};
@@ -42,6 +42,10 @@ impl Wakes {
             let is_own = |waker: &&Waker| names.process_of(waker.track) == names.process_of(part.track);
             self.0.get(&part.end).filter(is_own).copied()
         };
+        let Target { lasts, last_wakers, left, left_wakers, .. } = target;
+        for (parts, wakers) in [(lasts, last_wakers), (left, left_wakers)] {
+            parts.all().iter().for_each(|part| add(wakers, of(part), part.duration()));
+        }
         for gap in target.gaps.all() {
             let waker = of(gap);
             *target.wakers.entry(waker).or_default() += gap.duration();
@@ -79,6 +83,13 @@ impl Wakes {
     }
 }
 
+/// The time from `start` up to the last wake that is not after `end`, of times in the queue.
+pub(super) fn last(queues: &[Part], start: i64, end: i64) -> Option<Part> {
+    let wakes = queues.iter().map(|queue| queue.start);
+    let last = wakes.filter(|wake| (start..=end).contains(wake)).max()?;
+    Some(Part::new(TrackId(0), start, last))
+}
+
 /// Calls `each` with the times of an interval up to when it could run, without what is inside of it.
 pub(super) fn gaps(slice: &Slice, within: &Within, mut each: impl FnMut(Part)) {
     let mut queues: Vec<&Part> = within.queues.iter().filter(|queue| queue.start >= slice.start).collect();
@@ -108,13 +119,63 @@ pub(super) fn late(target: &Target) -> Option<(Key, Polls, String)> {
     are_most.then(|| (*name, *polls, percent(polls.time, whole)))
 }
 
-/// Says who woke the slowest intervals after most of that time, if it is one thread, or the runtime.
+/// Where wakes come from, as they are said together.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) enum Source {
+    /// A worker that looks for what is ready.
+    Runtime,
+    /// This slice, on any thread.
+    Inside(Key),
+    /// A thread in no slice.
+    On(TrackId),
+}
+
+impl Waker {
+    fn source(&self) -> Source {
+        match self.inside {
+            _ if self.is_parked => Source::Runtime,
+            Some(inside) => Source::Inside(inside),
+            None => Source::On(self.track),
+        }
+    }
+}
+
+/// Where the wakes come from that end most of the time.
+pub(super) fn most(wakers: &HashMap<Option<Waker>, i64>) -> Option<Source> {
+    let mut sums: HashMap<Source, i64> = HashMap::new();
+    wakers.iter().filter_map(|(waker, time)| Some((waker.as_ref()?.source(), *time))).for_each(
+        |(source, time)| {
+            let sum = sums.entry(source).or_default();
+            *sum = sum.saturating_add(time);
+        },
+    );
+    let (source, time) = sums.into_iter().max_by_key(|(source, time)| (*time, *source))?;
+    (time > total(wakers.values().copied()) / 2).then_some(source)
+}
+
+/// Threads that wake, as the subject of a sentence, and whether they are several.
+fn threads(
+    survey: &Survey,
+    wakers: &HashMap<Option<Waker>, i64>,
+    is: impl Fn(&Waker) -> bool,
+) -> (String, bool) {
+    let names = &survey.track_names;
+    let of_source = wakers.keys().flatten().filter(|waker| is(waker));
+    let tracks: BTreeSet<TrackId> = of_source.map(|waker| waker.track).collect();
+    let all: BTreeSet<String> = tracks.iter().map(|track| names.name_without_id(*track)).collect();
+    match (tracks.first(), all.first()) {
+        (Some(track), _) if tracks.len() == 1 => {
+            (format!("the thread {}", plain(&names.name(*track))), false)
+        }
+        (_, Some(name)) if all.len() == 1 => (format!("{} threads {}", tracks.len(), plain(name)), true),
+        _ => (format!("{} threads", tracks.len()), true),
+    }
+}
+
+/// Says who woke the slowest intervals after most of that time, if it is one thread, or the runtime; and who
+/// woke them last, if that is another one: all before may be wakes after which they waited on.
 pub(super) fn sentence(survey: &Survey, target: &Target) -> Option<String> {
-    let whole = total(target.wakers.values().copied());
-    let of = |is: &dyn Fn(&Waker) -> bool| {
-        let these = target.wakers.iter().filter(|(waker, _)| waker.as_ref().is_some_and(is));
-        total(these.map(|(_, time)| *time))
-    };
+    let whole = target.gaps.total();
     let text = |name: Key| plain(survey.keys().text(name));
     if let Some((name, polls, share)) = late(target) {
         return Some(format!(
@@ -124,25 +185,63 @@ pub(super) fn sentence(survey: &Survey, target: &Target) -> Option<String> {
             counted(&polls)
         ));
     }
-    if whole > 0 && of(&|waker| waker.is_parked) > whole / 2 {
-        return Some(
-            "The runtime wakes them then (`parked`): a timer has run out, or a socket is ready.".to_owned(),
-        );
+    let often = most(&target.wakers).filter(|_| whole > 0);
+    let first = match often {
+        Some(Source::Runtime) => {
+            let what = "The runtime wakes them then (`parked`): a timer has run out, or a socket is ready.";
+            Some(what.to_owned())
+        }
+        Some(source) => {
+            let who = threads(survey, &target.wakers, |waker| waker.source() == source);
+            Some(wakes_them(&who, &place(survey, target, source)))
+        }
+        None => of_one_name(survey, target).map(|who| wakes_them(&who, "")),
+    };
+    let last = most(&target.last_wakers).filter(|last| Some(*last) != often).map(|source| {
+        let (threads, _) = threads(survey, &target.last_wakers, |waker| waker.source() == source);
+        let who = match source {
+            Source::Runtime => "the runtime (`parked`): a timer has run out, or a socket is ready".to_owned(),
+            Source::Inside(name) => format!("{threads}, inside `{}`", text(name)),
+            Source::On(_) => threads,
+        };
+        format!("The last wake, after which they end, is by {who}.")
+    });
+    let both: Vec<_> = first.into_iter().chain(last).collect();
+    (!both.is_empty()).then(|| both.join(" "))
+}
+
+/// The threads of one name that woke after most of the time.
+fn of_one_name(survey: &Survey, target: &Target) -> Option<(String, bool)> {
+    let name = |waker: &Waker| survey.track_names.name_without_id(waker.track);
+    let mut sums: HashMap<String, i64> = HashMap::new();
+    for (waker, time) in target.wakers.iter().filter_map(|(waker, time)| Some((waker.as_ref()?, time))) {
+        let sum = sums.entry(name(waker)).or_default();
+        *sum = sum.saturating_add(*time);
     }
-    let all = target.wakers.keys().flatten();
-    let most = all.max_by_key(|one| (of(&|waker| waker.track == one.track), one.track.0))?;
-    if of(&|waker| waker.track == most.track) <= whole / 2 {
-        return None;
-    }
-    let inside = target.wakers.iter().filter_map(|(waker, time)| Some((waker.as_ref()?, time)));
-    let inside = inside.filter(|(waker, _)| waker.track == most.track).max_by_key(|(_, time)| **time);
-    let inside = inside.and_then(|(waker, _)| waker.inside);
+    let (most, time) = sums.into_iter().max_by(|a, b| (a.1, &a.0).cmp(&(b.1, &b.0)))?;
+    let are_most = time > total(target.wakers.values().copied()) / 2;
+    are_most.then(|| threads(survey, &target.wakers, |waker| name(waker) == most))
+}
+
+/// Says that threads wake the intervals. `place` is the end of the sentence.
+fn wakes_them((who, are_many): &(String, bool), place: &str) -> String {
+    let wake = if *are_many { "wake" } else { "wakes" };
+    format!("{} {wake} them then{place}.", capitalized(who))
+}
+
+/// Where a thread was as it woke, as a part of a sentence.
+fn place(survey: &Survey, target: &Target, source: Source) -> String {
+    let text = |name: Key| plain(survey.keys().text(name));
     let all: u64 = target.after_polls.values().map(|polls| polls.count).sum();
     let ended = target.after_polls.iter().find(|(_, polls)| polls.count > all / 2);
-    let inside = match (inside, ended) {
-        (Some(name), _) => format!(", inside `{}`", text(name)),
-        (None, Some((name, _))) => format!(", right after a poll of `{}`", text(*name)),
-        (None, None) => String::new(),
-    };
-    Some(format!("The thread {} wakes them then{inside}.", plain(&survey.track_names.name(most.track))))
+    match (source, ended) {
+        (Source::Inside(name), _) => format!(", inside `{}`", text(name)),
+        (_, Some((name, _))) => format!(", right after a poll of `{}`", text(*name)),
+        _ => String::new(),
+    }
+}
+
+fn capitalized(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
 }
