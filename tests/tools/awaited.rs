@@ -115,19 +115,30 @@ fn ask(number: u64) -> oneshot::Receiver<()> {
 
 #[test]
 fn what_is_dropped_as_the_answer_comes_is_not_the_cause() {
-    let answered =
-        ["Cause: what woke them inside `answer`, before `", " was not ready as they went on: another branch"];
     let first = first_lines(
         || {},
         |number| async move {
-            let answer = ask(number);
+            let (send, answer) = oneshot::channel();
+            std::thread::spawn(move || {
+                std::thread::sleep(work(number));
+                trace_scope!("db", "answer");
+                let _ = send.send(());
+            });
             tokio::select! {
                 () = std::future::pending().traced("app", "shutdown") => {}
                 _ = answer => {}
             }
         },
     );
-    require(&first, &answered, &["inside `shutdown`"]);
+    let words =
+        ["Cause: what woke them inside `answer`, before `shutdown` was ready.", "`shutdown` was open for "];
+    require(&first, &words, &["inside `shutdown`"]);
+    let answered = [
+        "Cause: the task `query`, which waits for a timer or a socket.",
+        "The end of the task `query` wakes them, inside `answer` (",
+        "` was open for ",
+        " was not ready as they went on: another branch of a `select!` or a timeout came first.",
+    ];
     let reload = Arc::new(sync::Notify::named("reload"));
     let cache = Arc::new(sync::Mutex::named("cache", ()));
     let _held = cache.try_lock().expect("free");
@@ -261,4 +272,78 @@ fn the_last_wake_of_many_is_named() {
         },
     );
     require(&first, &["a timer has run out"], &["The last wake"]);
+}
+
+/// Another runtime, with one worker and one thread for calls that block.
+fn of_one_thread() -> tokio::runtime::Runtime {
+    let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    runtime
+        .worker_threads(1)
+        .max_blocking_threads(1)
+        .thread_name("other")
+        .traced()
+        .build()
+        .expect("a runtime")
+}
+
+#[test]
+fn a_task_that_is_awaited_and_waits_for_a_worker() {
+    let other = of_one_thread();
+    let first = first_lines(
+        || {},
+        |number| {
+            let block = async move { std::thread::sleep(work(number)) };
+            other.spawn(block.traced_task("db", "vacuum"));
+            let query = other.spawn(tokio::task::yield_now().traced_task("db", "query"));
+            async move { query.await.expect("no panic") }
+        },
+    );
+    let words = [
+        "Cause: the task `query`, which waits for a free thread.",
+        "The end of the task `query` wakes them (",
+        "It could run, but no thread polled it, for ",
+        "Meanwhile its thread polled `vacuum`, for ",
+    ];
+    require(&first, &words, &["waiting for a worker"]);
+}
+
+#[test]
+fn a_call_that_waits_for_the_threads_of_calls_that_block() {
+    let other = of_one_thread();
+    let first = first_lines(
+        || {},
+        |number| {
+            let _inside = other.enter();
+            hairline_tokio::spawn_blocking(move || std::thread::sleep(work(number)));
+            let hash = hairline_tokio::spawn_blocking(|| {});
+            async move { hash.await.expect("no panic") }
+        },
+    );
+    let words = [
+        "Cause: the task `tests/tools/awaited.rs:",
+        "`, which waits for a free thread.",
+        "Meanwhile its thread polled `tests/tools/awaited.rs:",
+    ];
+    require(&first, &words, &[]);
+}
+
+#[test]
+fn a_task_that_is_awaited_and_waits_for_a_lock() {
+    let first = first_lines(
+        || {},
+        |number| async move {
+            let cache = Arc::new(sync::Mutex::named("cache", ()));
+            let held = Arc::clone(&cache).lock_owned().await;
+            let query = async move { drop(cache.lock().await) };
+            let query = tokio::spawn(query.traced_task("db", "query"));
+            let refresh = async move {
+                sleep(work(number)).await;
+                drop(held);
+            };
+            tokio::spawn(refresh.traced_task("db", "refresh"));
+            query.await.expect("no panic");
+        },
+    );
+    let words = ["Cause: the task `query`, which waits for `cache`.", "It was inside `wait: cache` for "];
+    require(&first, &words, &["Cause: waiting for the lock"]);
 }

@@ -5,8 +5,8 @@ use hairline_convert::slices::Key;
 
 use crate::explain::shares::percent;
 use crate::explain::survey::Survey;
-use crate::explain::target::{Band, Inner, Target};
-use crate::explain::wakes::{self, Source};
+use crate::explain::target::{Band, Inner, Source, Target};
+use crate::explain::wakes;
 use crate::table::plain;
 
 /// The interval that was open for most of the time of the slowest, and without which they went on.

@@ -7,10 +7,12 @@ use hairline_convert::slices::{Frame, Key, Point, Slice, SliceSink, Slices};
 use hairline_convert::timeline::Split;
 use hairline_convert::{Item, RunState, SampleKind, TrackId};
 
+use crate::explain::awaited::Lives;
 use crate::explain::locks::{Kind, Tags, is_end};
 use crate::explain::nested::{Below, Nested, Within, covered};
+use crate::explain::polls::POLL_AFTER;
 use crate::explain::survey::{Chosen, SliceName, Survey};
-use crate::explain::target::{Band, InWaits, Inner, Inside, Longest, Part, Target, Wait, add};
+use crate::explain::target::{Band, InWaits, Inner, Inside, Longest, Part, Queued, Target, Wait, add};
 use crate::explain::tasks::{DROPPED_TAG, WAKE_TAG, is_drop, is_queued, is_wake, is_wake_slice};
 use crate::explain::wakes::{self, Wakes};
 use crate::trace::ItemVisitor;
@@ -44,18 +46,17 @@ struct Found<'s> {
     /// The begins and ends of the chosen intervals. One without an end lasts for ever.
     lives: Vec<Vec<(i64, i64)>>,
     wakes: Wakes,
+    lives_of_tasks: Lives,
 }
 
 /// The limit for polls of one name, and for its intervals. The workers of further ones are not known.
 const MOST_POLLS: usize = 1 << 21;
 
-/// How much later than the end of the time in the queue a poll begins at most: the thread may lose its
-/// processor between the two.
-const POLL_AFTER: i64 = 1_000_000;
-
 impl<'s> Gather<'s> {
     pub(super) fn new(survey: &'s Survey, slices: Slices, chosen: Vec<Chosen>) -> Self {
         let numbers = chosen.iter().enumerate().map(|(number, chosen)| (chosen.name, number)).collect();
+        let intervals = chosen.iter().filter(|chosen| !chosen.name.is_on_thread);
+        let shortest = intervals.map(|chosen| chosen.slow).min().unwrap_or(i64::MAX);
         let target = |chosen| Target {
             chosen,
             all: Band::default(),
@@ -78,6 +79,8 @@ impl<'s> Gather<'s> {
             wakers: HashMap::new(),
             lasts: Longest::default(),
             last_wakers: HashMap::new(),
+            awaited: HashMap::new(),
+            awaited_queues: Queued::default(),
             left: Longest::default(),
             left_wakers: HashMap::new(),
             late: Longest::default(),
@@ -104,13 +107,15 @@ impl<'s> Gather<'s> {
             polls,
             lives,
             wakes: Wakes::default(),
+            lives_of_tasks: Lives::new(shortest),
         };
         Self { slices, found }
     }
 
     pub(super) fn finish(mut self) -> io::Result<Vec<Target>> {
         self.slices.finish(&mut self.found)?;
-        let Found { survey, mut targets, polls, lives, wakes, .. } = self.found;
+        let Found { survey, mut targets, polls, lives, mut wakes, lives_of_tasks, .. } = self.found;
+        wakes.sort();
         for ((target, mut polls), lives) in targets.iter_mut().zip(polls).zip(lives) {
             target.slow_examples.shorten();
             target.typical_examples.shorten();
@@ -122,6 +127,8 @@ impl<'s> Gather<'s> {
             target.lasts.shorten();
             target.left.shorten();
             wakes.look(survey, target);
+            lives_of_tasks.look_at(survey, &wakes, target);
+            target.awaited_queues.times.shorten();
             target.late.shorten();
             target.after.shorten();
             polls.sort_unstable();
@@ -169,11 +176,13 @@ impl Found<'_> {
         mark.checked_sub(2)
     }
 
-    /// Notes the polls around a poll.
+    /// Notes a poll, and the polls around it.
     fn polled_inside(&mut self, slice: &Slice, above: &[Frame]) {
         let survey = self.survey;
         let is_thread = survey.track_names.tid(slice.track).is_some();
-        if is_thread && !above.is_empty() && survey.is_poll(slice.category, slice.name) {
+        if is_thread && above.is_empty() && survey.has_polls(slice.category, slice.name) {
+            self.wakes.add_poll(slice);
+        } else if is_thread && survey.is_poll(slice.category, slice.name) {
             let polls = above.iter().filter(|above| survey.is_poll(above.category, above.name));
             self.nested.polled(slice.name, polls.map(|above| above.name));
         }
@@ -252,6 +261,9 @@ impl Found<'_> {
             within.waits.push(Part { end, waker, tags: wait.tags, ..part });
             own = end.saturating_sub(slice.start);
         }
+        if self.survey.tasks.is_life(slice.track) {
+            self.lives_of_tasks.add(slice, &within);
+        }
         let mut copy = if is_asked { within.clone() } else { Within::default() };
         within.children = Vec::new(); // of no use to the one around it
         copy.queues.extend(around);
@@ -290,7 +302,7 @@ impl Found<'_> {
         if target.is_slow(slice.duration) {
             waits.iter().for_each(|wait| target.waits.add(*wait));
             queues.iter().for_each(|queue| target.queues.add(*queue));
-            wakes::gaps(slice, within, |gap| target.gaps.add(gap));
+            wakes::gaps((slice.track, slice.start), within, |gap| target.gaps.add(gap));
             if !is_dropped {
                 wakes::last(queues, slice.start, i64::MAX)
                     .map(|last| target.lasts.add(Part { track: slice.track, ..last }));

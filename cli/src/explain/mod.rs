@@ -1,6 +1,7 @@
 //! `hairline explain`
 
 mod arguments;
+mod awaited;
 mod callers;
 mod cpu_times;
 mod dropped;
@@ -19,6 +20,7 @@ mod memory;
 mod neighbours;
 mod nested;
 mod paths;
+mod polls;
 mod queue;
 mod refused;
 mod separation;

@@ -58,6 +58,9 @@ pub(super) struct Target {
     pub(super) last_wakers: HashMap<Option<Waker>, i64>,
     pub(super) left: Longest<1024>,
     pub(super) left_wakers: HashMap<Option<Waker>, i64>,
+    /// The tasks whose ends wake them after most of that time, by name.
+    pub(super) awaited: HashMap<Key, Awaited>,
+    pub(super) awaited_queues: Queued,
     /// Of those times, the ones that a worker ended when it looked for what is ready; and the longest poll
     /// that it had just ended, by name.
     pub(super) late: Longest<1024>,
@@ -84,8 +87,52 @@ pub(super) struct Waker {
     pub(super) inside: Option<Key>,
     /// The name of the poll around it.
     pub(super) poll: Option<Key>,
+    /// The name of the poll that had ended right before, where there is none around it.
+    pub(super) after: Option<Key>,
     /// Whether a worker has nothing to do there, and looks for what is ready.
     pub(super) is_parked: bool,
+}
+
+/// Where wakes come from, as they are said together.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) enum Source {
+    /// A worker that looks for what is ready.
+    Runtime,
+    /// This slice, on any thread.
+    Inside(Key),
+    /// A thread in no slice.
+    On(TrackId),
+}
+
+impl Waker {
+    pub(super) fn source(&self) -> Source {
+        match self.inside {
+            _ if self.is_parked => Source::Runtime,
+            Some(inside) => Source::Inside(inside),
+            None => Source::On(self.track),
+        }
+    }
+}
+
+/// What is known of the tasks of one name whose ends wake intervals.
+#[derive(Default)]
+pub(super) struct Awaited {
+    /// The part of the time up to those wakes in which they were alive.
+    pub(super) time: i64,
+    /// How much of that they were in the queue.
+    pub(super) queued: i64,
+    /// The time in other intervals inside of them, by name.
+    pub(super) inside: HashMap<Key, i64>,
+    /// The time beside those, by what woke the tasks then.
+    pub(super) sources: HashMap<Source, i64>,
+}
+
+/// The times in the queue of those tasks, and what their threads polled meanwhile.
+#[derive(Default)]
+pub(super) struct Queued {
+    pub(super) times: Longest<1024>,
+    pub(super) polls: HashMap<(Key, Key), Polls>,
+    pub(super) parked: i64,
 }
 
 /// Where the wake is that ended a wait: in the innermost slice, or on a thread that had none.

@@ -6,6 +6,7 @@ use hairline_convert::sampled::StackId;
 use hairline_convert::slices::Key;
 use hairline_convert::timeline::Split;
 
+use crate::explain::awaited;
 use crate::explain::dropped;
 use crate::explain::ending::ending;
 use crate::explain::functions::{At, StackShare, largest_stacks};
@@ -131,7 +132,8 @@ fn with_polls(survey: &Survey, target: &Target, all: &[Target]) -> Verdict {
     } else {
         verdict.lines.truncate(2); // the cause and the place
         verdict.functions.clear();
-        let woken = wakes::sentence(survey, target).map(|woken| format!(" {woken}")).unwrap_or_default();
+        let woken = awaited::sentence(survey, target).or_else(|| wakes::sentence(survey, target));
+        let woken = woken.map(|woken| format!(" {woken}")).unwrap_or_default();
         verdict.lines.push(format!(
             "Polls: {share} of all their time. Between them they wait for something that is no interval inside \
              of them.{woken}"
@@ -258,7 +260,7 @@ impl Verdict {
                     Some(format!("workers that are busy with other polls, most of all of `{name}`"))
                 };
                 let unknown = || "not known, because an interval is on no thread".to_owned();
-                let first = || dropped::cause(survey, target);
+                let first = || awaited::cause(survey, target).or_else(|| dropped::cause(survey, target));
                 (inside.or_else(late).or_else(first).unwrap_or_else(unknown), "")
             }
             Cause::Unknown if survey.timeline.is_empty() => {

@@ -9,39 +9,65 @@ use hairline_convert::slices::{Frame, Key, Slice};
 
 use crate::explain::locks::{Holder, Kind};
 use crate::explain::nested::{Within, covered};
+use crate::explain::polls::AllPolls;
 use crate::explain::queue::counted;
 use crate::explain::shares::percent;
 use crate::explain::survey::Survey;
-use crate::explain::target::{Part, Place, Polls, Target, Waker, add, total};
+use crate::explain::target::{Part, Place, Polls, Source, Target, Waker, add, total};
 use crate::explain::tasks;
 use crate::table::plain;
+
+/// How long after a poll its thread wakes the task that awaits the polled one at most.
+const RIGHT_AFTER: i64 = 20_000;
 
 /// The limit for wakes. Further ones are not known.
 const MOST_WAKES: usize = 1 << 20;
 
 /// The wakes of all tasks, by their times.
 #[derive(Debug, Default)]
-pub(super) struct Wakes(HashMap<i64, Waker>);
+pub(super) struct Wakes {
+    all: HashMap<i64, Waker>,
+    /// The end and the name of the last poll of each thread that is in no other one.
+    last_polls: HashMap<TrackId, (i64, Key)>,
+    pub(super) polls: AllPolls,
+}
 
 impl Wakes {
     /// Adds a wake on this track at this time.
     pub(super) fn add(&mut self, survey: &Survey, (track, time): (TrackId, i64), above: &[Frame]) {
-        if self.0.len() < MOST_WAKES {
+        if self.all.len() < MOST_WAKES {
             let inside = above.last();
             let is_parked = inside.is_some_and(|of| tasks::is_parked(survey.keys(), (of.category, of.name)));
             let poll = above.iter().find(|of| survey.has_polls(of.category, of.name));
             let [inside, poll] = [inside, poll].map(|frame| frame.map(|frame| frame.name));
-            self.0.insert(time, Waker { track, inside, poll, is_parked });
+            let before =
+                self.last_polls.get(&track).filter(|(end, _)| time.saturating_sub(*end) <= RIGHT_AFTER);
+            let after = before.filter(|_| above.is_empty()).map(|(_, name)| *name);
+            self.all.insert(time, Waker { track, inside, poll, after, is_parked });
         }
+    }
+
+    /// A poll ends that is in no other slice.
+    pub(super) fn add_poll(&mut self, poll: &Slice) {
+        self.last_polls.insert(poll.track, (poll.start.saturating_add(poll.duration), poll.name));
+        self.polls.add(poll);
+    }
+
+    /// Call it once there are no more.
+    pub(super) fn sort(&mut self) {
+        self.polls.sort();
+    }
+
+    /// Who woke the task at the end of this part of its time.
+    pub(super) fn of(&self, survey: &Survey, part: &Part) -> Option<Waker> {
+        let process = |track| survey.track_names.process_of(track);
+        self.all.get(&part.end).filter(|waker| process(waker.track) == process(part.track)).copied()
     }
 
     /// Adds up the longest times before wakes, by who woke. They may come in the trace before those wakes.
     pub(super) fn look(&self, survey: &Survey, target: &mut Target) {
         let names = &survey.track_names;
-        let of = |part: &Part| {
-            let is_own = |waker: &&Waker| names.process_of(waker.track) == names.process_of(part.track);
-            self.0.get(&part.end).filter(is_own).copied()
-        };
+        let of = |part: &Part| self.of(survey, part);
         let Target { lasts, last_wakers, left, left_wakers, .. } = target;
         for (parts, wakers) in [(lasts, last_wakers), (left, left_wakers)] {
             parts.all().iter().for_each(|part| add(wakers, of(part), part.duration()));
@@ -91,10 +117,10 @@ pub(super) fn last(queues: &[Part], start: i64, end: i64) -> Option<Part> {
 }
 
 /// Calls `each` with the times of an interval up to when it could run, without what is inside of it.
-pub(super) fn gaps(slice: &Slice, within: &Within, mut each: impl FnMut(Part)) {
-    let mut queues: Vec<&Part> = within.queues.iter().filter(|queue| queue.start >= slice.start).collect();
+pub(super) fn gaps((track, start): (TrackId, i64), within: &Within, mut each: impl FnMut(Part)) {
+    let mut queues: Vec<&Part> = within.queues.iter().filter(|queue| queue.start >= start).collect();
     queues.sort_unstable_by_key(|queue| queue.start);
-    let mut since = slice.start;
+    let mut since = start;
     for queue in queues {
         let gap = since..queue.start.max(since);
         let inside = within.children.iter().map(|child| Part {
@@ -104,7 +130,7 @@ pub(super) fn gaps(slice: &Slice, within: &Within, mut each: impl FnMut(Part)) {
         });
         let inside: Vec<Part> = inside.collect();
         let start = gap.start.saturating_add(covered(&inside)).min(gap.end);
-        each(Part::new(slice.track, start, gap.end));
+        each(Part::new(track, start, gap.end));
         since = since.max(queue.end);
     }
 }
@@ -117,27 +143,6 @@ pub(super) fn late(target: &Target) -> Option<(Key, Polls, String)> {
     let (name, polls) = target.late_polls.iter().max_by_key(|(name, polls)| (polls.time, name.0))?;
     let are_most = polls.time > whole / 2;
     are_most.then(|| (*name, *polls, percent(polls.time, whole)))
-}
-
-/// Where wakes come from, as they are said together.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) enum Source {
-    /// A worker that looks for what is ready.
-    Runtime,
-    /// This slice, on any thread.
-    Inside(Key),
-    /// A thread in no slice.
-    On(TrackId),
-}
-
-impl Waker {
-    fn source(&self) -> Source {
-        match self.inside {
-            _ if self.is_parked => Source::Runtime,
-            Some(inside) => Source::Inside(inside),
-            None => Source::On(self.track),
-        }
-    }
 }
 
 /// Where the wakes come from that end most of the time.
