@@ -228,7 +228,10 @@ fn a_future_of_another_task_is_not_what_a_request_waits_for() {
             sleep(work(number)).await;
         },
     );
-    require(&first, &["Cause: not known", "a timer has run out"], &["audit"]);
+    let partial = "Tasks that are not spawned through hairline, as those of libraries, are not in the trace: with \
+                   `--cfg tokio_unstable` they are.";
+    let words = ["Cause: not known", "a timer has run out", partial];
+    require(&first, if cfg!(tokio_unstable) { &words[..2] } else { &words }, &["audit"]);
 }
 
 #[test]
@@ -299,9 +302,9 @@ fn a_task_that_is_awaited_and_waits_for_a_worker() {
         },
     );
     let words = [
-        "Cause: the task `query`, which waits for a free thread.",
+        "Cause: the task `query`, which waits for a worker.",
         "The end of the task `query` wakes them (",
-        "It could run, but no thread polled it, for ",
+        "It could run, but no worker was free, for ",
         "Meanwhile its thread polled `vacuum`, for ",
     ];
     require(&first, &words, &["waiting for a worker"]);
@@ -320,8 +323,8 @@ fn a_call_that_waits_for_the_threads_of_calls_that_block() {
         },
     );
     let words = [
-        "Cause: the task `tests/tools/awaited.rs:",
-        "`, which waits for a free thread.",
+        "Cause: the call `tests/tools/awaited.rs:",
+        "`, which waits for a thread of the blocking pool.",
         "Meanwhile its thread polled `tests/tools/awaited.rs:",
     ];
     require(&first, &words, &[]);

@@ -1,5 +1,5 @@
-//! The tasks whose end wakes the slowest intervals: those that they spawn and await, or that answer. Where the
-//! time of such a task went is why the interval waited.
+//! The tasks whose end wakes the slowest intervals: those that they spawn and await, or that answer. Where
+//! the time of such a task went is why the interval waited.
 
 use std::collections::BTreeMap;
 
@@ -18,8 +18,8 @@ use crate::table::plain;
 /// The limit for lives that are kept, with the parts of each.
 const MOST_KEPT: usize = 1 << 18;
 
-/// How long after its wake of another task a poll ends its own task at most, and how long before a wake it
-/// does: a task that ends wakes the one that awaits it right after its poll.
+/// How long after the wake of another task the poll around it ends its own task at most, and how long before
+/// a wake the poll right before it does: the end of a task wakes the one that awaits it after its last poll.
 const NEAR: i64 = 200_000;
 
 /// The lives of tasks that are over, by name and end.
@@ -98,8 +98,11 @@ impl Lives {
         let awaited = target.awaited.entry(name).or_default();
         awaited.time = awaited.time.saturating_add(time);
         awaited.queued = awaited.queued.saturating_add(covered(&queues));
+        // At least so much of it is after the begin of the wait.
+        let before = start.saturating_sub(life.start);
         for (inside, inner) in &life.within.inside.names {
-            add(&mut awaited.inside, *inside, whole(&inner.own).min(time));
+            let own = whole(&inner.own).saturating_sub(before).clamp(0, time);
+            add(&mut awaited.inside, *inside, own);
         }
         wakes::gaps((track, life.start), &life.within, |gap| {
             let source = wakes.of(survey, &gap).map(|waker| waker.source());
@@ -143,7 +146,10 @@ pub(super) fn cause(survey: &Survey, target: &Target) -> Option<String> {
     let (name, _, place) = most(target)?;
     let task = plain(survey.keys().text(name));
     Some(match place {
-        Where::Queue => format!("the task `{task}`, which waits for a free thread"),
+        Where::Queue if survey.tasks.is_call(name) => {
+            format!("the call `{task}`, which waits for a thread of the blocking pool")
+        }
+        Where::Queue => format!("the task `{task}`, which waits for a worker"),
         Where::Up(Source::Inside(inside)) => {
             let inside = plain(survey.keys().text(inside));
             format!("the task `{task}`, which waits for what wakes it inside `{inside}`")
@@ -165,6 +171,7 @@ pub(super) fn sentence(survey: &Survey, target: &Target) -> Option<String> {
     let share = |time: i64| percent(time.min(awaited.time), awaited.time);
     let of = |times: Option<&i64>| share(times.copied().unwrap_or_default());
     let of_wakes = percent(awaited.time, total(target.wakers.values().copied()));
+    let is_call = survey.tasks.is_call(name);
     let time = match place {
         Where::Inside(inside) => {
             format!("It was inside `{}` for {} of its time.", text(inside), of(awaited.inside.get(&inside)))
@@ -172,7 +179,8 @@ pub(super) fn sentence(survey: &Survey, target: &Target) -> Option<String> {
         Where::Queue => {
             let why = queue::of_awaited(survey, target).map_or_else(String::new, |why| format!(" {why}"));
             let share = share(awaited.queued);
-            format!("It could run, but no thread polled it, for {share} of its time.{why}")
+            let pool = if is_call { "thread of the blocking pool" } else { "worker" };
+            format!("It could run, but no {pool} was free, for {share} of its time.{why}")
         }
         Where::Up(source) => {
             let wakes = match source {
@@ -186,5 +194,9 @@ pub(super) fn sentence(survey: &Survey, target: &Target) -> Option<String> {
         Some(Source::Inside(inside)) if inside != name => format!(", inside `{}`", text(inside)),
         _ => String::new(),
     };
-    Some(format!("The end of the task `{}` wakes them{inside} ({of_wakes} of that time). {time}", text(name)))
+    let what = if is_call { "call" } else { "task" };
+    Some(format!(
+        "The end of the {what} `{}` wakes them{inside} ({of_wakes} of that time). {time}",
+        text(name)
+    ))
 }

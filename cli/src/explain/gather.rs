@@ -303,14 +303,11 @@ impl Found<'_> {
             waits.iter().for_each(|wait| target.waits.add(*wait));
             queues.iter().for_each(|queue| target.queues.add(*queue));
             wakes::gaps((slice.track, slice.start), within, |gap| target.gaps.add(gap));
-            if !is_dropped {
-                wakes::last(queues, slice.start, i64::MAX)
-                    .map(|last| target.lasts.add(Part { track: slice.track, ..last }));
-            }
-            for left in &within.left {
-                wakes::last(queues, left.start, left.end)
-                    .map(|last| target.left.add(Part { track: slice.track, ..last }));
-            }
+            let part = |last: Part| Part { track: slice.track, ..last };
+            let last = wakes::last(queues, slice.start, i64::MAX).filter(|_| !is_dropped);
+            last.into_iter().for_each(|last| target.lasts.add(part(last)));
+            let left = within.left.iter().filter_map(|left| wakes::last(queues, left.start, left.end));
+            left.for_each(|left| target.left.add(part(left)));
         }
     }
 

@@ -139,6 +139,9 @@ fn with_polls(survey: &Survey, target: &Target, all: &[Target]) -> Verdict {
              of them.{woken}"
         ));
         verdict.lines.extend(dropped::sentence(survey, target));
+        if awaited::cause(survey, target).is_none() {
+            verdict.lines.extend(survey.tasks.partial().map(str::to_owned));
+        }
     }
     verdict
 }
@@ -199,7 +202,10 @@ fn of_its_own(survey: &Survey, target: &Target) -> Verdict {
     verdict.lines.extend(verdict.held(survey));
     match cause {
         Cause::Lock => {}
-        Cause::Queued => verdict.lines.extend(queue::meanwhile(survey, target)),
+        Cause::Queued => {
+            let not_known = || survey.tasks.partial().map(str::to_owned);
+            verdict.lines.extend(queue::meanwhile(survey, target).or_else(not_known));
+        }
         Cause::Running => verdict.running(survey, band),
         Cause::Waiting => waiting(survey, target, band, &mut verdict.lines),
         Cause::Asleep => {
