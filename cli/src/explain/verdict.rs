@@ -139,11 +139,20 @@ fn with_polls(survey: &Survey, target: &Target, all: &[Target]) -> Verdict {
              of them.{woken}"
         ));
         verdict.lines.extend(dropped::sentence(survey, target));
-        if awaited::cause(survey, target).is_none() {
+        if between(survey, target).is_none() {
             verdict.lines.extend(survey.tasks.partial().map(str::to_owned));
         }
     }
     verdict
+}
+
+/// What intervals wait for between their polls, as a part of a sentence, if that is known.
+fn between(survey: &Survey, target: &Target) -> Option<String> {
+    let late = wakes::late(target).map(|(name, ..)| {
+        let name = plain(survey.keys().text(name));
+        format!("workers that are busy with other polls, most of all of `{name}`")
+    });
+    late.or_else(|| awaited::cause(survey, target)).or_else(|| dropped::cause(survey, target))
 }
 
 /// The share of their polls in the time of the slowest intervals, if that is most of it, and the longest poll
@@ -260,14 +269,8 @@ impl Verdict {
                 let inside = inside.map(|name| {
                     format!("intervals inside of them, most of all `{}`", plain(survey.keys().text(name)))
                 });
-                let late = || {
-                    let (name, ..) = wakes::late(target)?;
-                    let name = plain(survey.keys().text(name));
-                    Some(format!("workers that are busy with other polls, most of all of `{name}`"))
-                };
                 let unknown = || "not known, because an interval is on no thread".to_owned();
-                let first = || awaited::cause(survey, target).or_else(|| dropped::cause(survey, target));
-                (inside.or_else(late).or_else(first).unwrap_or_else(unknown), "")
+                (inside.or_else(|| between(survey, target)).unwrap_or_else(unknown), "")
             }
             Cause::Unknown if survey.timeline.is_empty() => {
                 ("not known, because the trace has no scheduling of their threads".to_owned(), "")

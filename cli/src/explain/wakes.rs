@@ -202,7 +202,11 @@ pub(super) fn sentence(survey: &Survey, target: &Target) -> Option<String> {
         }
         None => of_one_name(survey, target).map(|who| wakes_them(&who, "")),
     };
-    let last = most(&target.last_wakers).filter(|last| Some(*last) != often).map(|source| {
+    // Of threads in no slice, another one says nothing.
+    let is_thread = |source| matches!(source, Source::On(_));
+    let are_threads = first.is_some() && often.is_none_or(is_thread);
+    let is_other = |last: &Source| Some(*last) != often && !(are_threads && is_thread(*last));
+    let last = most(&target.last_wakers).filter(is_other).map(|source| {
         let (threads, _) = threads(survey, &target.last_wakers, |waker| waker.source() == source);
         let who = match source {
             Source::Runtime => "the runtime (`parked`): a timer has run out, or a socket is ready".to_owned(),
