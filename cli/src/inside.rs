@@ -1,7 +1,10 @@
 //! What is inside of intervals: slices on their own tracks, and on the tracks below those.
 //!
 //! The life of a future is on a track below that of the future which polls it, and may be there at the same
-//! time as others. Intervals come in the order of their ends, so all that is inside of one precedes it.
+//! time as others. Intervals come in the order of their ends, so all that is inside of one precedes it. One
+//! that ends later, as a future that another task polls on, is inside of it up to its end.
+
+use std::collections::BTreeSet;
 
 use hairline_convert::slices::Slice;
 use hairline_convert::{ByTrack, TrackId};
@@ -23,6 +26,35 @@ pub(crate) struct Inside {
     /// The lists that no track has.
     unused: Vec<u32>,
     count: usize,
+    open: Open,
+}
+
+/// The outermost intervals that have begun on tracks below others, and not ended: the track above, the begin
+/// and the track.
+#[derive(Debug, Default)]
+pub(crate) struct Open(BTreeSet<(TrackId, i64, TrackId)>);
+
+impl Open {
+    /// An outermost interval begins. A trace has at most 524,288 that are open.
+    pub(crate) fn begin(&mut self, track: TrackId, start: i64, names: &TrackNames) {
+        if let Some(above) = names.track_above(track).filter(|_| self.0.len() < MOST_WAITING) {
+            self.0.insert((above, start, track));
+        }
+    }
+
+    /// An interval ends.
+    pub(crate) fn end(&mut self, slice: &Slice, names: &TrackNames) {
+        if let Some(above) = names.track_above(slice.track).filter(|_| !self.0.is_empty()) {
+            self.0.remove(&(above, slice.start, slice.track));
+        }
+    }
+
+    /// The begins and tracks of those that began inside of an interval, which ends before them.
+    pub(crate) fn of(&self, slice: &Slice) -> impl Iterator<Item = (i64, TrackId)> {
+        let end = slice.start.saturating_add(slice.duration).max(slice.start);
+        let inside = self.0.range((slice.track, slice.start, TrackId(0))..(slice.track, end, TrackId(0)));
+        inside.map(|(_, start, track)| (*start, *track))
+    }
 }
 
 /// Stretches of time in order, none of which overlap.
@@ -35,6 +67,10 @@ impl Inside {
     pub(crate) fn take(&mut self, slice: &Slice, names: &TrackNames) -> i64 {
         let end = slice.start.saturating_add(slice.duration);
         let is_outermost = slice.busy > 0;
+        if is_outermost || slice.duration == 0 {
+            self.open.end(slice, names);
+        }
+        self.add_open(slice, end);
         let mut covered = 0;
         if let Some(list) = self.by_track.get(slice.track).and_then(|list| list.checked_sub(1)) {
             let stretches = &mut self.lists[list as usize];
@@ -58,6 +94,26 @@ impl Inside {
             }
         }
         slice.duration.saturating_sub(covered).min(slice.self_time)
+    }
+
+    /// An outermost interval begins.
+    pub(crate) fn begin(&mut self, track: TrackId, start: i64, names: &TrackNames) {
+        self.open.begin(track, start, names);
+    }
+
+    /// An interval ends that is not to be counted.
+    pub(crate) fn forget(&mut self, slice: &Slice, names: &TrackNames) {
+        self.open.end(slice, names);
+    }
+
+    /// Adds the parts of those that began inside of an interval and are open at its end.
+    fn add_open(&mut self, slice: &Slice, end: i64) {
+        let Some((start, _)) = self.open.of(slice).next() else { return };
+        let stretches = self.stretches(slice.track);
+        let before = stretches.0.len();
+        stretches.add(start, end); // the first one covers the others
+        let after = stretches.0.len();
+        self.count = self.count - before + after;
     }
 
     /// The list of a track.
@@ -153,6 +209,20 @@ mod tests {
         assert_eq!(own(slice(1, 10, 100, true)), 90 - 50, "20 to 70");
         assert_eq!(own(slice(1, 100, 110, true)), 10, "the next one");
         assert_eq!(inside.count, 0);
+    }
+
+    #[test]
+    fn what_ends_after_it_is_inside_up_to_its_end() {
+        let (mut inside, names) = (Inside::default(), names(&[(1, 0), (2, 1), (3, 2)]));
+        inside.begin(TrackId(1), 0, &names);
+        inside.begin(TrackId(2), 20, &names);
+        inside.begin(TrackId(3), 70, &names);
+        assert_eq!(inside.take(&slice(1, 0, 50, true), &names), 20, "20 to 50 are inside of it");
+        inside.begin(TrackId(1), 60, &names);
+        assert_eq!(inside.take(&slice(1, 60, 80, true), &names), 20, "the next one has nothing inside");
+        assert_eq!(inside.take(&slice(2, 20, 90, true), &names), 50);
+        assert_eq!(inside.take(&slice(3, 70, 95, true), &names), 25);
+        assert_eq!((inside.count, inside.open.0.len()), (2, 0), "those that wait ended after what is around");
     }
 
     #[test]

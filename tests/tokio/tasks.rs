@@ -174,6 +174,9 @@ fn a_blocking_call_has_the_time_until_a_thread_calls_it() {
         let queued = "select p.name, q.dur > 15000000 from slice q join slice p on q.parent_id = p.id \
              where q.name = 'queued' order by q.ts";
         assert_eq!(marked(&trace, queued), "first\t0\nsecond\t1", "{format:?}");
+        let kinds =
+            "select count(*) from args where key in ('kind', 'debug.kind') and display_value = 'blocking'";
+        assert_eq!(trace.rows(kinds), "2", "{format:?}");
     }
 }
 

@@ -51,7 +51,7 @@ fn require(cause: &str, name: &str, words: &[&str]) {
 
 const NO_CORE: &str = "Cause: no free core.";
 
-fn explain(folder: &Path, file: &str, name: &str) -> String {
+pub(super) fn explain(folder: &Path, file: &str, name: &str) -> String {
     let output = run(hairline(folder).args(["explain", file, name]));
     assert!(output.status.success(), "{}", stderr(&output));
     String::from_utf8(output.stdout).expect("text")

@@ -81,7 +81,8 @@ where
 }
 
 /// As [`tokio::task::spawn_blocking`], for a closure that is recorded like a task with one poll: `queued` is
-/// the time until a thread of the blocking pool calls it.
+/// the time until a thread of the blocking pool calls it. Its life has the argument `kind` with the value
+/// `blocking`.
 ///
 /// # Panics
 /// If it is called outside of a runtime, as `tokio::task::spawn_blocking` does.
@@ -91,7 +92,7 @@ where
     F: FnOnce() -> R + Send + 'static,
     R: Send + 'static,
 {
-    let task = task(async { f() });
+    let task = TracedTask::begin_blocking(async { f() }, Location::caller());
     #[cfg(all(tokio_unstable, feature = "enable"))]
     drop(hooks::Spawning::new(&task)); // the runtime has no hook for it
     tokio::task::spawn_blocking(move || {

@@ -7,11 +7,13 @@ use hairline_convert::slices::{Frame, Key, Point, Slice, SliceSink, Slices};
 use hairline_convert::timeline::Split;
 use hairline_convert::{Item, RunState, SampleKind, TrackId};
 
-use crate::explain::locks::{Tags, is_end};
+use crate::explain::awaited::Lives;
+use crate::explain::locks::{Kind, Tags, is_end};
 use crate::explain::nested::{Below, Nested, Within, covered};
+use crate::explain::polls::POLL_AFTER;
 use crate::explain::survey::{Chosen, SliceName, Survey};
-use crate::explain::target::{Band, Inner, Inside, Longest, Part, Target, Wait, add};
-use crate::explain::tasks::{WAKE_TAG, is_queued, is_wake, is_wake_slice};
+use crate::explain::target::{Band, InWaits, Inner, Inside, Longest, Part, Queued, Target, Wait, add};
+use crate::explain::tasks::{DROPPED_TAG, WAKE_TAG, is_drop, is_queued, is_wake, is_wake_slice};
 use crate::explain::wakes::{self, Wakes};
 use crate::trace::ItemVisitor;
 
@@ -37,23 +39,24 @@ struct Found<'s> {
     waits: HashMap<TrackId, Longest<1024>>,
     /// The last wait of each track about whose end there is an instant: its begin, and the tag of that.
     ends: HashMap<TrackId, (i64, u32)>,
+    /// The begin and the name of the interval that ends, if its future was dropped before it was ready.
+    dropped: Option<(i64, Key)>,
     /// The polls of the chosen intervals, by the number of the target: begins, and tracks of the workers.
     polls: Vec<Vec<(i64, TrackId)>>,
     /// The begins and ends of the chosen intervals. One without an end lasts for ever.
     lives: Vec<Vec<(i64, i64)>>,
     wakes: Wakes,
+    lives_of_tasks: Lives,
 }
 
 /// The limit for polls of one name, and for its intervals. The workers of further ones are not known.
 const MOST_POLLS: usize = 1 << 21;
 
-/// How much later than the end of the time in the queue a poll begins at most: the thread may lose its
-/// processor between the two.
-const POLL_AFTER: i64 = 1_000_000;
-
 impl<'s> Gather<'s> {
     pub(super) fn new(survey: &'s Survey, slices: Slices, chosen: Vec<Chosen>) -> Self {
         let numbers = chosen.iter().enumerate().map(|(number, chosen)| (chosen.name, number)).collect();
+        let intervals = chosen.iter().filter(|chosen| !chosen.name.is_on_thread);
+        let shortest = intervals.map(|chosen| chosen.slow).min().unwrap_or(i64::MAX);
         let target = |chosen| Target {
             chosen,
             all: Band::default(),
@@ -74,11 +77,18 @@ impl<'s> Gather<'s> {
             parked: 0,
             gaps: Longest::default(),
             wakers: HashMap::new(),
+            lasts: Longest::default(),
+            last_wakers: HashMap::new(),
+            awaited: HashMap::new(),
+            awaited_queues: Queued::default(),
+            left: Longest::default(),
+            left_wakers: HashMap::new(),
             late: Longest::default(),
             late_polls: HashMap::new(),
             after: Longest::default(),
             after_polls: HashMap::new(),
             woken: HashMap::new(),
+            dropped_waits: (0, 0),
             others: HashMap::new(),
             chances: HashMap::new(),
         };
@@ -93,16 +103,19 @@ impl<'s> Gather<'s> {
             nested: Nested::default(),
             waits: HashMap::new(),
             ends: HashMap::new(),
+            dropped: None,
             polls,
             lives,
             wakes: Wakes::default(),
+            lives_of_tasks: Lives::new(shortest),
         };
         Self { slices, found }
     }
 
     pub(super) fn finish(mut self) -> io::Result<Vec<Target>> {
         self.slices.finish(&mut self.found)?;
-        let Found { survey, mut targets, polls, lives, wakes, .. } = self.found;
+        let Found { survey, mut targets, polls, lives, mut wakes, lives_of_tasks, .. } = self.found;
+        wakes.sort();
         for ((target, mut polls), lives) in targets.iter_mut().zip(polls).zip(lives) {
             target.slow_examples.shorten();
             target.typical_examples.shorten();
@@ -111,7 +124,11 @@ impl<'s> Gather<'s> {
             target.cores.shorten();
             target.queues.shorten();
             target.gaps.shorten();
+            target.lasts.shorten();
+            target.left.shorten();
             wakes.look(survey, target);
+            lives_of_tasks.look_at(survey, &wakes, target);
+            target.awaited_queues.times.shorten();
             target.late.shorten();
             target.after.shorten();
             polls.sort_unstable();
@@ -133,6 +150,7 @@ impl ItemVisitor for Gather<'_> {
                 self.slices.tagged(event, tag, &mut self.found);
             }
             Item::Event(event) if is_wake(event) => self.slices.tagged(event, WAKE_TAG, &mut self.found),
+            Item::Event(event) if is_drop(event) => self.slices.tagged(event, DROPPED_TAG, &mut self.found),
             _ => self.slices.item(item, &mut self.found),
         }
     }
@@ -156,6 +174,18 @@ impl Found<'_> {
             frame.mark = mark;
         }
         mark.checked_sub(2)
+    }
+
+    /// Notes a poll, and the polls around it.
+    fn polled_inside(&mut self, slice: &Slice, above: &[Frame]) {
+        let survey = self.survey;
+        let is_thread = survey.track_names.tid(slice.track).is_some();
+        if is_thread && above.is_empty() && survey.has_polls(slice.category, slice.name) {
+            self.wakes.add_poll(slice);
+        } else if is_thread && survey.is_poll(slice.category, slice.name) {
+            let polls = above.iter().filter(|above| survey.is_poll(above.category, above.name));
+            self.nested.polled(slice.name, polls.map(|above| above.name));
+        }
     }
 
     /// Adds the poll of a chosen interval, or the time of the interval itself.
@@ -203,16 +233,26 @@ impl Found<'_> {
 
     /// What is inside of an interval that ends, and its time without that. It may be below another one
     /// itself. What is inside is empty if nobody asks for it.
-    fn nested(&mut self, slice: &Slice, depth: usize, wait: Option<Wait>, is_asked: bool) -> (Within, i64) {
+    fn nested(
+        &mut self,
+        (slice, is_dropped): (&Slice, bool),
+        depth: usize,
+        wait: Option<Wait>,
+        is_asked: bool,
+    ) -> (Within, i64) {
         let names = &self.survey.track_names;
         let part = Part::new(slice.track, slice.start, slice.start.saturating_add(slice.duration));
-        if depth > 0 || names.tid(slice.track).is_some() {
-            if depth > 0 && is_queued(self.survey.keys(), slice) {
+        if names.tid(slice.track).is_some() {
+            return (Within::default(), slice.duration);
+        }
+        if depth > 0 {
+            if is_queued(self.survey.keys(), slice) {
                 self.nested.add_queue(part);
             }
             return (Within::default(), slice.duration);
         }
-        let (mut within, mut own) = self.nested.take(slice);
+        self.nested.end(slice, names);
+        let (mut within, mut own) = self.nested.take(slice, is_dropped);
         let around = if wait.is_some() || is_asked { self.nested.queues(names, slice) } else { Vec::new() };
         if let Some(wait) = wait {
             // After the wake that ends a wait, the task waits for a worker.
@@ -221,11 +261,14 @@ impl Found<'_> {
             within.waits.push(Part { end, waker, tags: wait.tags, ..part });
             own = end.saturating_sub(slice.start);
         }
+        if self.survey.tasks.is_life(slice.track) {
+            self.lives_of_tasks.add(slice, &within);
+        }
         let mut copy = if is_asked { within.clone() } else { Within::default() };
         within.children = Vec::new(); // of no use to the one around it
         copy.queues.extend(around);
         if let Some(parent) = names.track_above(slice.track) {
-            self.nested.add(parent, Below { slice: *slice, wait, own, within });
+            self.nested.add(parent, Below { slice: *slice, wait, own, is_dropped, within });
         }
         (copy, own)
     }
@@ -238,18 +281,33 @@ impl Found<'_> {
     }
 
     /// Adds the waits and the times in the queue of a chosen interval.
-    fn waited(&mut self, number: usize, slice: &Slice, within: &Within) {
+    fn waited(&mut self, number: usize, (slice, is_dropped): (&Slice, bool), within: &Within) {
         let Within { waits, queues, .. } = within;
         let target = &mut self.targets[number];
+        let locks = &self.survey.locks;
+        // A task may wait for a notification all the time, beside other things.
+        let may_count = |wait: &&Part| !wait.tags.is_dropped || locks.kind(wait.tags) != Kind::Notification;
+        let of = |counts: &dyn Fn(&&Part) -> bool| InWaits {
+            time: covered(waits.iter().filter(counts)),
+            or_in_queue: covered(waits.iter().filter(counts).chain(queues)),
+        };
+        let in_waits = [of(&|wait| !wait.tags.is_dropped), of(&may_count)];
         for band in target.bands(slice.duration) {
-            band.in_waits = band.in_waits.saturating_add(covered(waits));
             band.in_queue = band.in_queue.saturating_add(covered(queues));
-            band.in_both = band.in_both.saturating_add(covered(waits.iter().chain(queues)));
+            for (sum, more) in band.in_waits.iter_mut().zip(in_waits) {
+                sum.time = sum.time.saturating_add(more.time);
+                sum.or_in_queue = sum.or_in_queue.saturating_add(more.or_in_queue);
+            }
         }
         if target.is_slow(slice.duration) {
             waits.iter().for_each(|wait| target.waits.add(*wait));
             queues.iter().for_each(|queue| target.queues.add(*queue));
-            wakes::gaps(slice, within, |gap| target.gaps.add(gap));
+            wakes::gaps((slice.track, slice.start), within, |gap| target.gaps.add(gap));
+            let part = |last: Part| Part { track: slice.track, ..last };
+            let last = wakes::last(queues, slice.start, i64::MAX).filter(|_| !is_dropped);
+            last.into_iter().for_each(|last| target.lasts.add(part(last)));
+            let left = within.left.iter().filter_map(|left| wakes::last(queues, left.start, left.end));
+            left.for_each(|left| target.left.add(part(left)));
         }
     }
 
@@ -387,7 +445,18 @@ pub(super) fn look_at_waits(survey: &Survey, band: &mut Band, thread: (u64, u64)
 }
 
 impl SliceSink for Found<'_> {
+    fn begins(&mut self, slice: &Frame, track: TrackId, depth: usize) {
+        if depth == 0 && slice.tag == 0 {
+            self.nested.begin(track, slice, &self.survey.track_names);
+        }
+    }
+
+    fn ends(&mut self, slice: &Frame, tag: u32) {
+        self.dropped = (tag == DROPPED_TAG).then_some((slice.start, slice.name));
+    }
+
     fn slice(&mut self, slice: &Slice, above: &mut [Frame]) {
+        let is_dropped = self.dropped.take() == Some((slice.start, slice.name));
         if slice.tag != 0 && is_end(self.survey.keys().text(slice.name)) {
             return self.ends_wait(slice.track, slice.tag, above);
         }
@@ -396,7 +465,7 @@ impl SliceSink for Found<'_> {
             let names = &self.survey.track_names;
             let is_interval = names.tid(slice.track).is_none();
             let process = is_interval.then(|| names.process_of(slice.track)).flatten();
-            let tags = Tags { begin: slice.tag, end: end.map_or(0, |(_, tag)| tag), process };
+            let tags = Tags { begin: slice.tag, end: end.map_or(0, |(_, tag)| tag), process, is_dropped };
             Wait { name: slice.name, tags, around: above.last().map_or(Key::NONE, |above| above.name) }
         });
         if is_wake_slice(self.survey.keys(), slice) {
@@ -406,7 +475,8 @@ impl SliceSink for Found<'_> {
         let number = self.number(slice.category, slice.name, slice.track);
         let depth = above.len();
         self.poll(slice, slice.start.saturating_add(slice.duration));
-        let (mut within, own_time) = self.nested(slice, depth, wait, number.is_some());
+        self.polled_inside(slice, above);
+        let (mut within, own_time) = self.nested((slice, is_dropped), depth, wait, number.is_some());
         let mut inside = std::mem::take(&mut within.inside);
         if around.is_none() && number.is_none() {
             return;
@@ -425,7 +495,7 @@ impl SliceSink for Found<'_> {
         if let Some(number) = number {
             inside.add(&self.open.remove(&(slice.track, depth as u32)).unwrap_or_default());
             self.chosen(number, slice, whole, &inside);
-            self.waited(number, slice, &within);
+            self.waited(number, (slice, is_dropped), &within);
         }
         if let Some(around) = around {
             // Slices inside it are inside the next chosen one around it too.

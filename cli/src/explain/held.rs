@@ -23,6 +23,8 @@ pub(super) struct Lock {
     pub(super) holders: Vec<Held>,
     /// The places of the waiters.
     pub(super) places: Vec<Share>,
+    /// Whether most of the waits were dropped before their end.
+    are_dropped: bool,
 }
 
 /// One of those who had a lock.
@@ -50,21 +52,31 @@ enum Who {
 /// The limit for the rows of each list.
 const ROWS: usize = 100;
 
+/// Whether a wait took time of the slices of a target: a task that goes on without what it waits for may
+/// have waited for something else.
+pub(super) fn counts(survey: &Survey, target: &Target, tags: Tags) -> bool {
+    !tags.is_dropped || target.counts_dropped() && survey.locks.kind(tags) != Kind::Notification
+}
+
 /// The locks that the slices of a band wait for longer than those of the base, the longest first.
 pub(super) fn locks(survey: &Survey, target: &Target, (band, base): (&Band, &Band)) -> Vec<Lock> {
     let key = |wait: &Wait| (wait.name, survey.locks.kind(wait.tags));
-    let time = |band: &Band, name: (Key, Kind)| {
-        let waits = band.inside.waits.iter().filter(|(wait, _)| key(wait) == name);
-        total(waits.map(|(_, inner)| whole(&inner.own)))
+    let of = |band: &'_ Band| {
+        let all = band.inside.waits.iter().filter(|(wait, _)| counts(survey, target, wait.tags));
+        all.map(|(wait, inner)| (*wait, whole(&inner.own))).collect::<Vec<_>>()
     };
-    let mut names: Vec<_> = band.inside.waits.keys().map(key).collect();
+    let [of_band, of_base] = [of(band), of(base)];
+    let time = |waits: &[(Wait, i64)], name: (Key, Kind)| {
+        total(waits.iter().filter(|(wait, _)| key(wait) == name).map(|(_, time)| *time))
+    };
+    let mut names: Vec<_> = of_band.iter().map(|(wait, _)| key(wait)).collect();
     names.sort_unstable();
     names.dedup();
     let lock = |name: (Key, Kind)| {
-        let sum = time(band, name);
-        let extra = band.per_slice(sum).saturating_sub(base.per_slice(time(base, name)));
-        let waits = band.inside.waits.iter().filter(|(wait, _)| key(wait) == name);
-        let waits: Vec<_> = waits.map(|(wait, inner)| (*wait, whole(&inner.own))).collect();
+        let sum = time(&of_band, name);
+        let extra = band.per_slice(sum).saturating_sub(base.per_slice(time(&of_base, name)));
+        let waits: Vec<_> = of_band.iter().filter(|(wait, _)| key(wait) == name).copied().collect();
+        let are_dropped = total(waits.iter().filter(|(wait, _)| wait.tags.is_dropped).map(|(_, time)| *time));
         let mut places: HashMap<Tags, i64> = HashMap::new();
         waits.iter().for_each(|(wait, time)| {
             let sum = places.entry(wait.tags).or_default();
@@ -73,7 +85,8 @@ pub(super) fn locks(survey: &Survey, target: &Target, (band, base): (&Band, &Ban
         let mut places = largest(&places, |tags| survey.locks.place(*tags).to_owned(), ROWS);
         places.retain(|place| !place.what.is_empty());
         let (name, kind) = (lock_name(survey.keys().text(name.0)).to_owned(), name.1);
-        Lock { name, kind, time: sum, extra, holders: holders(survey, target, &waits), places }
+        let (holders, are_dropped) = (holders(survey, target, &waits), are_dropped > sum / 2);
+        Lock { name, kind, time: sum, extra, holders, places, are_dropped }
     };
     let mut locks: Vec<_> = names.into_iter().map(lock).filter(|lock| lock.extra > 0).collect();
     locks.sort_by_key(|lock| std::cmp::Reverse(lock.extra));
@@ -249,7 +262,8 @@ impl Lock {
             format!("{who}{at}{inside}{when}{woken}")
         };
         let are_few = |held: &&Held| held.time >= self.time / 50;
-        self.holders.iter().filter(are_few).take(3).map(one).collect::<Vec<_>>().join("; ")
+        let held = self.holders.iter().filter(are_few).take(3).map(one).collect::<Vec<_>>().join("; ");
+        if self.are_dropped { format!("{held}; the waits were dropped, as after a timeout") } else { held }
     }
 
     fn without_holder(&self) -> &'static str {

@@ -99,6 +99,8 @@ pub(super) struct Tags {
     pub(super) end: u32,
     /// The process of a wait that is an interval: the number of a task means one of it.
     pub(super) process: Option<TrackId>,
+    /// Whether the task went on without what it waited for.
+    pub(super) is_dropped: bool,
 }
 
 /// Who had the lock when the wait began; where that is not known, who ended the wait.

@@ -116,6 +116,8 @@ enum Kind {
     /// The run of a thread on a core for which a slice waited.
     Core,
     Queue,
+    /// That of a task that is waited for.
+    AwaitedQueue,
     /// A wait that a worker ended when it looked for what is ready.
     Late,
     /// A wait that a thread ended in no slice.
@@ -146,6 +148,7 @@ impl<'s> Meanwhile<'s> {
             ask(of.waits.all(), Kind::Wait);
             ask(of.cores.all(), Kind::Core);
             ask(of.queues.all(), Kind::Queue);
+            ask(of.awaited_queues.times.all(), Kind::AwaitedQueue);
             ask(of.late.all(), Kind::Late);
             ask(of.after.all(), Kind::After);
         }
@@ -249,7 +252,7 @@ impl ItemVisitor for Meanwhile<'_> {
 impl Kind {
     /// Whether polls answer the question.
     fn is_about_polls(self) -> bool {
-        matches!(self, Self::Queue | Self::Late | Self::After)
+        matches!(self, Self::Queue | Self::AwaitedQueue | Self::Late | Self::After)
     }
 
     /// Whether the question is a slice of the target.
@@ -282,17 +285,21 @@ impl Found<'_> {
     /// Adds what an outermost poll, or a slice `parked`, took of the time in the queue.
     fn answer_queue(&mut self, number: usize, candidate: &Candidate, overlap: i64) {
         let Candidate { slice, is_poll, is_parked, .. } = candidate;
-        let Question { target, part, .. } = self.questions[number];
+        let Question { target, part, kind, .. } = self.questions[number];
         if part.worker != Some(slice.track) {
             return;
         }
         let target = &mut self.targets[target];
+        let (polls, parked) = match kind {
+            Kind::AwaitedQueue => (&mut target.awaited_queues.polls, &mut target.awaited_queues.parked),
+            _ => (&mut target.polls, &mut target.parked),
+        };
         if *is_parked {
-            target.parked = target.parked.saturating_add(overlap);
+            *parked = parked.saturating_add(overlap);
         }
         let key = (slice.category, slice.name);
-        if *is_poll && (target.polls.len() < MOST || target.polls.contains_key(&key)) {
-            target.polls.entry(key).or_default().add(slice, overlap);
+        if *is_poll && (polls.len() < MOST || polls.contains_key(&key)) {
+            polls.entry(key).or_default().add(slice, overlap);
         }
     }
 
@@ -339,11 +346,13 @@ impl Found<'_> {
         let (question, end) = (self.questions[number], *end);
         let overlap = end.min(question.part.end).saturating_sub(slice.start.max(question.part.start));
         match question.kind {
-            Kind::Queue if overlap > 0 => return self.answer_queue(number, candidate, overlap),
+            Kind::Queue | Kind::AwaitedQueue if overlap > 0 => {
+                return self.answer_queue(number, candidate, overlap);
+            }
             Kind::Late | Kind::After if overlap >= 0 => {
                 return self.answer_before(number, candidate, overlap);
             }
-            Kind::Queue | Kind::Late | Kind::After => return,
+            Kind::Queue | Kind::AwaitedQueue | Kind::Late | Kind::After => return,
             _ => {}
         }
         let is_interval = !lives.is_empty();
@@ -367,7 +376,7 @@ impl Found<'_> {
                 let other = self.other(&question, key);
                 other.overlap_typical = other.overlap_typical.saturating_add(overlap);
             }
-            Kind::Queue | Kind::Late | Kind::After => {}
+            Kind::Queue | Kind::AwaitedQueue | Kind::Late | Kind::After => {}
             Kind::Sleep | Kind::Wait | Kind::Core => {
                 // Intervals of one task are on several tracks: the innermost of all counts.
                 let place = (number, question.life.filter(|_| is_interval).unwrap_or(slice.track));

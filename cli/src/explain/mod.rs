@@ -1,8 +1,10 @@
 //! `hairline explain`
 
 mod arguments;
+mod awaited;
 mod callers;
 mod cpu_times;
+mod dropped;
 mod ending;
 mod explained;
 mod export;
@@ -18,6 +20,7 @@ mod memory;
 mod neighbours;
 mod nested;
 mod paths;
+mod polls;
 mod queue;
 mod refused;
 mod separation;

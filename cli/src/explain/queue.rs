@@ -22,6 +22,17 @@ pub(super) fn counted(polls: &Polls) -> String {
     format!("{count}{the} {longest}")
 }
 
+/// Says what the threads polled while tasks were queued that the slowest wait for.
+pub(super) fn of_awaited(survey: &Survey, target: &Target) -> Option<String> {
+    let queued = &target.awaited_queues;
+    let whole = queued.times.total();
+    let ((_, name), polls) = queued.polls.iter().max_by_key(|(name, polls)| (polls.time, **name))?;
+    (queued.parked <= whole / 2 && polls.time > whole / 2).then(|| {
+        let (name, share) = (plain(survey.keys().text(*name)), percent(polls.time, whole));
+        format!("Meanwhile its thread polled `{name}`, for {share} of that ({}).", counted(polls))
+    })
+}
+
 /// Says what they did, if the trace has that for most of the time.
 pub(super) fn meanwhile(survey: &Survey, target: &Target) -> Option<String> {
     let (whole, all) = (target.queues.total(), polls(target));

@@ -52,6 +52,15 @@ pub(super) struct Target {
     /// and who woke them, with these times.
     pub(super) gaps: Longest<1024>,
     pub(super) wakers: HashMap<Option<Waker>, i64>,
+    /// The longest times up to the last wake of each of the slowest, and who woke them then; and the same of
+    /// what was open before a wake with which they went on without it.
+    pub(super) lasts: Longest<1024>,
+    pub(super) last_wakers: HashMap<Option<Waker>, i64>,
+    pub(super) left: Longest<1024>,
+    pub(super) left_wakers: HashMap<Option<Waker>, i64>,
+    /// The tasks whose ends wake them after most of that time, by name.
+    pub(super) awaited: HashMap<Key, Awaited>,
+    pub(super) awaited_queues: Queued,
     /// Of those times, the ones that a worker ended when it looked for what is ready; and the longest poll
     /// that it had just ended, by name.
     pub(super) late: Longest<1024>,
@@ -62,6 +71,9 @@ pub(super) struct Target {
     /// Where the wakes are that ended waits of tasks, unless the one that had the lock has woken them: by the
     /// tags of the waits, with the time of the waits.
     pub(super) woken: HashMap<(Tags, Place), i64>,
+    /// The time of waits that were dropped, and that of those of them after which a slice that is none of
+    /// the runtime's woke the task.
+    pub(super) dropped_waits: (i64, i64),
     /// Slices of other threads, by what they had to do with those.
     pub(super) others: HashMap<(Key, Key, TrackId), Other>,
     /// During how many of the sleeps slices of those names are open by chance.
@@ -75,8 +87,52 @@ pub(super) struct Waker {
     pub(super) inside: Option<Key>,
     /// The name of the poll around it.
     pub(super) poll: Option<Key>,
+    /// The name of the poll that had ended right before, where there is none around it.
+    pub(super) after: Option<Key>,
     /// Whether a worker has nothing to do there, and looks for what is ready.
     pub(super) is_parked: bool,
+}
+
+/// Where wakes come from, as they are said together.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) enum Source {
+    /// A worker that looks for what is ready.
+    Runtime,
+    /// This slice, on any thread.
+    Inside(Key),
+    /// A thread in no slice.
+    On(TrackId),
+}
+
+impl Waker {
+    pub(super) fn source(&self) -> Source {
+        match self.inside {
+            _ if self.is_parked => Source::Runtime,
+            Some(inside) => Source::Inside(inside),
+            None => Source::On(self.track),
+        }
+    }
+}
+
+/// What is known of the tasks of one name whose ends wake intervals.
+#[derive(Default)]
+pub(super) struct Awaited {
+    /// The part of the time up to those wakes in which they were alive.
+    pub(super) time: i64,
+    /// How much of that they were in the queue.
+    pub(super) queued: i64,
+    /// The time in other intervals inside of them, by name.
+    pub(super) inside: HashMap<Key, i64>,
+    /// The time beside those, by what woke the tasks then.
+    pub(super) sources: HashMap<Source, i64>,
+}
+
+/// The times in the queue of those tasks, and what their threads polled meanwhile.
+#[derive(Default)]
+pub(super) struct Queued {
+    pub(super) times: Longest<1024>,
+    pub(super) polls: HashMap<(Key, Key), Polls>,
+    pub(super) parked: i64,
 }
 
 /// Where the wake is that ended a wait: in the innermost slice, or on a thread that had none.
@@ -126,12 +182,20 @@ pub(super) struct Band {
     pub(super) by_clock: HashMap<StackId, i64>,
     /// Stacks of the events in them, and of slow ones.
     pub(super) events: HashMap<StackId, i64>,
-    /// Of intervals: the time that waits for locks cover, the time in the queue, and that of both.
-    pub(super) in_waits: i64,
+    /// Of intervals: the time in the queue, and the time that waits for locks cover, without and with those
+    /// that were dropped.
     pub(super) in_queue: i64,
-    pub(super) in_both: i64,
+    pub(super) in_waits: [InWaits; 2],
     /// Large allocations of their threads.
     pub(super) large: Allocations,
+}
+
+/// The time that waits for locks cover.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct InWaits {
+    pub(super) time: i64,
+    /// The same, with the time in the queue.
+    pub(super) or_in_queue: i64,
 }
 
 /// Polls of one name.
@@ -162,8 +226,10 @@ impl Polls {
 pub(super) struct Inside {
     /// All of them, by name.
     pub(super) names: HashMap<Key, Inner>,
-    /// Those of them that are waits for locks.
+    /// Those of them that are waits for locks, and waits that were dropped.
     pub(super) waits: HashMap<Wait, Inner>,
+    /// Intervals that were dropped before their end, without which the one around went on.
+    pub(super) dropped: HashMap<Key, Inner>,
 }
 
 /// A kind of waits for a lock.
@@ -239,6 +305,13 @@ impl Target {
         }
     }
 
+    /// Whether waits that were dropped before their end took time. If something else woke the task, it waited
+    /// for that. Else the time may have run out that it had for the wait.
+    pub(super) fn counts_dropped(&self) -> bool {
+        let (time, elsewhere) = self.dropped_waits;
+        elsewhere <= time / 2
+    }
+
     pub(super) fn is_typical(&self, duration: i64) -> bool {
         (self.chosen.typical.0..=self.chosen.typical.1).contains(&duration)
     }
@@ -288,6 +361,11 @@ impl Part {
 
     pub(super) fn duration(&self) -> i64 {
         self.end.saturating_sub(self.start)
+    }
+
+    /// A wait in something that was dropped.
+    pub(super) fn dropped(self) -> Self {
+        Self { tags: Tags { is_dropped: true, ..self.tags }, ..self }
     }
 }
 
@@ -351,6 +429,25 @@ impl Inside {
         other.names.iter().for_each(|(name, inner)| self.slices(*name, None, inner));
         let rest = Wait { name: Key::OTHER, ..Wait::default() };
         other.waits.iter().for_each(|(wait, inner)| add_inner(&mut self.waits, *wait, rest, inner));
+        other.dropped.iter().for_each(|(name, inner)| add_inner(&mut self.dropped, *name, Key::OTHER, inner));
+    }
+
+    /// Adds what was dropped before its end.
+    pub(super) fn leave(&mut self, name: Key, wait: Option<Wait>, inner: &Inner) {
+        add_inner(&mut self.dropped, name, Key::OTHER, inner);
+        if let Some(wait) = wait {
+            self.leave_wait(wait, inner);
+        }
+    }
+
+    /// Adds the waits inside of something that was dropped.
+    pub(super) fn leave_all(&mut self, other: &Self) {
+        other.waits.iter().for_each(|(wait, inner)| self.leave_wait(*wait, inner));
+    }
+
+    fn leave_wait(&mut self, wait: Wait, inner: &Inner) {
+        let wait = Wait { tags: Tags { is_dropped: true, ..wait.tags }, ..wait };
+        add_inner(&mut self.waits, wait, Wait { name: Key::OTHER, ..wait }, inner);
     }
 
     /// The time of all waits for locks.

@@ -7,6 +7,7 @@ use std::collections::{HashMap, HashSet};
 
 use hairline_convert::slices::{Key, Keys, Slice};
 use hairline_convert::{Categories, Event, EventKind, TrackId};
+use hairline_formats::Value;
 
 use crate::explain::locks::{LOCK, PREFIX, TaskId, is_hold, number};
 use crate::track_names::TrackNames;
@@ -16,6 +17,8 @@ const QUEUED: &str = "queued";
 pub(super) const WAKE: &str = "wake";
 /// The argument with the number of a task.
 pub(super) const NUMBER: &str = "task";
+/// The argument of a life that is a call that blocks.
+const CALL: (&str, &str) = ("kind", "blocking");
 /// The category and name of the slices of a worker that has nothing to do.
 const PARKED: (&str, &str) = ("tokio", "parked");
 
@@ -32,6 +35,10 @@ pub(super) struct Tasks {
     queues: HashSet<TrackId>,
     /// The categories and names of lives, which are those of their polls.
     names: HashSet<(Key, Key)>,
+    /// The names of lives that are calls that block.
+    calls: HashSet<Key>,
+    /// Whether a runtime has tasks that are not recorded.
+    are_partial: bool,
     pub(super) left_out: u64,
 }
 
@@ -42,8 +49,9 @@ pub(super) struct Life {
 }
 
 impl Tasks {
-    /// Adds what the begin of an interval says.
+    /// Adds what an instant says, or the begin of an interval.
     pub(super) fn add(&mut self, event: &Event<'_>, names: &TrackNames, keys: &mut Keys) {
+        self.are_partial |= is_of_partial(event);
         let is_begin = matches!(event.kind, EventKind::Begin | EventKind::Complete { .. });
         if !is_begin || names.tid(event.track).is_some() {
             return;
@@ -56,11 +64,13 @@ impl Tasks {
         if is_of(LOCK) && event.name.text.starts_with(PREFIX) {
             return;
         }
-        let mut task = None;
-        event.args.each(&mut |name, value| {
-            if name.text == NUMBER {
-                task = number(&value);
+        let (mut task, mut is_call) = (None, false);
+        event.args.each(&mut |name, value| match value {
+            Value::Str(kind) | Value::Interned { text: kind, .. } => {
+                is_call |= (name.text, kind) == CALL;
             }
+            value if name.text == NUMBER => task = number(&value),
+            _ => {}
         });
         let Some(task) = task else { return };
         if self.lives.len() >= MOST_TASKS {
@@ -70,15 +80,31 @@ impl Tasks {
         let lives = self.lives.entry((names.process_of(event.track), task)).or_default();
         let (name, category) = (keys.key(event.name), keys.categories(&event.categories));
         self.names.insert((category, name));
+        if is_call {
+            self.calls.insert(name);
+        }
         let life = Life { name, track: event.track };
         if lives.len() < MOST_OF_NUMBER && !lives.contains(&life) {
             lives.push(life);
         }
     }
 
+    /// Says that tasks that are not recorded may be what others wait for.
+    pub(super) fn partial(&self) -> Option<&'static str> {
+        self.are_partial.then_some(
+            "Tasks that are not spawned through hairline, as those of libraries, are not in the trace: with \
+             `--cfg tokio_unstable` they are.",
+        )
+    }
+
     /// Whether slices of a name on threads are polls of tasks.
     pub(super) fn are_polls(&self, category: Key, name: Key) -> bool {
         self.names.contains(&(category, name))
+    }
+
+    /// Whether a life of this name is a call that waits for a thread of the pool for calls that block.
+    pub(super) fn is_call(&self, name: Key) -> bool {
+        self.calls.contains(&name)
     }
 
     /// Whether the intervals of a track are lives of tasks: they have queues.
@@ -96,6 +122,19 @@ impl Tasks {
             _ => None,
         }
     }
+}
+
+/// Whether an event says that the trace has some of the tasks of a runtime.
+fn is_of_partial(event: &Event<'_>) -> bool {
+    let mut is_partial = false;
+    let is_tokio = matches!(event.categories, Categories::One(category) if category.text == PARKED.0);
+    if is_tokio && event.name.text == "recorded tasks" {
+        event.args.each(&mut |name, value| {
+            let (Value::Str(tasks) | Value::Interned { text: tasks, .. }) = value else { return };
+            is_partial |= name.text == "tasks" && !tasks.starts_with("all");
+        });
+    }
+    is_partial
 }
 
 /// Whether a slice is the time of a task in the queue.
@@ -122,6 +161,22 @@ pub(super) fn is_wake_slice(keys: &Keys, slice: &Slice) -> bool {
 
 /// The tag of the wakes of tasks, which are no ends of waits.
 pub(super) const WAKE_TAG: u32 = u32::MAX;
+
+/// The tag of the end of an interval whose future was dropped before it was ready.
+pub(super) const DROPPED_TAG: u32 = u32::MAX - 1;
+/// The argument of such an end.
+const DROPPED: &str = "dropped";
+
+/// Whether an event is such an end.
+pub(super) fn is_drop(event: &Event<'_>) -> bool {
+    let mut is_drop = false;
+    if event.kind == EventKind::End {
+        event.args.each(&mut |name, value| {
+            is_drop |= name.text == DROPPED && matches!(value, Value::Bool(true));
+        });
+    }
+    is_drop
+}
 
 /// Whether an event is the wake of a task.
 pub(super) fn is_wake(event: &Event<'_>) -> bool {

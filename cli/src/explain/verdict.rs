@@ -6,10 +6,12 @@ use hairline_convert::sampled::StackId;
 use hairline_convert::slices::Key;
 use hairline_convert::timeline::Split;
 
+use crate::explain::awaited;
+use crate::explain::dropped;
 use crate::explain::ending::ending;
 use crate::explain::functions::{At, StackShare, largest_stacks};
 use crate::explain::heap;
-use crate::explain::held::{Lock, locks};
+use crate::explain::held::{Lock, counts, locks};
 use crate::explain::lists::part_of_time;
 use crate::explain::queue;
 use crate::explain::separation::Separation;
@@ -130,13 +132,27 @@ fn with_polls(survey: &Survey, target: &Target, all: &[Target]) -> Verdict {
     } else {
         verdict.lines.truncate(2); // the cause and the place
         verdict.functions.clear();
-        let woken = wakes::sentence(survey, target).map(|woken| format!(" {woken}")).unwrap_or_default();
+        let woken = awaited::sentence(survey, target).or_else(|| wakes::sentence(survey, target));
+        let woken = woken.map(|woken| format!(" {woken}")).unwrap_or_default();
         verdict.lines.push(format!(
             "Polls: {share} of all their time. Between them they wait for something that is no interval inside \
              of them.{woken}"
         ));
+        verdict.lines.extend(dropped::sentence(survey, target));
+        if between(survey, target).is_none() {
+            verdict.lines.extend(survey.tasks.partial().map(str::to_owned));
+        }
     }
     verdict
+}
+
+/// What intervals wait for between their polls, as a part of a sentence, if that is known.
+fn between(survey: &Survey, target: &Target) -> Option<String> {
+    let late = wakes::late(target).map(|(name, ..)| {
+        let name = plain(survey.keys().text(name));
+        format!("workers that are busy with other polls, most of all of `{name}`")
+    });
+    late.or_else(|| awaited::cause(survey, target)).or_else(|| dropped::cause(survey, target))
 }
 
 /// The share of their polls in the time of the slowest intervals, if that is most of it, and the longest poll
@@ -163,10 +179,12 @@ fn of_its_own(survey: &Survey, target: &Target) -> Verdict {
         let waited = waited(band).minus(waited(base));
         (Cause::Lock.of(&waited), 0, extra.minus(waited))
     } else {
-        let more =
-            |of: fn(&Band) -> i64| band.per_slice(of(band)).saturating_sub(base.per_slice(of(base))).max(0);
-        let both = Split { unknown: more(|band| band.in_both), ..Split::default() };
-        (more(|band| band.in_waits), more(|band| band.in_queue), extra.minus(both))
+        let more = |of: &dyn Fn(&Band) -> i64| {
+            band.per_slice(of(band)).saturating_sub(base.per_slice(of(base))).max(0)
+        };
+        let with = usize::from(target.counts_dropped());
+        let both = Split { unknown: more(&|band| band.in_waits[with].or_in_queue), ..Split::default() };
+        (more(&|band| band.in_waits[with].time), more(&|band| band.in_queue), extra.minus(both))
     };
     let is_known = |band: &Band| band.split.unknown <= band.duration / 2;
     let is_known = is_known(band) && is_known(base) && band.duration > 0;
@@ -193,7 +211,10 @@ fn of_its_own(survey: &Survey, target: &Target) -> Verdict {
     verdict.lines.extend(verdict.held(survey));
     match cause {
         Cause::Lock => {}
-        Cause::Queued => verdict.lines.extend(queue::meanwhile(survey, target)),
+        Cause::Queued => {
+            let not_known = || survey.tasks.partial().map(str::to_owned);
+            verdict.lines.extend(queue::meanwhile(survey, target).or_else(not_known));
+        }
         Cause::Running => verdict.running(survey, band),
         Cause::Waiting => waiting(survey, target, band, &mut verdict.lines),
         Cause::Asleep => {
@@ -248,13 +269,8 @@ impl Verdict {
                 let inside = inside.map(|name| {
                     format!("intervals inside of them, most of all `{}`", plain(survey.keys().text(name)))
                 });
-                let late = || {
-                    let (name, ..) = wakes::late(target)?;
-                    let name = plain(survey.keys().text(name));
-                    Some(format!("workers that are busy with other polls, most of all of `{name}`"))
-                };
                 let unknown = || "not known, because an interval is on no thread".to_owned();
-                (inside.or_else(late).unwrap_or_else(unknown), "")
+                (inside.or_else(|| between(survey, target)).unwrap_or_else(unknown), "")
             }
             Cause::Unknown if survey.timeline.is_empty() => {
                 ("not known, because the trace has no scheduling of their threads".to_owned(), "")
@@ -319,7 +335,8 @@ impl Verdict {
         }
         let (itself, waits) = (target.chosen.name.name, |band: &Band| {
             let mut around: HashMap<Key, Split> = HashMap::new();
-            for (wait, inner) in &band.inside.waits {
+            let waits = band.inside.waits.iter().filter(|(wait, _)| counts(survey, target, wait.tags));
+            for (wait, inner) in waits {
                 let name = if wait.name == target.chosen.name.name { wait.name } else { wait.around };
                 let sum = around.entry(name).or_default();
                 *sum = sum.plus(inner.own);

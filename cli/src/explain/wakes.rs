@@ -2,46 +2,76 @@
 //!
 //! The instant `wake` on the thread that wakes a task, and the time of the task in the queue, begin at once.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use hairline_convert::TrackId;
 use hairline_convert::slices::{Frame, Key, Slice};
 
-use crate::explain::locks::Holder;
+use crate::explain::locks::{Holder, Kind};
 use crate::explain::nested::{Within, covered};
+use crate::explain::polls::AllPolls;
 use crate::explain::queue::counted;
 use crate::explain::shares::percent;
 use crate::explain::survey::Survey;
-use crate::explain::target::{Part, Place, Polls, Target, Waker, add, total};
+use crate::explain::target::{Part, Place, Polls, Source, Target, Waker, add, total};
 use crate::explain::tasks;
 use crate::table::plain;
+
+/// How long after a poll its thread wakes the task that awaits the polled one at most.
+const RIGHT_AFTER: i64 = 20_000;
 
 /// The limit for wakes. Further ones are not known.
 const MOST_WAKES: usize = 1 << 20;
 
 /// The wakes of all tasks, by their times.
 #[derive(Debug, Default)]
-pub(super) struct Wakes(HashMap<i64, Waker>);
+pub(super) struct Wakes {
+    all: HashMap<i64, Waker>,
+    /// The end and the name of the last poll of each thread that is in no other one.
+    last_polls: HashMap<TrackId, (i64, Key)>,
+    pub(super) polls: AllPolls,
+}
 
 impl Wakes {
     /// Adds a wake on this track at this time.
     pub(super) fn add(&mut self, survey: &Survey, (track, time): (TrackId, i64), above: &[Frame]) {
-        if self.0.len() < MOST_WAKES {
+        if self.all.len() < MOST_WAKES {
             let inside = above.last();
             let is_parked = inside.is_some_and(|of| tasks::is_parked(survey.keys(), (of.category, of.name)));
             let poll = above.iter().find(|of| survey.has_polls(of.category, of.name));
             let [inside, poll] = [inside, poll].map(|frame| frame.map(|frame| frame.name));
-            self.0.insert(time, Waker { track, inside, poll, is_parked });
+            let before =
+                self.last_polls.get(&track).filter(|(end, _)| time.saturating_sub(*end) <= RIGHT_AFTER);
+            let after = before.filter(|_| above.is_empty()).map(|(_, name)| *name);
+            self.all.insert(time, Waker { track, inside, poll, after, is_parked });
         }
+    }
+
+    /// A poll ends that is in no other slice.
+    pub(super) fn add_poll(&mut self, poll: &Slice) {
+        self.last_polls.insert(poll.track, (poll.start.saturating_add(poll.duration), poll.name));
+        self.polls.add(poll);
+    }
+
+    /// Call it once there are no more.
+    pub(super) fn sort(&mut self) {
+        self.polls.sort();
+    }
+
+    /// Who woke the task at the end of this part of its time.
+    pub(super) fn of(&self, survey: &Survey, part: &Part) -> Option<Waker> {
+        let process = |track| survey.track_names.process_of(track);
+        self.all.get(&part.end).filter(|waker| process(waker.track) == process(part.track)).copied()
     }
 
     /// Adds up the longest times before wakes, by who woke. They may come in the trace before those wakes.
     pub(super) fn look(&self, survey: &Survey, target: &mut Target) {
         let names = &survey.track_names;
-        let of = |part: &Part| {
-            let is_own = |waker: &&Waker| names.process_of(waker.track) == names.process_of(part.track);
-            self.0.get(&part.end).filter(is_own).copied()
-        };
+        let of = |part: &Part| self.of(survey, part);
+        let Target { lasts, last_wakers, left, left_wakers, .. } = target;
+        for (parts, wakers) in [(lasts, last_wakers), (left, left_wakers)] {
+            parts.all().iter().for_each(|part| add(wakers, of(part), part.duration()));
+        }
         for gap in target.gaps.all() {
             let waker = of(gap);
             *target.wakers.entry(waker).or_default() += gap.duration();
@@ -54,7 +84,14 @@ impl Wakes {
             }
         }
         for wait in target.waits.all() {
-            let Some(waker) = of(wait).filter(|_| names.tid(wait.track).is_none()) else { continue };
+            let waker = of(wait).filter(|_| names.tid(wait.track).is_none());
+            if wait.tags.is_dropped && survey.locks.kind(wait.tags) != Kind::Notification {
+                let is_elsewhere = waker.is_some_and(|waker| waker.inside.is_some() && !waker.is_parked);
+                let (time, elsewhere) = &mut target.dropped_waits;
+                *time += wait.duration();
+                *elsewhere += if is_elsewhere { wait.duration() } else { 0 };
+            }
+            let Some(waker) = waker else { continue };
             let life = |task| survey.tasks.life(task).map(|life| life.name);
             let place = match (survey.locks.holder(wait.tags).0, waker.inside) {
                 _ if waker.is_parked => continue,
@@ -72,11 +109,18 @@ impl Wakes {
     }
 }
 
+/// The time from `start` up to the last wake that is not after `end`, of times in the queue.
+pub(super) fn last(queues: &[Part], start: i64, end: i64) -> Option<Part> {
+    let wakes = queues.iter().map(|queue| queue.start);
+    let last = wakes.filter(|wake| (start..=end).contains(wake)).max()?;
+    Some(Part::new(TrackId(0), start, last))
+}
+
 /// Calls `each` with the times of an interval up to when it could run, without what is inside of it.
-pub(super) fn gaps(slice: &Slice, within: &Within, mut each: impl FnMut(Part)) {
-    let mut queues: Vec<&Part> = within.queues.iter().filter(|queue| queue.start >= slice.start).collect();
+pub(super) fn gaps((track, start): (TrackId, i64), within: &Within, mut each: impl FnMut(Part)) {
+    let mut queues: Vec<&Part> = within.queues.iter().filter(|queue| queue.start >= start).collect();
     queues.sort_unstable_by_key(|queue| queue.start);
-    let mut since = slice.start;
+    let mut since = start;
     for queue in queues {
         let gap = since..queue.start.max(since);
         let inside = within.children.iter().map(|child| Part {
@@ -86,7 +130,7 @@ pub(super) fn gaps(slice: &Slice, within: &Within, mut each: impl FnMut(Part)) {
         });
         let inside: Vec<Part> = inside.collect();
         let start = gap.start.saturating_add(covered(&inside)).min(gap.end);
-        each(Part::new(slice.track, start, gap.end));
+        each(Part::new(track, start, gap.end));
         since = since.max(queue.end);
     }
 }
@@ -101,13 +145,42 @@ pub(super) fn late(target: &Target) -> Option<(Key, Polls, String)> {
     are_most.then(|| (*name, *polls, percent(polls.time, whole)))
 }
 
-/// Says who woke the slowest intervals after most of that time, if it is one thread, or the runtime.
+/// Where the wakes come from that end most of the time.
+pub(super) fn most(wakers: &HashMap<Option<Waker>, i64>) -> Option<Source> {
+    let mut sums: HashMap<Source, i64> = HashMap::new();
+    wakers.iter().filter_map(|(waker, time)| Some((waker.as_ref()?.source(), *time))).for_each(
+        |(source, time)| {
+            let sum = sums.entry(source).or_default();
+            *sum = sum.saturating_add(time);
+        },
+    );
+    let (source, time) = sums.into_iter().max_by_key(|(source, time)| (*time, *source))?;
+    (time > total(wakers.values().copied()) / 2).then_some(source)
+}
+
+/// Threads that wake, as the subject of a sentence, and whether they are several.
+fn threads(
+    survey: &Survey,
+    wakers: &HashMap<Option<Waker>, i64>,
+    is: impl Fn(&Waker) -> bool,
+) -> (String, bool) {
+    let names = &survey.track_names;
+    let of_source = wakers.keys().flatten().filter(|waker| is(waker));
+    let tracks: BTreeSet<TrackId> = of_source.map(|waker| waker.track).collect();
+    let all: BTreeSet<String> = tracks.iter().map(|track| names.name_without_id(*track)).collect();
+    match (tracks.first(), all.first()) {
+        (Some(track), _) if tracks.len() == 1 => {
+            (format!("the thread {}", plain(&names.name(*track))), false)
+        }
+        (_, Some(name)) if all.len() == 1 => (format!("{} threads {}", tracks.len(), plain(name)), true),
+        _ => (format!("{} threads", tracks.len()), true),
+    }
+}
+
+/// Says who woke the slowest intervals after most of that time, if it is one thread, or the runtime; and who
+/// woke them last, if that is another one: all before may be wakes after which they waited on.
 pub(super) fn sentence(survey: &Survey, target: &Target) -> Option<String> {
-    let whole = total(target.wakers.values().copied());
-    let of = |is: &dyn Fn(&Waker) -> bool| {
-        let these = target.wakers.iter().filter(|(waker, _)| waker.as_ref().is_some_and(is));
-        total(these.map(|(_, time)| *time))
-    };
+    let whole = target.gaps.total();
     let text = |name: Key| plain(survey.keys().text(name));
     if let Some((name, polls, share)) = late(target) {
         return Some(format!(
@@ -117,25 +190,67 @@ pub(super) fn sentence(survey: &Survey, target: &Target) -> Option<String> {
             counted(&polls)
         ));
     }
-    if whole > 0 && of(&|waker| waker.is_parked) > whole / 2 {
-        return Some(
-            "The runtime wakes them then (`parked`): a timer has run out, or a socket is ready.".to_owned(),
-        );
+    let often = most(&target.wakers).filter(|_| whole > 0);
+    let first = match often {
+        Some(Source::Runtime) => {
+            let what = "The runtime wakes them then (`parked`): a timer has run out, or a socket is ready.";
+            Some(what.to_owned())
+        }
+        Some(source) => {
+            let who = threads(survey, &target.wakers, |waker| waker.source() == source);
+            Some(wakes_them(&who, &place(survey, target, source)))
+        }
+        None => of_one_name(survey, target).map(|who| wakes_them(&who, "")),
+    };
+    // Of threads in no slice, another one says nothing.
+    let is_thread = |source| matches!(source, Source::On(_));
+    let are_threads = first.is_some() && often.is_none_or(is_thread);
+    let is_other = |last: &Source| Some(*last) != often && !(are_threads && is_thread(*last));
+    let last = most(&target.last_wakers).filter(is_other).map(|source| {
+        let (threads, _) = threads(survey, &target.last_wakers, |waker| waker.source() == source);
+        let who = match source {
+            Source::Runtime => "the runtime (`parked`): a timer has run out, or a socket is ready".to_owned(),
+            Source::Inside(name) => format!("{threads}, inside `{}`", text(name)),
+            Source::On(_) => threads,
+        };
+        format!("The last wake, after which they end, is by {who}.")
+    });
+    let both: Vec<_> = first.into_iter().chain(last).collect();
+    (!both.is_empty()).then(|| both.join(" "))
+}
+
+/// The threads of one name that woke after most of the time.
+fn of_one_name(survey: &Survey, target: &Target) -> Option<(String, bool)> {
+    let name = |waker: &Waker| survey.track_names.name_without_id(waker.track);
+    let mut sums: HashMap<String, i64> = HashMap::new();
+    for (waker, time) in target.wakers.iter().filter_map(|(waker, time)| Some((waker.as_ref()?, time))) {
+        let sum = sums.entry(name(waker)).or_default();
+        *sum = sum.saturating_add(*time);
     }
-    let all = target.wakers.keys().flatten();
-    let most = all.max_by_key(|one| (of(&|waker| waker.track == one.track), one.track.0))?;
-    if of(&|waker| waker.track == most.track) <= whole / 2 {
-        return None;
-    }
-    let inside = target.wakers.iter().filter_map(|(waker, time)| Some((waker.as_ref()?, time)));
-    let inside = inside.filter(|(waker, _)| waker.track == most.track).max_by_key(|(_, time)| **time);
-    let inside = inside.and_then(|(waker, _)| waker.inside);
+    let (most, time) = sums.into_iter().max_by(|a, b| (a.1, &a.0).cmp(&(b.1, &b.0)))?;
+    let are_most = time > total(target.wakers.values().copied()) / 2;
+    are_most.then(|| threads(survey, &target.wakers, |waker| name(waker) == most))
+}
+
+/// Says that threads wake the intervals. `place` is the end of the sentence.
+fn wakes_them((who, are_many): &(String, bool), place: &str) -> String {
+    let wake = if *are_many { "wake" } else { "wakes" };
+    format!("{} {wake} them then{place}.", capitalized(who))
+}
+
+/// Where a thread was as it woke, as a part of a sentence.
+fn place(survey: &Survey, target: &Target, source: Source) -> String {
+    let text = |name: Key| plain(survey.keys().text(name));
     let all: u64 = target.after_polls.values().map(|polls| polls.count).sum();
     let ended = target.after_polls.iter().find(|(_, polls)| polls.count > all / 2);
-    let inside = match (inside, ended) {
-        (Some(name), _) => format!(", inside `{}`", text(name)),
-        (None, Some((name, _))) => format!(", right after a poll of `{}`", text(*name)),
-        (None, None) => String::new(),
-    };
-    Some(format!("The thread {} wakes them then{inside}.", plain(&survey.track_names.name(most.track))))
+    match (source, ended) {
+        (Source::Inside(name), _) => format!(", inside `{}`", text(name)),
+        (_, Some((name, _))) => format!(", right after a poll of `{}`", text(*name)),
+        _ => String::new(),
+    }
+}
+
+fn capitalized(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
 }

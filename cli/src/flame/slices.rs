@@ -252,6 +252,12 @@ impl Stacks {
 }
 
 impl SliceSink for Stacks {
+    fn begins(&mut self, slice: &Frame, track: TrackId, depth: usize) {
+        if depth == 0 && self.time == Time::Own {
+            self.inside.begin(track, slice.start, &self.track_names);
+        }
+    }
+
     fn defect(&mut self, what: Defect, _: TrackId, _: i64, _: Key) {
         self.is_late |= matches!(what, Defect::Late | Defect::AfterInner);
     }

@@ -462,11 +462,18 @@ impl SliceSink for Counting {
         }
         if slice.duration == 0 && self.is_carrier(slice) {
             self.gathered.totals.carriers += 1;
+            self.inside.forget(slice, &self.track_names);
             return;
         }
         self.pending.push(*slice);
         if self.pending.len() >= BATCH {
             self.settle();
+        }
+    }
+
+    fn begins(&mut self, slice: &Frame, track: TrackId, depth: usize) {
+        if depth == 0 && self.groups.of(track).is_some() {
+            self.inside.begin(track, slice.start, &self.track_names);
         }
     }
 

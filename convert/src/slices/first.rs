@@ -129,6 +129,9 @@ impl First {
             (State::None, Change::Begin) if *open < MOST_OPEN => {
                 *open += 1;
                 *self = Self { state: State::Open, ..first };
+                if self.is_windowed {
+                    sink.sink.begins(&self.frame(), sink.track, 0);
+                }
             }
             (State::None, Change::Complete { duration: duration @ 0.. }) => {
                 *self = Self { state: State::Complete, end: time.saturating_add(duration), ..first };

@@ -128,6 +128,12 @@ pub trait SliceSink {
     /// precede it. A sink may set the marks of the frames, so that it need not look at all of them each time.
     fn slice(&mut self, slice: &Slice, above: &mut [Frame]);
 
+    /// A slice begins on a track that is no thread's. Complete slices have no begin. `depth` is the number of
+    /// slices around it.
+    fn begins(&mut self, slice: &Frame, track: TrackId, depth: usize) {
+        let _ = (slice, track, depth);
+    }
+
     /// A slice is open at the end of the trace. Its duration is up to there.
     fn open_slice(&mut self, slice: &Slice, above: &mut [Frame]) {
         let _ = (slice, above);

@@ -144,7 +144,11 @@ impl TrackSlices {
         match change {
             Change::Begin if *open < MOST_OPEN => {
                 *open += 1;
-                self.open(Frame::new(name, category, time, tag));
+                let frame = Frame::new(name, category, time, tag);
+                if self.is_windowed {
+                    sink.sink.begins(&frame, sink.track, self.stack.len());
+                }
+                self.open(frame);
             }
             Change::Begin => {
                 self.without_room += 1;

@@ -69,6 +69,12 @@ impl<F> Traced<F> {
     ) -> Self {
         Self { inner }
     }
+
+    /// Would begin the life of a call that blocks.
+    #[doc(hidden)]
+    pub fn begin_blocking(inner: F, _: &'static std::panic::Location<'static>) -> Self {
+        Self { inner }
+    }
 }
 
 /// `traced` for every stream.

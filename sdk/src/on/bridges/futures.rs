@@ -138,8 +138,8 @@ impl Life {
 
     /// Returns what is recorded of it.
     #[cfg(feature = "sync")]
-    pub(crate) fn into_recorded(self) -> Option<Recorded> {
-        self.recorded
+    pub(crate) fn into_recorded(mut self) -> Option<Recorded> {
+        self.recorded.take()
     }
 
     fn of(callsite: &'static Callsite, interval: AsyncScope) -> Self {
@@ -180,6 +180,19 @@ impl Life {
     #[inline(never)]
     fn end(&mut self) {
         self.recorded = None;
+    }
+}
+
+/// The argument of the end of a life or a wait whose future was dropped before it was ready.
+pub(crate) const DROPPED: &str = "dropped";
+
+impl Drop for Life {
+    /// The life is not over: the future is dropped before it is ready, like a branch of a `select!` that loses.
+    #[inline]
+    fn drop(&mut self) {
+        if let Some(recorded) = &mut self.recorded {
+            EndArguments::add_to(&mut recorded.arguments, DROPPED, &Value::Bool(true));
+        }
     }
 }
 

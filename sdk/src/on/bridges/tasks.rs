@@ -24,6 +24,7 @@ use crate::on::bridges::futures::{Life, Traced};
 #[cfg(feature = "sync")]
 use crate::on::bridges::roots::Root;
 use crate::on::callsite::{Callsite, Epoch, Key, registry};
+use crate::on::event::argument::Values;
 use crate::on::event::extras::Extras;
 use crate::on::event::flow::Flow;
 use crate::on::event::text::Text;
@@ -40,6 +41,9 @@ pub(super) static QUEUED: Callsite = callsite(CallsiteKind::Scope, "queued", &[]
 static SPAWN_KEYS: [Key; 1] = [Key::new("at")];
 /// The arguments of a task's life.
 const LIFE_KEYS: &[&str] = &["task"];
+/// The same, of a call that blocks, which waits for a thread of the pool for such calls.
+const CALL_KEYS: &[&str] = &["task", "kind"];
+const CALL: &str = "blocking";
 
 pub(super) const fn callsite(kind: CallsiteKind, name: &'static str, keys: &'static [Key]) -> Callsite {
     Callsite::new(kind, "task", name, keys, &Site::NOWHERE)
@@ -74,6 +78,11 @@ pub(super) fn callsite_of(
         Some(name) => registry::callsite_of(place, category, name, LIFE_KEYS, entry::first_hit),
         None => callsite_of(category, Some(place_text(place).as_str()), place),
     }
+}
+
+/// Returns the callsite of the life of a call that blocks.
+fn callsite_of_call(place: &'static Location<'static>) -> &'static Callsite {
+    registry::callsite_of(place, "task", place_text(place).as_str(), CALL_KEYS, entry::first_hit)
 }
 
 fn place_text(place: &Location<'_>) -> Text {
@@ -132,16 +141,31 @@ impl<F> TracedTask<F> {
         name: Option<&'static str>,
         place: &'static Location<'static>,
     ) -> Self {
+        Self::begin_with(future, place, &(), || callsite_of(category, name, place))
+    }
+
+    /// Begins the life of a call that blocks, as a task with one poll.
+    #[doc(hidden)]
+    pub fn begin_blocking(future: F, place: &'static Location<'static>) -> Self {
+        Self::begin_with(future, place, &(CALL, ()), || callsite_of_call(place))
+    }
+
+    fn begin_with(
+        future: F,
+        place: &'static Location<'static>,
+        kind: &(impl Values + Copy),
+        callsite: impl FnOnce() -> &'static Callsite,
+    ) -> Self {
         if SPAWN.epoch() == Some(Epoch::UNREGISTERED) {
             let _ = SPAWN.registered_epoch(); // starts the session that the environment requests
         } else if registry::active_epoch().is_none() {
             return Self::unrecorded(future, &SPAWN);
         }
         connect::connect(); // before the registry's lock
-        let callsite = callsite_of(category, name, place);
+        let callsite = callsite();
         match callsite.registered_epoch() {
             None => Self::unrecorded(future, callsite),
-            Some(epoch) => Self::begin_in(future, callsite, epoch, place),
+            Some(epoch) => Self::begin_in(future, callsite, epoch, place, *kind),
         }
     }
 
@@ -161,10 +185,11 @@ impl<F> TracedTask<F> {
         callsite: &'static Callsite,
         epoch: Epoch,
         place: &'static Location<'static>,
+        kind: impl Values,
     ) -> Self {
         let are_wakes_on = epoch_of_wakes() == Some(epoch);
         let number = new_number();
-        let life = Life::begin_task(callsite, epoch, &(i64::from(number), ()));
+        let life = Life::begin_task(callsite, epoch, &(i64::from(number), kind));
         let flow = life.parts().map(|(_, flow)| flow).filter(|_| are_wakes_on);
         let wakes = flow.map(|flow| {
             let can_run = record_spawn(epoch, flow, place);

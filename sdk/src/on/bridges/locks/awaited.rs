@@ -141,6 +141,14 @@ pin_project_lite::pin_project! {
         wanted: Option<u32>,
         wait: Option<AsyncScope>,
     }
+
+    impl<F> PinnedDrop for Waiting<'_, F> {
+        fn drop(this: Pin<&mut Self>) {
+            if let Some(wait) = this.project().wait {
+                wait.arg(futures::DROPPED, true); // it ends when the future is dropped
+            }
+        }
+    }
 }
 
 impl<F> Waiting<'_, F> {

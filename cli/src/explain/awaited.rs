@@ -1,0 +1,202 @@
+//! The tasks whose end wakes the slowest intervals: those that they spawn and await, or that answer. Where
+//! the time of such a task went is why the interval waited.
+
+use std::collections::BTreeMap;
+
+use hairline_convert::TrackId;
+use hairline_convert::slices::{Key, Slice};
+
+use crate::explain::locks::{PREFIX, lock_name};
+use crate::explain::nested::{Within, covered};
+use crate::explain::queue;
+use crate::explain::shares::percent;
+use crate::explain::survey::Survey;
+use crate::explain::target::{Awaited, Part, Source, Target, Waker, add, total, whole};
+use crate::explain::wakes::{self, Wakes};
+use crate::table::plain;
+
+/// The limit for lives that are kept, with the parts of each.
+const MOST_KEPT: usize = 1 << 18;
+
+/// How long after the wake of another task the poll around it ends its own task at most, and how long before
+/// a wake the poll right before it does: the end of a task wakes the one that awaits it after its last poll.
+const NEAR: i64 = 200_000;
+
+/// The lives of tasks that are over, by name and end.
+pub(super) struct Lives {
+    ends: BTreeMap<(Key, i64, TrackId), Life>,
+    count: usize,
+    /// Shorter ones are not kept.
+    shortest: i64,
+}
+
+struct Life {
+    start: i64,
+    within: Within,
+}
+
+/// Where most of the time of such tasks went.
+enum Where {
+    Queue,
+    Inside(Key),
+    /// Beside both, up to wakes from there.
+    Up(Source),
+}
+
+impl Lives {
+    /// Keeps lives that may take a good part of one of the slowest intervals.
+    pub(super) fn new(shortest_of_slowest: i64) -> Self {
+        Self { ends: BTreeMap::new(), count: 0, shortest: shortest_of_slowest / 4 }
+    }
+
+    /// Adds the life of a task.
+    pub(super) fn add(&mut self, slice: &Slice, within: &Within) {
+        let size = 1 + within.waits.len() + within.queues.len() + within.inside.names.len();
+        if slice.duration >= self.shortest && self.count + size <= MOST_KEPT {
+            self.count += size;
+            let end = slice.start.saturating_add(slice.duration);
+            let life = Life { start: slice.start, within: within.clone() };
+            self.ends.insert((slice.name, end, slice.track), life);
+        }
+    }
+
+    /// The life that ended with a wake: in the poll around it, or in the one right before it.
+    fn ended(&self, survey: &Survey, waker: &Waker, wake: i64) -> Option<(TrackId, &Life)> {
+        let process = survey.track_names.process_of(waker.track);
+        let is_own = |track: TrackId| survey.track_names.process_of(track) == process;
+        let of = |name: Key, from: i64, to: i64| {
+            let ends = self.ends.range((name, from, TrackId(0))..=(name, to, TrackId(u32::MAX)));
+            ends.filter(|((.., track), _)| is_own(*track)).map(|((.., track), life)| (*track, life))
+        };
+        match (waker.poll, waker.after) {
+            (Some(name), _) => of(name, wake, wake.saturating_add(NEAR)).next(),
+            (None, Some(name)) => of(name, wake.saturating_sub(NEAR), wake).next_back(),
+            (None, None) => None,
+        }
+    }
+
+    /// Adds the tasks whose ends woke the slowest intervals of a target.
+    pub(super) fn look_at(&self, survey: &Survey, wakes: &Wakes, target: &mut Target) {
+        for gap in target.gaps.all().to_vec() {
+            if let Some(waker) = wakes.of(survey, &gap) {
+                self.look(survey, wakes, target, (&waker, &gap));
+            }
+        }
+    }
+
+    /// Adds the task that ended with a wake, if it was alive for most of the time before it.
+    fn look(&self, survey: &Survey, wakes: &Wakes, target: &mut Target, (waker, gap): (&Waker, &Part)) {
+        let Some((track, life)) = self.ended(survey, waker, gap.end) else { return };
+        let Some(name) = waker.poll.or(waker.after) else { return };
+        let start = life.start.max(gap.start);
+        let time = gap.end.saturating_sub(start);
+        if time <= gap.duration() / 2 {
+            return;
+        }
+        let queues: Vec<Part> =
+            life.within.queues.iter().filter_map(|queue| clipped(queue, start, gap.end)).collect();
+        let awaited = target.awaited.entry(name).or_default();
+        awaited.time = awaited.time.saturating_add(time);
+        awaited.queued = awaited.queued.saturating_add(covered(&queues));
+        // At least so much of it is after the begin of the wait.
+        let before = start.saturating_sub(life.start);
+        for (inside, inner) in &life.within.inside.names {
+            let own = whole(&inner.own).saturating_sub(before).clamp(0, time);
+            add(&mut awaited.inside, *inside, own);
+        }
+        wakes::gaps((track, life.start), &life.within, |gap| {
+            let source = wakes.of(survey, &gap).map(|waker| waker.source());
+            if let (Some(source), Some(gap)) = (source, clipped(&gap, start, i64::MAX)) {
+                add(&mut awaited.sources, source, gap.duration());
+            }
+        });
+        if let Some(longest) = queues.iter().max_by_key(|queue| (queue.duration(), queue.start)) {
+            let worker = wakes.polls.after(name, longest.end);
+            target.awaited_queues.times.add(Part { track, worker, ..*longest });
+        }
+    }
+}
+
+fn clipped(part: &Part, from: i64, to: i64) -> Option<Part> {
+    let (start, end) = (part.start.max(from), part.end.min(to));
+    (start < end).then_some(Part { start, end, ..*part })
+}
+
+/// The tasks of one name whose ends end most of the time of a target, and where their time went.
+fn most(target: &Target) -> Option<(Key, &Awaited, Where)> {
+    let (name, awaited) = target.awaited.iter().max_by_key(|(name, awaited)| (awaited.time, name.0))?;
+    if awaited.time <= total(target.wakers.values().copied()) / 2 {
+        return None;
+    }
+    let inside = awaited.inside.iter().max_by_key(|(name, time)| (**time, name.0));
+    let place = match inside {
+        Some((inside, time)) if *time > awaited.time / 2 && *time > awaited.queued => Where::Inside(*inside),
+        _ if awaited.queued > awaited.time / 2 => Where::Queue,
+        _ => {
+            let source = awaited.sources.iter().max_by_key(|(source, time)| (**time, **source));
+            let (source, time) = source.filter(|(source, _)| !matches!(source, Source::On(_)))?;
+            return (*time > awaited.time / 2).then_some((*name, awaited, Where::Up(*source)));
+        }
+    };
+    Some((*name, awaited, place))
+}
+
+/// The cause, as a part of a sentence.
+pub(super) fn cause(survey: &Survey, target: &Target) -> Option<String> {
+    let (name, _, place) = most(target)?;
+    let task = plain(survey.keys().text(name));
+    Some(match place {
+        Where::Queue if survey.tasks.is_call(name) => {
+            format!("the call `{task}`, which waits for a thread of the blocking pool")
+        }
+        Where::Queue => format!("the task `{task}`, which waits for a worker"),
+        Where::Up(Source::Inside(inside)) => {
+            let inside = plain(survey.keys().text(inside));
+            format!("the task `{task}`, which waits for what wakes it inside `{inside}`")
+        }
+        Where::Up(_) => format!("the task `{task}`, which waits for a timer or a socket"),
+        Where::Inside(inside) => match survey.keys().text(inside) {
+            wait if wait.starts_with(PREFIX) => {
+                format!("the task `{task}`, which waits for `{}`", plain(lock_name(wait)))
+            }
+            inside => format!("the task `{task}`, most of all inside `{}`", plain(inside)),
+        },
+    })
+}
+
+/// Says where the time of those tasks went.
+pub(super) fn sentence(survey: &Survey, target: &Target) -> Option<String> {
+    let (name, awaited, place) = most(target)?;
+    let text = |name: Key| plain(survey.keys().text(name));
+    let share = |time: i64| percent(time.min(awaited.time), awaited.time);
+    let of = |times: Option<&i64>| share(times.copied().unwrap_or_default());
+    let of_wakes = percent(awaited.time, total(target.wakers.values().copied()));
+    let is_call = survey.tasks.is_call(name);
+    let time = match place {
+        Where::Inside(inside) => {
+            format!("It was inside `{}` for {} of its time.", text(inside), of(awaited.inside.get(&inside)))
+        }
+        Where::Queue => {
+            let why = queue::of_awaited(survey, target).map_or_else(String::new, |why| format!(" {why}"));
+            let share = share(awaited.queued);
+            let pool = if is_call { "thread of the blocking pool" } else { "worker" };
+            format!("It could run, but no {pool} was free, for {share} of its time.{why}")
+        }
+        Where::Up(source) => {
+            let wakes = match source {
+                Source::Inside(inside) => format!("It was woken inside `{}`", text(inside)),
+                _ => "The runtime woke it (`parked`)".to_owned(),
+            };
+            format!("{wakes}, after {} of its time.", of(awaited.sources.get(&source)))
+        }
+    };
+    let inside = match wakes::most(&target.wakers) {
+        Some(Source::Inside(inside)) if inside != name => format!(", inside `{}`", text(inside)),
+        _ => String::new(),
+    };
+    let what = if is_call { "call" } else { "task" };
+    Some(format!(
+        "The end of the {what} `{}` wakes them{inside} ({of_wakes} of that time). {time}",
+        text(name)
+    ))
+}

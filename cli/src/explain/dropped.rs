@@ -1,0 +1,41 @@
+//! What tasks waited for beside the thing that let them go on: the branches of a `select!` that lose, and
+//! futures whose time ran out.
+
+use hairline_convert::slices::Key;
+
+use crate::explain::shares::percent;
+use crate::explain::survey::Survey;
+use crate::explain::target::{Band, Inner, Source, Target};
+use crate::explain::wakes;
+use crate::table::plain;
+
+/// The interval that was open for most of the time of the slowest, and without which they went on.
+fn most(band: &Band) -> Option<(Key, &Inner)> {
+    let all = band.inside.dropped.iter().map(|(name, inner)| (*name, inner));
+    all.max_by_key(|(name, inner)| (inner.total, name.0)).filter(|(_, most)| most.total > band.duration / 2)
+}
+
+/// What let them go on before that, as a part of a sentence, if one thing did most times.
+pub(super) fn cause(survey: &Survey, target: &Target) -> Option<String> {
+    let (before, _) = most(&target.slow)?;
+    let text = |name: Key| plain(survey.keys().text(name));
+    match wakes::most(&target.left_wakers)? {
+        Source::Runtime => Some(format!("a timer or a socket, which was ready before `{}`", text(before))),
+        Source::Inside(inside) => {
+            Some(format!("what woke them inside `{}`, before `{}` was ready", text(inside), text(before)))
+        }
+        Source::On(_) => None,
+    }
+}
+
+/// Says that it is not the cause.
+pub(super) fn sentence(survey: &Survey, target: &Target) -> Option<String> {
+    let (name, inner) = most(&target.slow)?;
+    let duration = target.slow.duration;
+    Some(format!(
+        "`{}` was open for {} of the time of the slowest, and was not ready as they went on: another branch of a \
+         `select!` or a timeout came first.",
+        plain(survey.keys().text(name)),
+        percent(inner.total.min(duration), duration)
+    ))
+}
