@@ -60,6 +60,15 @@ impl Event {
     /// seccomp filter forbids it; `ESRCH` if the thread has ended; `EMFILE` without a free descriptor;
     /// `ENODEV` if the processor is offline; `EINVAL` if the kernel is too old for an attribute.
     pub fn open(attributes: &Attributes, tid: u32, cpu: Option<u32>) -> io::Result<Self> {
+        Self::open_of(attributes, Some(tid), cpu)
+    }
+
+    /// Opens an event for all threads of the machine, on one processor. Only root may, or `CAP_PERFMON`.
+    pub(crate) fn open_for_all(attributes: &Attributes, cpu: u32) -> io::Result<Self> {
+        Self::open_of(attributes, None, Some(cpu))
+    }
+
+    fn open_of(attributes: &Attributes, tid: Option<u32>, cpu: Option<u32>) -> io::Result<Self> {
         let open = |attributes: &Attributes| sys::open(&attributes.0, tid, cpu).map(Held::new);
         match open(attributes) {
             Ok(fd) => Ok(Self { fd, counts_lost: true }),

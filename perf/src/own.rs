@@ -58,7 +58,7 @@ impl Switches {
     /// them, with [`Attributes::and_switches`] and [`Attributes::tasks`].
     #[must_use]
     pub fn of_records(pid: u32) -> Self {
-        Self { events: None, wakings: Wakings::of_command(pid).ok(), tasks: Tasks::new(None), read_at: 0 }
+        Self { events: None, wakings: Wakings::of_command().ok(), tasks: Tasks::new(None), read_at: 0 }
     }
 
     /// Adds a record of the caller's events. Those without a meaning for threads are ignored.

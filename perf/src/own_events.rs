@@ -70,10 +70,22 @@ impl OwnEvents {
     /// # Errors
     /// As those of [`Event::open`] and [`Ring::at_most`].
     pub fn open_for_command(attributes: &Attributes, pid: u32, bytes: usize) -> io::Result<Self> {
+        Self::of_processors(attributes, bytes, |cpu| Event::open(attributes, pid, Some(cpu)))
+    }
+
+    /// Opens events of all threads of the machine.
+    pub(crate) fn open_for_all(attributes: &Attributes, bytes: usize) -> io::Result<Self> {
+        Self::of_processors(attributes, bytes, |cpu| Event::open_for_all(attributes, cpu))
+    }
+
+    fn of_processors(
+        attributes: &Attributes,
+        bytes: usize,
+        open: impl Fn(u32) -> io::Result<Event>,
+    ) -> io::Result<Self> {
         let mut own = Self::NONE;
         for cpu in online_cpus() {
-            let event = Event::open(attributes, pid, Some(cpu))?;
-            own.rings.push(Ring::at_most(event, bytes, attributes)?);
+            own.rings.push(Ring::at_most(open(cpu)?, bytes, attributes)?);
         }
         Ok(own)
     }

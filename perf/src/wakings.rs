@@ -1,5 +1,6 @@
 //! Wake-ups: which thread let which one go on. The tracepoint `sched_waking` is counted for the threads that
-//! wake, so it needs the same events as their switches, and more rights: its number stands in tracefs.
+//! wake, and needs more rights than their switches do: its number stands in tracefs. A session of a process
+//! has the wake-ups by its own threads: others would cost the whole machine time, for as long as it runs.
 //!
 //! A hit names the woken thread by its number on the machine. All other records name threads by their numbers
 //! in the pid namespace of this process. So a container with a namespace of its own has no wake-ups: some
@@ -22,7 +23,7 @@ const TRACEFS: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
 const NAMESPACE_OF_MACHINE: &str = "pid:[4026531836]";
 
 /// The bytes of a ring.
-const RING: usize = 128 << 10;
+const RING: usize = 512 << 10;
 
 /// Bits of `common_flags`: a hard or a soft interrupt has woken the thread, not the one that it interrupted.
 const IN_INTERRUPT: u8 = 0x18;
@@ -50,11 +51,13 @@ impl Wakings {
         Ok(Self { events: OwnEvents::open(&attributes, may_open, |_| ())?.0, fields })
     }
 
-    /// Opens the events of a process that has not yet executed its program, and of all that it starts.
-    pub(crate) fn of_command(pid: u32) -> io::Result<Self> {
+    /// Opens the events of all threads of the machine, for a command and all that it starts. Its threads are
+    /// woken by others too: by interrupts of an idle processor or of another program, and by a thread that
+    /// ends, whose own events the kernel has closed by then.
+    pub(crate) fn of_command() -> io::Result<Self> {
         let fields = Fields::find()?;
-        let attributes = Attributes::tracepoint(fields.id).inherit(Inherit::All).enable_on_exec();
-        Ok(Self { events: OwnEvents::open_for_command(&attributes, pid, RING)?, fields })
+        let events = OwnEvents::open_for_all(&Attributes::tracepoint(fields.id), RING)?;
+        Ok(Self { events, fields })
     }
 
     pub(crate) fn events(&self) -> &OwnEvents {

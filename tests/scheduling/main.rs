@@ -525,6 +525,30 @@ fn record_has_the_wake_ups_of_the_command_where_the_kernel_permits_it() {
     }
 }
 
+/// Sleeps of `sleep`, which a timer ends, and of the shell that waits for it, which its end ends: how many
+/// there are, and how many of them end with a wake-up.
+const ENDED: &str = "select t.name, count(*), sum(exists (select 1 from thread_state w where w.utid = s.utid \
+    and w.ts = s.ts + s.dur and w.state in ('R', 'W'))) from thread_state s join thread t using (utid) \
+    where t.name in ('sh', 'sleep') and s.state = 'S' and s.dur > 15e6 group by 1 order by 1";
+
+#[test]
+fn record_has_the_wake_ups_by_interrupts_and_by_the_ends_of_processes() {
+    for extension in FORMATS.into_iter().filter(|_| may_see_wakers()) {
+        let stage = Stage { is_root: false, ..Stage::new() };
+        let file = stage.path(extension);
+        let Some(told) = recorded_by_command(&file, "for i in 1 2 3 4 5; do sleep 0.02; done; true") else {
+            return;
+        };
+        let by_child = "select count(*) from thread_state s join thread t using (utid) \
+            join thread w on w.utid = s.waker_utid where t.name = 'sh' and w.name = 'sleep'";
+        let verdict = judge::load(&file, &[ENDED, by_child]);
+        verdict.require_clean();
+        assert_eq!(verdict.results[0].text(), "sh\t5\t5\nsleep\t5\t5", "{extension}: {told}");
+        let by_child = verdict.results[1].single_i64();
+        assert!(if extension == "fxt" { by_child == 0 } else { by_child >= 5 }, "{extension}: {by_child}");
+    }
+}
+
 #[test]
 fn switches_that_the_kernels_ring_has_no_room_for_are_counted() {
     for extension in FORMATS {

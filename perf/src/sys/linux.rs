@@ -26,8 +26,12 @@ pub(crate) fn tid() -> u32 {
 }
 
 /// Opens an event of the thread `tid`, on one processor or on all.
-pub(crate) fn open(attr: &EventAttr, tid: u32, cpu: Option<u32>) -> io::Result<File> {
-    let tid = libc::pid_t::try_from(tid).map_err(|_| io::ErrorKind::InvalidInput)?;
+/// Opens an event of a thread, or of all.
+pub(crate) fn open(attr: &EventAttr, tid: Option<u32>, cpu: Option<u32>) -> io::Result<File> {
+    let tid = match tid.map(libc::pid_t::try_from) {
+        None => -1,
+        Some(tid) => tid.map_err(|_| io::ErrorKind::InvalidInput)?,
+    };
     let cpu = match cpu.map(libc::c_int::try_from) {
         None => -1,
         Some(cpu) => cpu.map_err(|_| io::ErrorKind::InvalidInput)?,

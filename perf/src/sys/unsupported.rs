@@ -25,7 +25,7 @@ pub(crate) fn tid() -> u32 {
     0
 }
 
-pub(crate) fn open(_: &EventAttr, _: u32, _: Option<u32>) -> io::Result<File> {
+pub(crate) fn open(_: &EventAttr, _: Option<u32>, _: Option<u32>) -> io::Result<File> {
     unsupported()
 }
 
