@@ -59,6 +59,12 @@ impl Split {
         }
     }
 
+    /// Each of its times, changed.
+    #[must_use]
+    pub fn map(self, f: impl Fn(i64) -> i64) -> Self {
+        self.with(Self::default(), |time, _| f(time))
+    }
+
     fn add(&mut self, state: Option<RunState>, duration: i64) {
         let sum = match state {
             Some(RunState::Running) => &mut self.running,

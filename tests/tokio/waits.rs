@@ -27,7 +27,7 @@ fn waits(trace: &Trace) -> String {
          or a.key like '%held_by%' or a.key like '%kind' or a.key like '%wanted')), '') \
          || case when s.dur < 0 then ' open' else '' end \
          from slice s join track t on s.track_id = t.id left join track p on t.parent_id = p.id \
-         left join slice ps on s.parent_id = ps.id where s.category = 'lock' order by s.ts, s.id",
+         left join slice ps on s.parent_id = ps.id where s.category = 'lock' and s.name like 'wait:%' order by s.ts, s.id",
     );
     with_marks(&rows, "waits.rs", include_str!("waits.rs"))
 }
@@ -62,7 +62,7 @@ fn a_wait_for_a_mutex_names_the_task_that_has_it_and_where_it_took_it() {
         });
         let expected = "waits: wait: cache at=waits here held_by_task=holds held_at=taken here kind=lock";
         assert_eq!(waits(&trace), expected, "{format:?}");
-        let time = "select dur > 3000000 and dur < 1000000000 from slice where category = 'lock'";
+        let time = "select dur > 3000000 and dur < 1000000000 from slice where category = 'lock' and name like 'wait:%'";
         assert_eq!(trace.rows(time), "1", "{format:?}");
     }
 }

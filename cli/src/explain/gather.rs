@@ -7,11 +7,12 @@ use hairline_convert::slices::{Frame, Key, Point, Slice, SliceSink, Slices};
 use hairline_convert::timeline::Split;
 use hairline_convert::{Item, RunState, SampleKind, TrackId};
 
-use crate::explain::locks::{Tags, is_end};
+use crate::explain::locks::{HeldBy, Tags, is_end};
 use crate::explain::nested::{Below, Nested, Within, covered};
 use crate::explain::survey::{Chosen, SliceName, Survey};
 use crate::explain::target::{Band, Inner, Inside, Longest, Part, Target, Wait, add};
 use crate::explain::tasks::{WAKE_TAG, is_queued, is_wake, is_wake_slice};
+use crate::explain::turns::Turn;
 use crate::explain::wakes::{self, Wakes};
 use crate::trace::ItemVisitor;
 
@@ -65,6 +66,7 @@ impl<'s> Gather<'s> {
             first: 0,
             sleeps: Longest::default(),
             waits: Longest::default(),
+            turns: Longest::default(),
             held_in: HashMap::new(),
             cores: Longest::default(),
             ran_in: HashMap::new(),
@@ -108,6 +110,7 @@ impl<'s> Gather<'s> {
             target.typical_examples.shorten();
             target.sleeps.shorten();
             target.waits.shorten();
+            target.turns.shorten();
             target.cores.shorten();
             target.queues.shorten();
             target.gaps.shorten();
@@ -217,10 +220,12 @@ impl Found<'_> {
         if let Some(wait) = wait {
             // After the wake that ends a wait, the task waits for a worker.
             let end = around.first().map_or(part.end, |queue| queue.start);
-            let waker = self.survey.locks.holder(wait.tags).0.thread();
-            within.waits.push(Part { end, waker, tags: wait.tags, ..part });
+            within.waits.push(Part { end, tags: wait.tags, ..part });
             own = end.saturating_sub(slice.start);
         }
+        let wait = wait.map(|wait| {
+            (wait, turns(self.survey, wait.tags, &Part { end: part.start.saturating_add(own), ..part }))
+        });
         let mut copy = if is_asked { within.clone() } else { Within::default() };
         within.children = Vec::new(); // of no use to the one around it
         copy.queues.extend(around);
@@ -247,7 +252,7 @@ impl Found<'_> {
             band.in_both = band.in_both.saturating_add(covered(waits.iter().chain(queues)));
         }
         if target.is_slow(slice.duration) {
-            waits.iter().for_each(|wait| target.waits.add(*wait));
+            waits.iter().for_each(|wait| target.add_wait(self.survey, *wait));
             queues.iter().for_each(|queue| target.queues.add(*queue));
             wakes::gaps(slice, within, |gap| target.gaps.add(gap));
         }
@@ -278,7 +283,7 @@ impl Found<'_> {
         }
         let waits = self.waits.get(&slice.track).map_or(&[][..], Longest::all);
         let waits = waits.iter().filter(|wait| wait.start >= slice.start);
-        waits.clone().for_each(|wait| target.waits.add(*wait));
+        waits.clone().for_each(|wait| target.add_wait(survey, *wait));
         let is_wait = |start, end| waits.clone().any(|wait| wait.start <= start && end <= wait.end);
         if let Some(tid) = tid {
             survey.timeline.stretches(tid, slice.start, end, &mut |stretch| {
@@ -298,6 +303,21 @@ impl Found<'_> {
                     _ => {}
                 }
             });
+        }
+    }
+}
+
+/// Who had the lock in turn during a wait.
+fn turns(survey: &Survey, tags: Tags, wait: &Part) -> Vec<Turn> {
+    survey.locks.turns(survey.track_names.process_of(wait.track), tags, (wait.start, wait.end))
+}
+
+impl Target {
+    /// Adds a wait of one of the slowest.
+    fn add_wait(&mut self, survey: &Survey, wait: Part) {
+        self.waits.add(wait);
+        for Turn { held, start, end } in turns(survey, wait.tags, &wait) {
+            self.turns.add(Part { start, end, held, waker: held.holder.thread(), ..wait });
         }
     }
 }
@@ -397,7 +417,8 @@ impl SliceSink for Found<'_> {
             let is_interval = names.tid(slice.track).is_none();
             let process = is_interval.then(|| names.process_of(slice.track)).flatten();
             let tags = Tags { begin: slice.tag, end: end.map_or(0, |(_, tag)| tag), process };
-            Wait { name: slice.name, tags, around: above.last().map_or(Key::NONE, |above| above.name) }
+            let around = above.last().map_or(Key::NONE, |above| above.name);
+            Wait { name: slice.name, tags, around, held: HeldBy::default() }
         });
         if is_wake_slice(self.survey.keys(), slice) {
             self.wakes.add(self.survey, (slice.track, slice.start), above);
@@ -414,13 +435,14 @@ impl SliceSink for Found<'_> {
         let (mut own, whole) = self.splits(slice, depth);
         own.unknown = own.unknown.saturating_sub(slice.duration.saturating_sub(own_time)).max(0);
         let itself = Inner { count: 1, total: slice.duration, own };
-        inside.slices(slice.name, wait, &itself);
-        let is_interval = self.survey.track_names.tid(slice.track).is_none();
-        if let Some(wait) = wait.filter(|_| !is_interval) {
-            let until = slice.start.saturating_add(slice.duration);
-            let waker = self.survey.locks.holder(wait.tags).0.thread();
-            let part = Part { waker, tags: wait.tags, ..Part::new(slice.track, slice.start, until) };
-            self.waits.entry(slice.track).or_default().add(part);
+        inside.slices(slice.name, &itself);
+        if let Some(wait) = wait {
+            let until = slice.start.saturating_add(own_time);
+            let part = Part { tags: wait.tags, ..Part::new(slice.track, slice.start, until) };
+            inside.wait(wait, &turns(self.survey, wait.tags, &part), &itself);
+            if self.survey.track_names.tid(slice.track).is_some() {
+                self.waits.entry(slice.track).or_default().add(part);
+            }
         }
         if let Some(number) = number {
             inside.add(&self.open.remove(&(slice.track, depth as u32)).unwrap_or_default());

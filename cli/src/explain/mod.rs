@@ -11,6 +11,7 @@ mod functions;
 mod gather;
 mod heap;
 mod held;
+mod holder;
 mod lists;
 mod locks;
 mod meanwhile;
@@ -29,6 +30,7 @@ mod survey;
 mod target;
 mod tasks;
 mod threads;
+mod turns;
 mod verdict;
 mod wakes;
 

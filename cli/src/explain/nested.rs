@@ -8,6 +8,7 @@ use hairline_convert::slices::{Key, Slice};
 use hairline_convert::timeline::Split;
 
 use crate::explain::target::{Inner, Inside, Part, Wait};
+use crate::explain::turns::Turn;
 use crate::track_names::TrackNames;
 
 /// The intervals that wait for the end of the one around them, by the track that they are below.
@@ -33,8 +34,8 @@ pub(super) struct Within {
 /// An interval that is over.
 pub(super) struct Below {
     pub(super) slice: Slice,
-    /// Whether it is a wait for a lock.
-    pub(super) wait: Option<Wait>,
+    /// The wait for a lock that it is, and who had that in turn.
+    pub(super) wait: Option<(Wait, Vec<Turn>)>,
     /// Its time without what is inside of it.
     pub(super) own: i64,
     pub(super) within: Within,
@@ -80,10 +81,12 @@ impl Nested {
             own = own.saturating_sub(end.saturating_sub(one.slice.start.max(until)).max(0));
             within.children.push(Part::new(one.slice.track, one.slice.start, end));
             until = until.max(end);
-            let wait = one.wait.map(|wait| Wait { around: slice.name, ..wait });
             let split = Split { unknown: one.own.min(more), ..Split::default() };
             let inner = Inner { count: 1, total: one.slice.duration, own: split };
-            within.inside.slices(one.slice.name, wait, &inner);
+            within.inside.slices(one.slice.name, &inner);
+            if let Some((wait, turns)) = one.wait {
+                within.inside.wait(Wait { around: slice.name, ..wait }, &turns, &inner);
+            }
             within.inside.add(&one.within.inside);
             within.waits.extend(one.within.waits);
             within.queues.extend(one.within.queues);

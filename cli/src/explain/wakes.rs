@@ -56,7 +56,17 @@ impl Wakes {
         for wait in target.waits.all() {
             let Some(waker) = of(wait).filter(|_| names.tid(wait.track).is_none()) else { continue };
             let life = |task| survey.tasks.life(task).map(|life| life.name);
-            let place = match (survey.locks.holder(wait.tags).0, waker.inside) {
+            let turns = target.turns.all().iter();
+            if turns.clone().any(|turn| {
+                turn.held.is_timed
+                    && turn.start >= wait.start
+                    && turn.end <= wait.end
+                    && turn.track == wait.track
+            }) {
+                continue;
+            }
+            let held = survey.locks.holder(wait.tags);
+            let place = match (held.holder, waker.inside) {
                 _ if waker.is_parked => continue,
                 (Holder::Unknown, None) => Place::On(waker.track),
                 (Holder::Unknown, Some(inside)) => Place::Inside(inside),
@@ -67,7 +77,7 @@ impl Wakes {
                 }
                 _ => continue,
             };
-            add(&mut target.woken, (wait.tags, place), wait.duration());
+            add(&mut target.woken, (held, place), wait.duration());
         }
     }
 }

@@ -17,6 +17,9 @@
 //! of [`GATE`] is that of a callsite that was never hit, so each lock takes the way of the first one.
 //!
 //! A wait that begins while the lock is being released may miss that release: then it has no arrow.
+//!
+//! Each release while a thread waits is recorded, so a wait has all that held the lock meanwhile. Locks may have
+//! one name: a wait and a release have the address of the lock too, which is its own while a thread waits.
 
 pub(crate) mod awaited;
 pub(crate) mod depth;
@@ -49,11 +52,18 @@ static RELEASED: Callsite = callsite(CallsiteKind::Instant, "released", &RELEASE
 static NOTIFIED: Callsite = callsite(CallsiteKind::Instant, "notified", &NOTIFIED_KEYS);
 static RELEASE: Callsite = callsite(CallsiteKind::Instant, "release", &RELEASE_KEYS);
 
-static WAIT_KEYS: [Key; 3] = [Key::new("at"), Key::new("held_by"), Key::new("held_at")];
+static WAIT_KEYS: [Key; 4] = [Key::new("at"), Key::new("held_by"), Key::new("held_at"), Key::new("lock")];
 static WAIT_FOR_KEYS: [Key; 4] = [Key::new("at"), Key::new("held_by"), Key::new("held_at"), Key::new("kind")];
 static RELEASED_KEYS: [Key; 2] = [Key::new("released_by"), Key::new("released_at")];
 static NOTIFIED_KEYS: [Key; 2] = [Key::new("notified_by"), Key::new("notified_at")];
-static RELEASE_KEYS: [Key; 1] = [Key::new("at")];
+static RELEASE_KEYS: [Key; 6] = [
+    Key::new("at"),
+    Key::new("lock"),
+    Key::new("shared"),
+    Key::new("held_by"),
+    Key::new("held_by_task"),
+    Key::new("kind"),
+];
 
 const fn callsite(kind: CallsiteKind, name: &'static str, keys: &'static [Key]) -> Callsite {
     Callsite::new(kind, "lock", name, keys, &Site::NOWHERE)
@@ -216,7 +226,7 @@ impl Watch {
             return; // those that waited are threads of the parent
         }
         let flow = Flow::new();
-        self.record_release("release", place, Extras::new().flow(&flow));
+        self.record_release(("release", kind), place, Extras::new().flow(&flow));
         self.publish(kind, place, &flow);
     }
 
@@ -240,7 +250,7 @@ impl Watch {
         let is_sure = waiting == 1 && self.released.flow.load(Ordering::Relaxed) == 0;
         let flow = Flow::new();
         let extras = if is_sure { Extras::new().flow(&flow) } else { Extras::new() };
-        self.record_release("notify", Some(place), extras);
+        self.record_release(("notify", Kind::Notified), Some(place), extras);
         if is_sure {
             self.publish(Kind::Notified, Some(place), &flow);
         } else {
@@ -257,11 +267,17 @@ impl Watch {
         Counted { waiting: &self.waiting, kind: Kind::Notified }
     }
 
-    fn record_release(&self, what: &str, place: Option<Place>, extras: Extras<'_>) {
+    fn record_release(&self, (what, kind): (&str, Kind), place: Option<Place>, extras: Extras<'_>) {
         let Some(epoch) = epoch_of(&RELEASE) else { return };
         let name = Text::display(&format_args!("{what}: {}", self.name));
-        let at = place.map(text_of);
-        events::event_rich(&RELEASE, epoch, &(at, ()), &extras.name(name.as_str()));
+        let lock = what_of(kind).is_none().then(|| number_of(self.address()));
+        let is_shared = (kind == Kind::Shared).then_some(true);
+        events::event_rich(
+            &RELEASE,
+            epoch,
+            &(place.map(text_of), (lock, (is_shared, ()))),
+            &extras.name(name.as_str()),
+        );
     }
 
     /// Tells the threads that wait who ends their waits: the thread whose event has begun the flow.
@@ -364,7 +380,8 @@ impl<'w> Wait<'w> {
             let values = (text_of(place), (by, (at, (what, ()))));
             Scope::begin_named(&WAIT_FOR, epoch, &values, name.as_str())
         } else {
-            Scope::begin_named(&WAIT, epoch, &(text_of(place), (by, (at, ()))), name.as_str())
+            let values = (text_of(place), (by, (at, (number_of(watch.address()), ()))));
+            Scope::begin_named(&WAIT, epoch, &values, name.as_str())
         };
         Self { watch, before, epoch, kind, _slice: slice, _counted: counted }
     }
@@ -411,6 +428,11 @@ fn what_of(kind: Kind) -> Option<&'static str> {
 fn shown(seen: Option<Seen<Location<'static>>>) -> (Option<i64>, Option<Text>) {
     let place = seen.and_then(|seen| place_of(seen.place));
     (seen.map(|seen| i64::from(seen.thread)), place.map(text_of))
+}
+
+/// The address of a lock as an argument.
+fn number_of(address: usize) -> i64 {
+    address.cast_signed() as i64
 }
 
 fn text_of(place: Place) -> Text {
