@@ -130,6 +130,8 @@ pub struct Timeline {
     /// The time of the last change of all.
     end: Option<i64>,
     has_wakeups: bool,
+    /// When threads ended, in order of time.
+    ends: Vec<(i64, u64)>,
 }
 
 #[derive(Debug, Default)]
@@ -217,10 +219,14 @@ impl Timeline {
     /// Sorts the changes. Call it before the first question.
     pub fn finish(&mut self) {
         self.cpus.clear();
+        self.ends.clear();
         for (tid, thread) in &mut self.threads {
             (thread.begin, thread.ran_first) = (self.begin.unwrap_or_default(), false);
             thread.finish();
             for (index, change) in thread.changes.iter().enumerate() {
+                if change.state == RunState::Dead {
+                    self.ends.push((change.time, *tid));
+                }
                 if change.state.is_running() && change.cpu != NO_CPU {
                     let end = thread.changes.get(index + 1).map_or(i64::MAX, |next| next.time);
                     let run = Run { start: change.time, end, tid: *tid };
@@ -229,6 +235,7 @@ impl Timeline {
             }
         }
         self.cpus.values_mut().for_each(|runs| runs.sort_unstable_by_key(|run| run.start));
+        self.ends.sort_unstable();
         let mut first = FirstRunners::default();
         for (tid, thread) in &self.threads {
             if let Some(change) = thread.changes.first() {
@@ -245,6 +252,24 @@ impl Timeline {
     #[must_use]
     pub fn has_wakeups(&self) -> bool {
         self.has_wakeups
+    }
+
+    /// When threads ended, with their ids, in order of time.
+    ///
+    /// ```
+    /// use hairline_convert::timeline::Timeline;
+    /// use hairline_convert::{RunState, Scheduling, StateChange};
+    ///
+    /// let change = |time, state| StateChange::new(time, 8, state);
+    /// let mut timeline = Timeline::default();
+    /// let changes = [change(1_000, RunState::Running), change(3_000, RunState::Dead)];
+    /// timeline.add(&Scheduling { changes: &changes, copy: None, others: 0 });
+    /// timeline.finish();
+    /// assert_eq!(timeline.ends(), [(3_000, 8)]);
+    /// ```
+    #[must_use]
+    pub fn ends(&self) -> &[(i64, u64)] {
+        &self.ends
     }
 
     /// Whether there are no changes.

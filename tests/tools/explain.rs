@@ -65,6 +65,12 @@ fn lock_contention() {
 }
 
 #[test]
+fn the_end_of_a_thread() {
+    let words = ["Cause: sleep.", "sleeps end as the thread renderer (", ") ends"];
+    require("join", "net/request", &words);
+}
+
+#[test]
 fn cpu_starvation() {
     require("starvation", "net/request", &[NO_CORE, "`hog ("]);
 }

@@ -15,10 +15,10 @@ use crate::trace::ItemVisitor;
 
 /// A thread that is woken runs a moment later, and the one that woke it may end its slice a moment later or
 /// earlier.
-const NEAR: i64 = 200_000;
+pub(super) const NEAR: i64 = 200_000;
 
 /// How near to its end the slice that ended a sleep ends at least.
-fn near(slept: i64) -> i64 {
+pub(super) fn near(slept: i64) -> i64 {
     NEAR.max(slept / 20)
 }
 

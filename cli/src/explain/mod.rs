@@ -12,6 +12,7 @@ mod gather;
 mod heap;
 mod held;
 mod holder;
+mod joined;
 mod lists;
 mod locks;
 mod meanwhile;

@@ -10,6 +10,7 @@ use crate::explain::ending::ending;
 use crate::explain::functions::{At, StackShare, largest_stacks};
 use crate::explain::heap;
 use crate::explain::held::{Lock, locks};
+use crate::explain::joined::joined;
 use crate::explain::lists::part_of_time;
 use crate::explain::queue;
 use crate::explain::separation::Separation;
@@ -453,7 +454,8 @@ fn asleep(
         let functions = function_list(functions, |time| percent(time, band.split.asleep));
         lines.push(format!("Functions that sleep: {functions}."));
     }
-    let wakers = largest(&band.wakers, |tid| survey.thread_name(*tid), 2);
+    let mut wakers = largest(&band.wakers, |tid| survey.thread_name(*tid), 2);
+    wakers.retain(|waker| waker.time >= band.split.asleep / 50);
     let woken = match &wakers[..] {
         [] => String::new(),
         _ => format!(" Woken by {}.", list(&wakers, band.split.asleep)),
@@ -466,7 +468,10 @@ fn asleep(
     let (interrupted, are_most) = of_all(|sleep| sleep.is_woken && sleep.waker.is_none());
     let (wakeups, _) = of_all(|sleep| sleep.is_woken);
     let ending = ending(survey, target).filter(|ending| ending.time >= whole / 2);
-    if let Some(ending) = ending.as_ref().filter(|ending| !ending.is_by_chance) {
+    let joined = joined(survey, target).filter(|joined| joined.time >= whole / 2);
+    if let Some(joined) = joined {
+        lines.push(format!("Why: {}.{woken}", joined.text(sleeps.len())));
+    } else if let Some(ending) = ending.as_ref().filter(|ending| !ending.is_by_chance) {
         lines.push(format!("Why: {}.{woken}", ending.text(sleeps.len())));
     } else if band.split.uninterruptible > band.split.asleep / 2 {
         lines.push(format!("Why: the sleep is uninterruptible, so it is for a disk as a rule.{woken}"));
