@@ -129,7 +129,8 @@ fn with_polls(survey: &Survey, target: &Target, all: &[Target]) -> Verdict {
         (verdict.lines, verdict.functions) = (of_polls.lines, of_polls.functions);
         verdict.lines.insert(0, format!("In their polls, which take {share} of the time of the slowest:"));
     } else {
-        verdict.lines.truncate(2); // the cause and the place
+        // The cause, and the place if that is known.
+        verdict.lines.truncate(if wakes::late(target).is_some() { 1 } else { 2 });
         verdict.functions.clear();
         let woken = wakes::sentence(survey, target).map(|woken| format!(" {woken}")).unwrap_or_default();
         verdict.lines.push(format!(
@@ -252,7 +253,7 @@ impl Verdict {
                 let late = || {
                     let (name, ..) = wakes::late(target)?;
                     let name = plain(survey.keys().text(name));
-                    Some(format!("workers that are busy with other polls, most of all of `{name}`"))
+                    Some(format!("perhaps workers that are busy with other polls, most of all of `{name}`"))
                 };
                 let unknown = || "not known, because an interval is on no thread".to_owned();
                 (inside.or_else(late).unwrap_or_else(unknown), "")
@@ -343,6 +344,9 @@ impl Verdict {
         self.inside = Some(name);
         // A name may have more of it than all names together: others have less than in the typical ones.
         let time = time.min(self.share);
+        if name == itself && self.cause == Cause::Unknown && wakes::late(target).is_some() {
+            return None; // others have the time, or what they wait for takes it
+        }
         let (time, of) = (duration(time.min(self.extra)), percent(time, self.share));
         let at = match &self.locks[..] {
             [lock, ..] if self.cause == Cause::Lock => lock.place(),

@@ -122,7 +122,7 @@ pub(super) fn sentence(survey: &Survey, target: &Target) -> Option<String> {
     if let Some((name, polls, share)) = late(target) {
         return Some(format!(
             "No worker looked for what is ready, a timer or a socket: the one that woke them had just polled `{}`, \
-             for {share} of that time ({}).",
+             for {share} of that time ({}). It may have been ready before, or only then.",
             text(name),
             counted(&polls)
         ));
