@@ -1,5 +1,5 @@
-//! The threads and processes whose ends may have ended the sleeps of a target: a thread that joins another one,
-//! or waits for a process, sleeps until that has ended.
+//! The threads and processes whose ends may have ended the sleeps of a target: a thread that joins another
+//! one, or waits for a process, sleeps until that has ended.
 //!
 //! The kernel wakes those that wait for a thread as it ends. Since Linux 6.16, it records no such wake-up.
 
@@ -32,7 +32,7 @@ pub(super) struct Joined {
 pub(super) fn joined(survey: &Survey, target: &Target) -> Option<Joined> {
     let mut by_name: HashMap<(String, bool), Vec<(u64, Part)>> = HashMap::new();
     for sleep in target.sleeps.all() {
-        if let Some(tid) = ended_with(survey, sleep) {
+        if let Some((tid, _)) = ended_with(survey, sleep) {
             let is_process = is_other_process(survey, tid, sleep);
             let ended = by_name.entry((name(survey, tid), is_process)).or_default();
             ended.push((tid, *sleep));
@@ -64,8 +64,9 @@ impl Joined {
     }
 }
 
-/// The thread whose end may have ended a sleep.
-fn ended_with(survey: &Survey, sleep: &Part) -> Option<u64> {
+/// The thread whose end may have ended a sleep, and how far apart the ends of both are.
+fn ended_with(survey: &Survey, sleep: &Part) -> Option<(u64, i64)> {
+    let apart = |(time, tid): &(i64, u64)| (*tid, (*time).max(sleep.end) - (*time).min(sleep.end));
     let own = survey.track_names.own_tid(sleep.track);
     let within = |from: i64, to: i64| {
         let ends = survey.timeline.ends();
@@ -74,23 +75,27 @@ fn ended_with(survey: &Survey, sleep: &Part) -> Option<u64> {
     };
     if let Some(waker) = sleep.waker {
         let mut after = within(sleep.end, sleep.end.saturating_add(AFTER));
-        return after.find(|(_, tid)| *tid == waker).map(|(_, tid)| *tid);
+        return after.find(|(_, tid)| *tid == waker).map(apart);
     }
     if sleep.is_woken {
         return None; // by an interrupt
     }
     let (from, to) = (sleep.end.saturating_sub(before(sleep.duration())), sleep.end.saturating_add(NEAR));
-    let nearest = within(from, to).min_by_key(|(time, _)| time.abs_diff(sleep.end));
-    nearest.map(|(_, tid)| *tid)
+    within(from, to).map(apart).min_by_key(|(_, apart)| *apart)
 }
 
-/// During how many of the sleeps a thread ends by chance at the right time.
+/// During how many of the sleeps a thread ends by chance at the right time, or as near to that as one did: with
+/// a factor of 2, since that is half of what may be on average.
 #[allow(clippy::cast_precision_loss)] // an estimate
 fn chance(survey: &Survey, target: &Target) -> Chance {
     let (ends, span) = (survey.timeline.ends().len() as f64, survey.timeline.span());
     let time = span.map_or(1, |(first, last)| last.saturating_sub(first).max(1)) as f64;
     let sleeps = target.sleeps.all().iter().filter(|sleep| !sleep.is_woken);
-    let probability = |sleep: &Part| ((before(sleep.duration()) + NEAR) as f64 * ends / time).min(1.0);
+    let within = |sleep: &Part| match ended_with(survey, sleep) {
+        Some((_, apart)) => 4 * apart,
+        None => before(sleep.duration()) + NEAR,
+    };
+    let probability = |sleep: &Part| (within(sleep) as f64 * ends / time).min(1.0);
     sleeps.fold(Chance::default(), |sum, sleep| sum.and(probability(sleep)))
 }
 

@@ -66,8 +66,8 @@ impl Releases {
         }
     }
 
-    /// Sorts them. Call it before the first question. If events are missing, releases may be among them, and none
-    /// is used.
+    /// Sorts them. Call it before the first question. If events are missing, releases may be among them, and
+    /// none is used.
     pub(super) fn finish(&mut self, names: &TrackNames, has_losses: bool) {
         let raw = std::mem::take(&mut self.raw);
         if raw.len() > MOST || has_losses {
