@@ -24,10 +24,12 @@ pub struct Split {
     pub running: i64,
     /// Ready to run, but without a processor.
     pub waiting: i64,
-    /// Asleep: waiting for anything else. Includes `uninterruptible`.
+    /// Asleep: waiting for anything else. Includes `uninterruptible` and `stopped`.
     pub asleep: i64,
     /// Asleep and not to be interrupted, as a rule for a disk.
     pub uninterruptible: i64,
+    /// Stopped by a signal or a debugger: a part of `asleep` too.
+    pub stopped: i64,
     /// On no processor, so waiting or asleep. A timeline has no such time: it is of readers that know only
     /// the CPU time of a thread.
     pub off_cpu: i64,
@@ -54,6 +56,7 @@ impl Split {
             waiting: f(self.waiting, other.waiting),
             asleep: f(self.asleep, other.asleep),
             uninterruptible: f(self.uninterruptible, other.uninterruptible),
+            stopped: f(self.stopped, other.stopped),
             off_cpu: f(self.off_cpu, other.off_cpu),
             unknown: f(self.unknown, other.unknown),
         }
@@ -72,6 +75,9 @@ impl Split {
             Some(state) if state.is_asleep() => {
                 if state == RunState::Uninterruptible {
                     self.uninterruptible = self.uninterruptible.saturating_add(duration);
+                }
+                if state == RunState::Stopped {
+                    self.stopped = self.stopped.saturating_add(duration);
                 }
                 &mut self.asleep
             }

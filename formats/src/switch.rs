@@ -62,6 +62,8 @@ pub enum SideState {
     },
     /// It waits for something else.
     Asleep,
+    /// A signal or a debugger has stopped it.
+    Stopped,
     /// It has ended.
     Dead,
 }
@@ -78,6 +80,7 @@ impl SwitchSide {
             }
             SideState::Running | SideState::Runnable => fxt::ThreadState::Running,
             SideState::Asleep => fxt::ThreadState::Blocked,
+            SideState::Stopped => fxt::ThreadState::Suspended,
             SideState::Dead => fxt::ThreadState::Dead,
         };
         let (outgoing, incoming, idle) = match self.state {
@@ -101,6 +104,7 @@ impl SwitchSide {
             SideState::Running => TaskState::Running,
             SideState::Runnable => TaskState::Runnable,
             SideState::Asleep => TaskState::InterruptibleSleep,
+            SideState::Stopped => TaskState::Stopped,
             // `Dead` would make a second thread of each track that comes later, and a snapshot's head does.
             SideState::Dead => TaskState::Destroyed,
         };

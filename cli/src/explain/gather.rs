@@ -296,6 +296,8 @@ impl Found<'_> {
                         });
                     }
                     // What a wait for a lock is for is known.
+                    // What is stopped waits for nothing.
+                    (Some(RunState::Stopped), _) => {}
                     (Some(state), _) if state.is_asleep() && stretch.is_whole && !is_wait(start, end) => {
                         let (is_woken, waker) = (stretch.is_woken, stretch.waker);
                         target.sleeps.add(Part { is_woken, waker, ..Part::new(slice.track, start, end) });

@@ -273,12 +273,13 @@ impl Band {
 
     /// A sum of times divided by the number of slices.
     pub(super) fn split_per_slice(&self, sum: Split) -> Split {
-        let Split { running, waiting, asleep, uninterruptible, off_cpu, unknown } = sum;
+        let Split { running, waiting, asleep, uninterruptible, stopped, off_cpu, unknown } = sum;
         Split {
             running: self.per_slice(running),
             waiting: self.per_slice(waiting),
             asleep: self.per_slice(asleep),
             uninterruptible: self.per_slice(uninterruptible),
+            stopped: self.per_slice(stopped),
             off_cpu: self.per_slice(off_cpu),
             unknown: self.per_slice(unknown),
         }

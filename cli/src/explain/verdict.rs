@@ -243,6 +243,9 @@ impl Verdict {
             }
             Cause::Running => ("computing".to_owned(), "their thread runs"),
             Cause::Waiting => ("no free core".to_owned(), "their thread could run, but waits for a core,"),
+            Cause::Asleep if is_stopped(band) => {
+                ("stopped by a signal or a debugger".to_owned(), "their thread is stopped")
+            }
             Cause::Asleep => ("sleep".to_owned(), "their thread is asleep"),
             Cause::OffCpu => ("off the CPU".to_owned(), "their thread is not on the CPU"),
             Cause::Unknown if !target.chosen.name.is_on_thread => {
@@ -443,6 +446,11 @@ fn waiting(survey: &Survey, target: &Target, band: &Band, lines: &mut Vec<String
     }
 }
 
+/// Whether the threads of a band are stopped for most of the time for which they are asleep.
+fn is_stopped(band: &Band) -> bool {
+    band.split.stopped > band.split.asleep / 2
+}
+
 fn asleep(
     survey: &Survey,
     (target, band): (&Target, &Band),
@@ -471,6 +479,11 @@ fn asleep(
     };
     let (interrupted, are_most) = of_all(|sleep| sleep.is_woken && sleep.waker.is_none());
     let (wakeups, _) = of_all(|sleep| sleep.is_woken);
+    if is_stopped(band) {
+        let what = "a signal, like SIGSTOP, or a debugger stopped their thread";
+        lines.push(format!("Why: {what}.{woken}"));
+        return;
+    }
     let ending = ending(survey, target).filter(|ending| ending.time >= whole / 2);
     let joined = joined(survey, target).filter(|joined| joined.time >= whole / 2);
     if let Some(joined) = joined {
@@ -495,7 +508,8 @@ fn asleep(
             |ending| format!("`{}` was open so long that it says nothing", plain(&ending.name)),
         );
         lines.push(format!(
-            "Why: not known: {seen}. They may wait for a thread without slices, a disk, the network or a timer."
+            "Why: not known: {seen}. They may wait for a thread without slices, a disk, the network or a timer, \
+             or a signal may have stopped them."
         ));
     }
     if wakeups == 0 && band.split.asleep > 0 && !survey.timeline.has_wakeups() {
