@@ -214,6 +214,35 @@ fn who_notifies_is_named() {
 }
 
 #[test]
+fn the_notification_after_which_the_condition_holds_is_named() {
+    let words = ["condition variable `jobs`.", "Why: notified by the thread producer (", "inside `produce`."];
+    require_waits("jobs", &words, || {
+        let (jobs, added) = (sync::Mutex::named("queue", 0), sync::Condvar::named("jobs"));
+        let is_waiting = std::sync::Barrier::new(3);
+        thread::scope(|scope| {
+            named(scope, "noise", || {
+                trace_scope!("app", "noise");
+                is_waiting.wait();
+                for _ in 0..3 {
+                    thread::sleep(MOMENT);
+                    added.notify_all();
+                }
+            });
+            named(scope, "producer", || {
+                trace_scope!("app", "produce");
+                is_waiting.wait();
+                thread::sleep(4 * MOMENT);
+                *jobs.lock().expect("no panic") += 1;
+                added.notify_all();
+            });
+            let guard = jobs.lock().expect("no panic");
+            is_waiting.wait();
+            drop(added.wait_while(guard, |jobs| *jobs == 0).expect("no panic"));
+        });
+    });
+}
+
+#[test]
 fn a_wait_whose_time_runs_out_is_for_no_lock_and_has_no_holder() {
     let words = [
         "Cause: waiting for the condition variable `late`.",

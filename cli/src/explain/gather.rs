@@ -415,10 +415,11 @@ impl SliceSink for Found<'_> {
         }
         let wait = (slice.tag != 0).then(|| {
             let end = self.ends.remove(&slice.track).filter(|(start, _)| *start == slice.start);
+            let end = self.survey.locks.ended_by(slice.track, slice.start, end.map_or(0, |(_, tag)| tag));
             let names = &self.survey.track_names;
             let is_interval = names.tid(slice.track).is_none();
             let process = is_interval.then(|| names.process_of(slice.track)).flatten();
-            let tags = Tags { begin: slice.tag, end: end.map_or(0, |(_, tag)| tag), process };
+            let tags = Tags { begin: slice.tag, end, process };
             let around = above.last().map_or(Key::NONE, |above| above.name);
             Wait { name: slice.name, tags, around, held: HeldBy::default() }
         });

@@ -16,6 +16,7 @@ use hairline_convert::slices::{Keys, Slice};
 use hairline_convert::{Categories, Event, EventKind, TrackId};
 use hairline_formats::Value;
 
+use crate::explain::conditions::Conditions;
 pub(super) use crate::explain::holder::{HeldBy, Holder, TaskId};
 use crate::explain::turns::{Asked, Release, Releases, Turn};
 use crate::track_names::TrackNames;
@@ -66,6 +67,8 @@ struct Facts {
     kind: Kind,
     /// The address of the lock, if the trace has who releases it.
     lock: Option<u64>,
+    /// Whether the last notification was for nothing. Not part of the facts that are kept.
+    is_again: bool,
     /// Whether this is about a release of one that has the lock with others.
     is_shared: bool,
 }
@@ -116,6 +119,7 @@ pub(super) struct Locks {
     facts: Vec<Facts>,
     tags: HashMap<Facts, u32>,
     releases: Releases,
+    conditions: Conditions,
     /// The waits beyond the limit, whose facts are not known.
     pub(super) left_out: u64,
 }
@@ -133,6 +137,7 @@ impl Default for Locks {
             facts: vec![Facts::default(); 2],
             tags: HashMap::new(),
             releases: Releases::default(),
+            conditions: Conditions::default(),
             left_out: 0,
         }
     }
@@ -141,8 +146,13 @@ impl Default for Locks {
 impl Locks {
     /// Adds the facts of an event, if it is the begin of a wait or about its end.
     pub(super) fn add(&mut self, event: &Event<'_>) {
-        if let Some(facts) = of_event(event) {
-            self.tag_of(facts);
+        let Some(mut facts) = of_event(event) else { return };
+        let (is_condition, is_again) = (facts.kind == Kind::Condition, std::mem::take(&mut facts.is_again));
+        let tag = self.tag_of(facts);
+        if event.name.text == NOTIFIED {
+            self.conditions.notified(event.track, tag);
+        } else if is_condition {
+            self.conditions.begins(event.track, event.time, is_again);
         }
     }
 
@@ -166,7 +176,9 @@ impl Locks {
         if self.tags.is_empty() {
             return None;
         }
-        of_event(event).map(|facts| self.tags.get(&facts).copied().unwrap_or(UNKNOWN))
+        of_event(event)
+            .map(|facts| Facts { is_again: false, ..facts })
+            .map(|facts| self.tags.get(&facts).copied().unwrap_or(UNKNOWN))
     }
 
     fn facts(&self, tag: u32) -> &Facts {
@@ -216,6 +228,12 @@ impl Locks {
     /// Sorts what was added. Call it before the first question about turns.
     pub(super) fn finish(&mut self, names: &TrackNames, has_losses: bool) {
         self.releases.finish(names, has_losses);
+        self.conditions.finish();
+    }
+
+    /// The tag of what ended a wait that began at this time, if the wait itself has this one.
+    pub(super) fn ended_by(&self, track: TrackId, start: i64, end: u32) -> u32 {
+        self.conditions.ended_by(track, start).unwrap_or(end)
     }
 
     /// Who had the lock during a wait of a process: one at least.
@@ -261,6 +279,7 @@ fn of_event(event: &Event<'_>) -> Option<Facts> {
         }
         Value::Str(text) | Value::Interned { text, .. } if name.text == "kind" => facts.kind = Kind::of(text),
         value if name.text == ADDRESS => facts.lock = address(&value),
+        Value::Bool(is_again) if name.text == "again" => facts.is_again = is_again,
         value if name.text == by => facts.holder = number(&value).map_or(Holder::Unknown, holder),
         value if name.text == TASK => {
             facts.holder = number(&value).map_or(Holder::Unknown, |task| Holder::Task((None, task)));

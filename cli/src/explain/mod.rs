@@ -2,6 +2,7 @@
 
 mod arguments;
 mod callers;
+mod conditions;
 mod cpu_times;
 mod ending;
 mod explained;

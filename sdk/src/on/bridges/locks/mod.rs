@@ -53,7 +53,8 @@ static NOTIFIED: Callsite = callsite(CallsiteKind::Instant, "notified", &NOTIFIE
 static RELEASE: Callsite = callsite(CallsiteKind::Instant, "release", &RELEASE_KEYS);
 
 static WAIT_KEYS: [Key; 4] = [Key::new("at"), Key::new("held_by"), Key::new("held_at"), Key::new("lock")];
-static WAIT_FOR_KEYS: [Key; 4] = [Key::new("at"), Key::new("held_by"), Key::new("held_at"), Key::new("kind")];
+static WAIT_FOR_KEYS: [Key; 5] =
+    [Key::new("at"), Key::new("held_by"), Key::new("held_at"), Key::new("kind"), Key::new("again")];
 static RELEASED_KEYS: [Key; 2] = [Key::new("released_by"), Key::new("released_at")];
 static NOTIFIED_KEYS: [Key; 2] = [Key::new("notified_by"), Key::new("notified_at")];
 static RELEASE_KEYS: [Key; 6] = [
@@ -366,7 +367,7 @@ impl<'w> Wait<'w> {
     #[cold]
     #[inline(never)]
     pub(crate) fn begin(watch: &'w Watch, epoch: Epoch, kind: Kind, place: Place) -> Self {
-        let counted = (kind != Kind::Notified).then(|| {
+        let counted = (!is_notified(kind)).then(|| {
             watch.waiting.add(kind);
             Counted { waiting: &watch.waiting, kind }
         });
@@ -377,7 +378,8 @@ impl<'w> Wait<'w> {
         let name = Text::display(&format_args!("wait: {}", watch.name));
         let what = what_of(kind).filter(|_| epoch_of(&WAIT_FOR) == Some(epoch));
         let slice = if let Some(what) = what {
-            let values = (text_of(place), (by, (at, (what, ()))));
+            let again = (kind == Kind::NotifiedAgain).then_some(true);
+            let values = (text_of(place), (by, (at, (what, (again, ())))));
             Scope::begin_named(&WAIT_FOR, epoch, &values, name.as_str())
         } else {
             let values = (text_of(place), (by, (at, (number_of(watch.address()), ()))));
@@ -402,7 +404,7 @@ impl<'w> Wait<'w> {
         if begun != self.epoch.get() || is_shared && self.kind == Kind::Shared {
             return; // of an earlier session, or for others
         }
-        let callsite: &Callsite = if self.kind == Kind::Notified { &NOTIFIED } else { &RELEASED };
+        let callsite: &Callsite = if is_notified(self.kind) { &NOTIFIED } else { &RELEASED };
         let Some(epoch) = epoch_of(callsite).filter(|epoch| *epoch == self.epoch) else { return };
         let (by, at) = shown(Some(seen));
         // A flow does not fork: the first of several threads that one release lets continue has the arrow.
@@ -414,11 +416,16 @@ impl<'w> Wait<'w> {
     }
 }
 
+/// Whether a notification ends a wait.
+fn is_notified(kind: Kind) -> bool {
+    matches!(kind, Kind::Notified | Kind::NotifiedAgain)
+}
+
 /// What is waited for, if that is no lock.
 fn what_of(kind: Kind) -> Option<&'static str> {
     match kind {
         Kind::Alone | Kind::Shared => None,
-        Kind::Notified => Some("condition variable"),
+        Kind::Notified | Kind::NotifiedAgain => Some("condition variable"),
         Kind::Met => Some("barrier"),
         Kind::Done => Some("initialization"),
     }
