@@ -24,10 +24,12 @@ pub struct Split {
     pub running: i64,
     /// Ready to run, but without a processor.
     pub waiting: i64,
-    /// Asleep: waiting for anything else. Includes `uninterruptible`.
+    /// Asleep: waiting for anything else. Includes `uninterruptible` and `stopped`.
     pub asleep: i64,
     /// Asleep and not to be interrupted, as a rule for a disk.
     pub uninterruptible: i64,
+    /// Stopped by a signal or a debugger: a part of `asleep` too.
+    pub stopped: i64,
     /// On no processor, so waiting or asleep. A timeline has no such time: it is of readers that know only
     /// the CPU time of a thread.
     pub off_cpu: i64,
@@ -54,9 +56,16 @@ impl Split {
             waiting: f(self.waiting, other.waiting),
             asleep: f(self.asleep, other.asleep),
             uninterruptible: f(self.uninterruptible, other.uninterruptible),
+            stopped: f(self.stopped, other.stopped),
             off_cpu: f(self.off_cpu, other.off_cpu),
             unknown: f(self.unknown, other.unknown),
         }
+    }
+
+    /// Each of its times, changed.
+    #[must_use]
+    pub fn map(self, f: impl Fn(i64) -> i64) -> Self {
+        self.with(Self::default(), |time, _| f(time))
     }
 
     fn add(&mut self, state: Option<RunState>, duration: i64) {
@@ -66,6 +75,9 @@ impl Split {
             Some(state) if state.is_asleep() => {
                 if state == RunState::Uninterruptible {
                     self.uninterruptible = self.uninterruptible.saturating_add(duration);
+                }
+                if state == RunState::Stopped {
+                    self.stopped = self.stopped.saturating_add(duration);
                 }
                 &mut self.asleep
             }
@@ -124,6 +136,8 @@ pub struct Timeline {
     /// The time of the last change of all.
     end: Option<i64>,
     has_wakeups: bool,
+    /// When threads ended, in order of time.
+    ends: Vec<(i64, u64)>,
 }
 
 #[derive(Debug, Default)]
@@ -211,10 +225,14 @@ impl Timeline {
     /// Sorts the changes. Call it before the first question.
     pub fn finish(&mut self) {
         self.cpus.clear();
+        self.ends.clear();
         for (tid, thread) in &mut self.threads {
             (thread.begin, thread.ran_first) = (self.begin.unwrap_or_default(), false);
             thread.finish();
             for (index, change) in thread.changes.iter().enumerate() {
+                if change.state == RunState::Dead {
+                    self.ends.push((change.time, *tid));
+                }
                 if change.state.is_running() && change.cpu != NO_CPU {
                     let end = thread.changes.get(index + 1).map_or(i64::MAX, |next| next.time);
                     let run = Run { start: change.time, end, tid: *tid };
@@ -223,6 +241,7 @@ impl Timeline {
             }
         }
         self.cpus.values_mut().for_each(|runs| runs.sort_unstable_by_key(|run| run.start));
+        self.ends.sort_unstable();
         let mut first = FirstRunners::default();
         for (tid, thread) in &self.threads {
             if let Some(change) = thread.changes.first() {
@@ -239,6 +258,24 @@ impl Timeline {
     #[must_use]
     pub fn has_wakeups(&self) -> bool {
         self.has_wakeups
+    }
+
+    /// When threads ended, with their ids, in order of time.
+    ///
+    /// ```
+    /// use hairline_convert::timeline::Timeline;
+    /// use hairline_convert::{RunState, Scheduling, StateChange};
+    ///
+    /// let change = |time, state| StateChange::new(time, 8, state);
+    /// let mut timeline = Timeline::default();
+    /// let changes = [change(1_000, RunState::Running), change(3_000, RunState::Dead)];
+    /// timeline.add(&Scheduling { changes: &changes, copy: None, others: 0 });
+    /// timeline.finish();
+    /// assert_eq!(timeline.ends(), [(3_000, 8)]);
+    /// ```
+    #[must_use]
+    pub fn ends(&self) -> &[(i64, u64)] {
+        &self.ends
     }
 
     /// Whether there are no changes.
@@ -348,7 +385,8 @@ impl Timeline {
         }
     }
 
-    /// Shows the threads that ran on a processor from `start` to `end`, each with its begin and end in that time.
+    /// Shows the threads that ran on a processor from `start` to `end`, each with its begin and end in that
+    /// time.
     pub fn ran_on(&self, cpu: u32, start: i64, end: i64, show: &mut dyn FnMut(u64, i64, i64)) {
         let Some(runs) = self.cpus.get(&cpu) else { return };
         let first = runs.partition_point(|run| run.start < start).saturating_sub(1);
@@ -453,8 +491,8 @@ mod tests {
     fn a_thread_that_starts_did_not_run_before() {
         let starts = |time, tid| StateChange { tid, ..at(time, RunState::Runnable) };
         let runs = |time, tid| StateChange { tid, ..at(time, RunState::Running) };
-        // Thread 7 runs at the begin, which thread 6 on another processor shows, and starts thread 8. Thread 9
-        // starts when thread 8 has the processor.
+        // Thread 7 runs at the begin, which thread 6 on another processor shows, and starts thread 8. Thread
+        // 9 starts when thread 8 has the processor.
         let other = StateChange { cpu: Some(1), ..runs(0, 6) };
         let changes = [other, starts(100, 8), starts(200, 7), runs(200, 8), starts(300, 9), runs(400, 9)];
         let timeline = timeline(&changes);

@@ -26,11 +26,10 @@ const NO_THREAD: u64 = 0;
 /// let Some((_, Record::ContextSwitch(read))) = reader.next()? else { panic!() };
 /// assert_eq!((read.outgoing, read.outgoing_state, read.incoming), (71, ThreadState::Blocked, 0));
 ///
-/// let mut trace = Vec::new();
-/// waits.put_packet(&mut trace, SequenceId(1));
-/// let mut reader = PacketReader::new(&trace[..]);
-/// let Some(PacketData::TaskState(read)) = reader.next()?.and_then(|(_, packet)| packet.data) else { panic!() };
-/// assert_eq!((read.tid, read.state, read.cpu), (71, TaskState::InterruptibleSleep, Some(2)));
+/// let mut trace = Vec::new(); waits.put_packet(&mut trace, SequenceId(1)); let mut reader =
+/// PacketReader::new(&trace[..]); let Some(PacketData::TaskState(read)) = reader.next()?.and_then(|(_,
+/// packet)| packet.data) else { panic!() }; assert_eq!((read.tid, read.state, read.cpu), (71,
+/// TaskState::InterruptibleSleep, Some(2)));
 /// # }
 /// # Ok::<(), hairline_formats::DecodeError>(())
 /// ```
@@ -62,6 +61,8 @@ pub enum SideState {
     },
     /// It waits for something else.
     Asleep,
+    /// A signal or a debugger has stopped it.
+    Stopped,
     /// It has ended.
     Dead,
 }
@@ -78,6 +79,7 @@ impl SwitchSide {
             }
             SideState::Running | SideState::Runnable => fxt::ThreadState::Running,
             SideState::Asleep => fxt::ThreadState::Blocked,
+            SideState::Stopped => fxt::ThreadState::Suspended,
             SideState::Dead => fxt::ThreadState::Dead,
         };
         let (outgoing, incoming, idle) = match self.state {
@@ -101,6 +103,7 @@ impl SwitchSide {
             SideState::Running => TaskState::Running,
             SideState::Runnable => TaskState::Runnable,
             SideState::Asleep => TaskState::InterruptibleSleep,
+            SideState::Stopped => TaskState::Stopped,
             // `Dead` would make a second thread of each track that comes later, and a snapshot's head does.
             SideState::Dead => TaskState::Destroyed,
         };

@@ -129,6 +129,8 @@ pub(crate) mod ioctl {
     pub(crate) const ENABLE: u32 = 0x2400;
     pub(crate) const DISABLE: u32 = 0x2401;
     pub(crate) const SET_OUTPUT: u32 = 0x2405;
+    /// It takes a pointer, whose size is in the number.
+    pub(crate) const SET_FILTER: u32 = 0x4000_2406 | (size_of::<usize>() as u32) << 16;
 }
 
 /// `PERF_FLAG_FD_CLOEXEC`

@@ -1,5 +1,6 @@
 //! An event: a file descriptor of the kernel.
 
+use std::ffi::CStr;
 use std::io;
 
 use crate::abi::errno;
@@ -101,6 +102,12 @@ impl Event {
     /// The kernel's.
     pub fn write_to_ring_of(&self, other: &Self) -> io::Result<()> {
         sys::set_output(self.fd.get()?, other.fd.get()?)
+    }
+
+    /// Lets only those hits of a tracepoint count that this condition is true for: also in the threads that
+    /// inherit the event.
+    pub(crate) fn set_filter(&self, filter: &CStr) -> io::Result<()> {
+        sys::set_filter(self.fd.get()?, filter)
     }
 
     /// Returns the number that the stamps of its records have.

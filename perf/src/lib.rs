@@ -4,6 +4,7 @@
 //! ```text
 //! own                  the threads of this process
 //! wakings              who woke whom, where the kernel permits it
+//! stops                which threads stop, by a signal or a debugger, where it does
 //! counts               counters of the hardware
 //! own_events           events of all its threads
 //! threads              its threads, while none starts
@@ -47,6 +48,7 @@ mod own;
 mod own_events;
 mod record;
 mod ring;
+mod stops;
 mod sys;
 mod tasks;
 mod threads;

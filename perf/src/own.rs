@@ -6,6 +6,7 @@ use std::io;
 use crate::attributes::{Attributes, Inherit};
 use crate::own_events::OwnEvents;
 use crate::record::{Record, Stamp, Task};
+use crate::stops::Stops;
 use crate::tasks::{State, Taken, Tasks};
 use crate::wakings::Wakings;
 
@@ -20,6 +21,8 @@ pub struct Switches {
     events: Option<OwnEvents>,
     /// `None`: the kernel does not permit it. Most users may not.
     wakings: Option<Wakings>,
+    /// The same.
+    stops: Option<Stops>,
     tasks: Tasks,
     /// The time at which the last read of all rings began.
     read_at: u64,
@@ -40,7 +43,10 @@ impl Switches {
             tasks.found(Task { pid, tid }, name.as_bytes(), time, cpu, state);
         }
         let left = may_open.saturating_sub(events.count() as u64);
-        Ok(Self { events: Some(events), wakings: Wakings::of_this_process(left).ok(), tasks, read_at: 0 })
+        let wakings = Wakings::of_this_process(left).ok();
+        let left = left.saturating_sub(wakings.as_ref().map_or(0, |wakings| wakings.events().count() as u64));
+        let stops = wakings.as_ref().and_then(|_| Stops::of_this_process(left).ok());
+        Ok(Self { events: Some(events), wakings, stops, tasks, read_at: 0 })
     }
 
     /// Opens events for the process `pid`, which has not yet executed its program, and for all processes that
@@ -58,7 +64,8 @@ impl Switches {
     /// them, with [`Attributes::and_switches`] and [`Attributes::tasks`].
     #[must_use]
     pub fn of_records(pid: u32) -> Self {
-        Self { events: None, wakings: Wakings::of_command().ok(), tasks: Tasks::new(None), read_at: 0 }
+        let (wakings, stops) = (Wakings::of_command().ok(), Stops::of_command(pid).ok());
+        Self { events: None, wakings, stops, tasks: Tasks::new(None), read_at: 0 }
     }
 
     /// Adds a record of the caller's events. Those without a meaning for threads are ignored.
@@ -67,7 +74,8 @@ impl Switches {
     }
 
     fn all(&self) -> impl Iterator<Item = &OwnEvents> {
-        self.events.iter().chain(self.wakings.iter().map(Wakings::events))
+        let more = self.wakings.iter().map(Wakings::events).chain(self.stops.iter().map(Stops::events));
+        self.events.iter().chain(more)
     }
 
     /// See [`OwnEvents::has_all_threads`].
@@ -105,11 +113,12 @@ impl Switches {
     }
 
     fn read_rings(&mut self) -> u64 {
-        let Self { events, wakings, tasks, .. } = self;
+        let Self { events, wakings, stops, tasks, .. } = self;
         let switches =
             events.as_mut().map_or(0, |events| events.read(|record, stamp| tasks.add(&record, stamp)));
         let read = |wakings: &mut Wakings| wakings.read(|waking, stamp| tasks.add_waking(waking, stamp));
-        wakings.as_mut().map_or(0, read).max(switches)
+        let fullest = wakings.as_mut().map_or(0, read).max(switches);
+        stops.as_mut().map_or(0, |stops| stops.read(|stamp| tasks.add_stop(stamp))).max(fullest)
     }
 
     /// Returns what the records tell that no older one can precede.
@@ -144,7 +153,8 @@ impl Switches {
     pub fn newly_lost(&mut self, ask: bool) -> u64 {
         let switches = self.events.as_mut().map_or(0, |events| events.newly_lost(ask));
         let wakings = self.wakings.as_mut().map_or(0, |wakings| wakings.newly_lost(ask));
-        switches.saturating_add(wakings)
+        let stops = self.stops.as_mut().map_or(0, |stops| stops.newly_lost(ask));
+        switches.saturating_add(wakings).saturating_add(stops)
     }
 }
 
@@ -159,7 +169,11 @@ fn parse_stat(stat: &str) -> Option<(String, Option<State>, u32)> {
     let (before, after) = stat.rsplit_once(") ")?;
     let name = before.split_once('(')?.1;
     let mut fields = after.split(' ');
-    let state = (fields.next()? != "R").then_some(State::Asleep);
+    let state = match fields.next()? {
+        "R" => None,
+        "T" | "t" => Some(State::Stopped),
+        _ => Some(State::Asleep),
+    };
     let cpu = fields.nth(35).and_then(|cpu| cpu.trim().parse().ok()).unwrap_or(0); // field 39
     Some((name.to_owned(), state, cpu))
 }
@@ -176,6 +190,7 @@ mod tests {
                     29 30 31 32 33 34 3 5";
         assert_eq!(parse_stat(stat), Some(("a) R (b".to_owned(), Some(State::Asleep), 5)));
         assert_eq!(parse_stat("71 (a) R 1").unwrap().1, None);
+        assert_eq!(parse_stat("71 (a) T 1").unwrap().1, Some(State::Stopped));
         assert_eq!(parse_stat("71 (a"), None);
     }
 
@@ -205,7 +220,8 @@ mod tests {
     #[test]
     fn a_wake_up_waits_for_the_sleep_before_it_which_another_ring_has() {
         const MS: u64 = 1_000_000;
-        let mut switches = Switches { events: None, wakings: None, tasks: Tasks::new(None), read_at: 0 };
+        let tasks = Tasks::new(None);
+        let mut switches = Switches { events: None, wakings: None, stops: None, tasks, read_at: 0 };
         let at = |time| Stamp { pid: 70, tid: 71, time, id: 0, cpu: 0 };
         let waking = Waking { tid: 71, is_by_interrupt: false };
         switches.add(&Record::Switch { direction: Direction::In }, at(50 * MS));

@@ -3,6 +3,7 @@
 //! Each present thread gets an event on each processor, which its future threads inherit. All events of a
 //! processor write into one ring.
 
+use std::ffi::CStr;
 use std::io;
 
 use crate::abi::errno;
@@ -45,13 +46,23 @@ impl OwnEvents {
     pub fn open<T>(
         attributes: &Attributes,
         may_open: u64,
+        each: impl FnMut(u32) -> T,
+    ) -> io::Result<(Self, Vec<T>)> {
+        Self::open_with(attributes, RING, may_open, each)
+    }
+
+    /// The same with rings of at most so many bytes.
+    pub(crate) fn open_with<T>(
+        attributes: &Attributes,
+        bytes: usize,
+        may_open: u64,
         mut each: impl FnMut(u32) -> T,
     ) -> io::Result<(Self, Vec<T>)> {
         let cpus = online_cpus();
         let ((mut own, results), has_all) = while_none_starts(cpus.len() as u64, may_open, |threads| {
             let (mut own, mut results) = (Self::NONE, Vec::new());
             for tid in threads {
-                if own.open_thread(*tid, &cpus, attributes)? {
+                if own.open_thread(*tid, &cpus, (attributes, bytes))? {
                     results.push(each(*tid));
                 }
             }
@@ -91,7 +102,12 @@ impl OwnEvents {
     }
 
     /// Opens a thread's events on all processors. Returns false when the thread has ended.
-    fn open_thread(&mut self, tid: u32, cpus: &[u32], attributes: &Attributes) -> io::Result<bool> {
+    fn open_thread(
+        &mut self,
+        tid: u32,
+        cpus: &[u32],
+        (attributes, bytes): (&Attributes, usize),
+    ) -> io::Result<bool> {
         let is_first = self.rings.is_empty();
         for (index, cpu) in cpus.iter().enumerate() {
             let event = match Event::open(attributes, tid, Some(*cpu)) {
@@ -106,10 +122,15 @@ impl OwnEvents {
                     event.write_to_ring_of(ring.event())?;
                     self.events.push(event);
                 }
-                None => self.rings.push(Ring::at_most(event, RING, attributes)?),
+                None => self.rings.push(Ring::at_most(event, bytes, attributes)?),
             }
         }
         Ok(true)
+    }
+
+    /// See [`Event::set_filter`].
+    pub(crate) fn set_filter(&self, filter: &CStr) -> io::Result<()> {
+        self.all().try_for_each(|event| event.set_filter(filter))
     }
 
     fn all(&self) -> impl Iterator<Item = &Event> {

@@ -12,9 +12,10 @@
 //! | `Exit` | dead; no switch follows |
 //! | `Comm` of an exec | the process's other threads: dead |
 //! | waking | runnable, with the waker, if the thread is asleep |
+//! | stop | as that of the `Switch` out which follows: stopped, by a signal or a debugger |
 //!
-//! Wake-ups need more rights. Without them a thread that can run again after a sleep stays asleep until it
-//! runs.
+//! Wake-ups and stops need more rights. Without them a thread that can run again after a sleep stays asleep
+//! until it runs, and a thread that is stopped is asleep.
 //!
 //! A record that repeats the state of its thread is ignored. Two events may count for one thread: it was
 //! opened, and has inherited from a thread that was opened before.
@@ -33,8 +34,17 @@ pub enum State {
     Runnable,
     /// The thread waits for something else.
     Asleep,
+    /// A signal or a debugger has stopped the thread.
+    Stopped,
     /// The thread has ended.
     Dead,
+}
+
+impl State {
+    /// Whether the thread waits for something else than a processor.
+    fn is_asleep(self) -> bool {
+        matches!(self, Self::Asleep | Self::Stopped)
+    }
 }
 
 /// A thread gets into a state.
@@ -61,6 +71,7 @@ impl From<&Change> for SwitchSide {
             (State::Running, None) => SideState::Running,
             (State::Runnable, None) => SideState::Runnable,
             (State::Asleep, None) => SideState::Asleep,
+            (State::Stopped, None) => SideState::Stopped,
             (State::Dead, None) => SideState::Dead,
         };
         Self { time: change.time, tid: change.task.tid, cpu: change.cpu, state }
@@ -141,6 +152,8 @@ enum What {
     Program(Task, Name),
     /// The stamp's thread ran.
     Waking(Waking),
+    /// The stamp's thread is about to leave its processor, stopped.
+    Stop,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -162,6 +175,8 @@ struct Known {
     name: Name,
     /// Whether its name was returned.
     is_named: bool,
+    /// Whether the next switch out stops it.
+    is_stopping: bool,
 }
 
 impl Name {
@@ -187,7 +202,16 @@ impl Tasks {
     /// Adds a thread that exists when the recording begins, at `time`. Without a state, its first record
     /// tells what it was: a thread that loses its processor has run.
     pub fn found(&mut self, task: Task, name: &[u8], time: u64, cpu: u32, state: Option<State>) -> bool {
-        let known = Known { task, state, time, cpu, waker: None, name: Name::new(name), is_named: false };
+        let known = Known {
+            task,
+            state,
+            time,
+            cpu,
+            waker: None,
+            name: Name::new(name),
+            is_named: false,
+            is_stopping: false,
+        };
         self.known.insert(task.tid, known).is_none()
     }
 
@@ -213,6 +237,11 @@ impl Tasks {
         self.pending.push(Pending { stamp, what: What::Waking(waking) });
     }
 
+    /// Adds that the stamp's thread is about to stop.
+    pub(crate) fn add_stop(&mut self, stamp: Stamp) {
+        self.pending.push(Pending { stamp, what: What::Stop });
+    }
+
     /// Returns the number of records that wait.
     #[must_use]
     pub fn waiting(&self) -> usize {
@@ -236,6 +265,7 @@ impl Tasks {
                 }
                 What::Exit(task) => self.ended(task, stamp, &mut taken),
                 What::Waking(waking) => self.woken(waking, stamp, &mut taken),
+                What::Stop => self.stopping(stamp),
             }
         }
         self.known.values_mut().for_each(|known| known.put_name(&mut taken.names));
@@ -275,8 +305,10 @@ impl Tasks {
         let state = match direction {
             Direction::In => State::Running,
             Direction::OutPreempted => State::Runnable,
+            Direction::OutWaiting if known.is_stopping => State::Stopped,
             Direction::OutWaiting => State::Asleep,
         };
+        known.is_stopping = false;
         if known.state.is_none() && direction != Direction::In {
             let since = known.time.min(stamp.time);
             known.put(State::Running, since, stamp.cpu, &mut taken.changes);
@@ -303,11 +335,17 @@ impl Tasks {
     /// A thread that is on its way to sleep, or runs again already, is in no other state for it.
     fn woken(&mut self, waking: Waking, stamp: Stamp, taken: &mut Taken) {
         if let Some(known) = self.known.get_mut(&waking.tid)
-            && known.state == Some(State::Asleep)
+            && known.state.is_some_and(State::is_asleep)
         {
             let waker = Waker { tid: stamp.tid, is_interrupt: waking.is_by_interrupt };
             known.put_woken(State::Runnable, stamp.time, stamp.cpu, Some(waker), &mut taken.changes);
         }
+    }
+
+    fn stopping(&mut self, stamp: Stamp) {
+        let task = Task { pid: stamp.pid, tid: stamp.tid };
+        let known = self.known.entry(task.tid).or_insert_with(|| Known::new(task, stamp));
+        known.is_stopping = true;
     }
 
     fn renamed(&mut self, task: Task, name: Name, stamp: Stamp, taken: &mut Taken) {
@@ -342,7 +380,16 @@ impl Tasks {
 impl Known {
     fn new(task: Task, stamp: Stamp) -> Self {
         let Stamp { time, cpu, .. } = stamp;
-        Self { task, state: None, time, cpu, waker: None, name: Name::default(), is_named: false }
+        Self {
+            task,
+            state: None,
+            time,
+            cpu,
+            waker: None,
+            name: Name::default(),
+            is_named: false,
+            is_stopping: false,
+        }
     }
 
     fn put(&mut self, state: State, time: u64, cpu: u32, changes: &mut Vec<Change>) {
@@ -509,6 +556,25 @@ mod tests {
         assert_eq!(states(&taken), [(5, 1, State::Runnable), (9, 0, State::Running)]);
         let wakers: Vec<_> = taken.changes.iter().map(|change| change.waker).collect();
         assert_eq!(wakers, [Some(Waker { tid: 80, is_interrupt: false }), None]);
+    }
+
+    #[test]
+    fn a_thread_that_stops_is_not_asleep_for_another_reason() {
+        let mut tasks = Tasks::new(Some(70));
+        tasks.add(&switch(Direction::In), at(5, 0));
+        tasks.add_stop(at(9, 0));
+        tasks.add(&switch(Direction::OutWaiting), at(10, 0));
+        tasks.add_waking(Waking { tid: 71, is_by_interrupt: false }, Stamp { tid: 80, ..at(20, 1) });
+        tasks.add(&switch(Direction::In), at(22, 0));
+        tasks.add(&switch(Direction::OutWaiting), at(30, 0));
+        let expected = [
+            (5, 0, State::Running),
+            (10, 0, State::Stopped),
+            (20, 1, State::Runnable),
+            (22, 0, State::Running),
+            (30, 0, State::Asleep),
+        ];
+        assert_eq!(states(&tasks.take(100)), expected);
     }
 
     #[test]

@@ -87,14 +87,7 @@ impl Fields {
         if !are_numbers_of_machine(Path::new("/proc/self/ns/pid")) {
             return Err(io::ErrorKind::Unsupported.into());
         }
-        let mut error = io::ErrorKind::NotFound.into();
-        for directory in TRACEFS {
-            match std::fs::read_to_string(Path::new(directory).join("events/sched/sched_waking/format")) {
-                Ok(text) => return Self::parse(&text).ok_or_else(|| io::ErrorKind::InvalidData.into()),
-                Err(e) => error = e,
-            }
-        }
-        Err(error)
+        Self::parse(&read_format("sched_waking")?).ok_or_else(|| io::ErrorKind::InvalidData.into())
     }
 
     /// Parses `ID: 375` and lines like `field:pid_t pid; offset:24; size:4; signed:1;`.
@@ -116,6 +109,20 @@ impl Fields {
         let flags = *raw.get(self.flags)?;
         Some(Waking { tid, is_by_interrupt: flags & IN_INTERRUPT != 0 })
     }
+}
+
+/// Reads the format of a tracepoint of the scheduler.
+pub(crate) fn read_format(tracepoint: &str) -> io::Result<String> {
+    let mut error = io::ErrorKind::NotFound.into();
+    for directory in TRACEFS {
+        match std::fs::read_to_string(
+            Path::new(directory).join("events/sched").join(tracepoint).join("format"),
+        ) {
+            Ok(text) => return Ok(text),
+            Err(e) => error = e,
+        }
+    }
+    Err(error)
 }
 
 /// Returns whether this process has the numbers of the machine, by its link to the namespace.

@@ -27,7 +27,7 @@ fn waits(trace: &Trace) -> String {
          or a.key like '%held_by%' or a.key like '%kind' or a.key like '%wanted')), '') \
          || case when s.dur < 0 then ' open' else '' end \
          from slice s join track t on s.track_id = t.id left join track p on t.parent_id = p.id \
-         left join slice ps on s.parent_id = ps.id where s.category = 'lock' order by s.ts, s.id",
+         left join slice ps on s.parent_id = ps.id where s.category = 'lock' and s.name like 'wait:%' order by s.ts, s.id",
     );
     with_marks(&rows, "waits.rs", include_str!("waits.rs"))
 }
@@ -62,8 +62,47 @@ fn a_wait_for_a_mutex_names_the_task_that_has_it_and_where_it_took_it() {
         });
         let expected = "waits: wait: cache at=waits here held_by_task=holds held_at=taken here kind=lock";
         assert_eq!(waits(&trace), expected, "{format:?}");
-        let time = "select dur > 3000000 and dur < 1000000000 from slice where category = 'lock'";
+        let time = "select dur > 3000000 and dur < 1000000000 from slice where category = 'lock' and name like 'wait:%'";
         assert_eq!(trace.rows(time), "1", "{format:?}");
+    }
+}
+
+#[test]
+fn each_release_while_a_task_waits_names_the_one_that_held_the_lock() {
+    for format in FORMATS {
+        let trace = record(format, |_| {
+            let lock = Arc::new(RwLock::named("routes", 1));
+            let other = Arc::clone(&lock);
+            let holds = async move {
+                drop(lock.read().await); // nobody waits
+                let held = lock.write().await; // writes here
+                sleep(Duration::from_millis(5)).await;
+                drop(held);
+                let held = lock.read().await; // reads here
+                yield_now().await;
+                drop(held);
+            };
+            let waits = async move {
+                drop(other.read().await);
+                drop(other.write().await);
+            };
+            in_turn(holds, waits);
+        });
+        let rows = trace.rows(
+            "select s.name || (select group_concat(' ' || replace(a.key, 'debug.', '') || '=' || case \
+             when a.key like '%task' then 'task ' || (select l.name from slice l join args n on \
+             l.arg_set_id = n.arg_set_id where n.key in ('task', 'debug.task') and n.int_value = a.int_value) \
+             when a.key like '%lock' then (select count(distinct int_value) from args where key like '%lock') \
+             else a.display_value end, '') from (select * from args order by id) a where a.arg_set_id = s.arg_set_id \
+             and a.key not like 'source%') from slice s where s.name like 'release:%' order by s.ts limit 2",
+        );
+        let rows = with_marks(&rows, "waits.rs", include_str!("waits.rs"));
+        assert_eq!(
+            rows,
+            "release: routes at=writes here lock=1 held_by_task=task holds kind=lock\n\
+             release: routes at=reads here lock=1 shared=true held_by_task=task holds kind=lock",
+            "{format:?}"
+        );
     }
 }
 

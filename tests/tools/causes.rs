@@ -110,7 +110,7 @@ fn an_async_lock() {
         "Cause: waiting for the lock `cache`.",
         "in itself, not in an inner interval, at tests/src/bin/causes.rs:",
         "Why: held by 2 tasks rebuild, at tests/src/bin/causes.rs:",
-        ", inside `load`, as they began to wait.",
+        ", inside `load`, for ",
     ];
     require("mutex", &words);
 }

@@ -2,12 +2,13 @@
 
 use std::path::Path;
 use std::process::Command;
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use hairline::{sync, trace_scope};
-use hairline_tests::recording::{FORMATS, extension, record};
+use hairline::{TraceFuture, sync, trace_scope};
+use hairline_tests::recording::{FORMATS, Trace, record};
 
 use super::json::parse;
 use super::{hairline, run, stderr, without_tracing};
@@ -61,6 +62,12 @@ pub(super) fn explain(folder: &Path, file: &str, name: &str) -> String {
 fn lock_contention() {
     let words = ["Cause: sleep.", "inside `lookup`", "end when `rebuild` ends on the thread rebuilder"];
     require("lock", "net/request", &words);
+}
+
+#[test]
+fn the_end_of_a_thread() {
+    let words = ["Cause: sleep.", "sleeps end as the thread renderer (", ") ends"];
+    require("join", "net/request", &words);
 }
 
 #[test]
@@ -158,14 +165,21 @@ fn a_request_that_waits_between_its_polls() {
 #[track_caller]
 fn require_waits(name: &str, words: &[&str], program: impl Fn()) {
     for format in FORMATS {
-        let trace = record(format, |_| program());
-        let (folder, file) = (trace.path().parent().expect("a folder"), trace.path().file_name());
-        let file = file.and_then(std::ffi::OsStr::to_str).expect("a name");
-        let text = explain(folder, file, &format!("lock/wait: {name}"));
-        let first = text.lines().take(5).collect::<Vec<_>>().join("\n");
-        for word in words {
-            assert!(first.contains(word), "{}: no {word:?} in the first lines of\n{text}", extension(format));
-        }
+        require_first_lines(&record(format, |_| program()), name, words);
+    }
+}
+
+/// Requires the words in this order in the first lines of what `explain` says of the waits `lock/wait: NAME`.
+#[track_caller]
+fn require_first_lines(trace: &Trace, name: &str, words: &[&str]) {
+    let (folder, file) = (trace.path().parent().expect("a folder"), trace.path().file_name());
+    let file = file.and_then(std::ffi::OsStr::to_str).expect("a name");
+    let text = explain(folder, file, &format!("lock/wait: {name}"));
+    let first = text.lines().take(5).collect::<Vec<_>>().join("\n");
+    let mut rest = first.as_str();
+    for word in words {
+        let found = rest.split_once(word);
+        (_, rest) = found.unwrap_or_else(|| panic!("{file}: no {word:?} in the first lines of\n{text}"));
     }
 }
 
@@ -191,6 +205,35 @@ fn who_notifies_is_named() {
                 thread::sleep(MOMENT);
                 *jobs.lock().expect("no panic") += 1;
                 added.notify_one();
+            });
+            let guard = jobs.lock().expect("no panic");
+            is_waiting.wait();
+            drop(added.wait_while(guard, |jobs| *jobs == 0).expect("no panic"));
+        });
+    });
+}
+
+#[test]
+fn the_notification_after_which_the_condition_holds_is_named() {
+    let words = ["condition variable `jobs`.", "Why: notified by the thread producer (", "inside `produce`."];
+    require_waits("jobs", &words, || {
+        let (jobs, added) = (sync::Mutex::named("queue", 0), sync::Condvar::named("jobs"));
+        let is_waiting = std::sync::Barrier::new(3);
+        thread::scope(|scope| {
+            named(scope, "noise", || {
+                trace_scope!("app", "noise");
+                is_waiting.wait();
+                for _ in 0..3 {
+                    thread::sleep(MOMENT);
+                    added.notify_all();
+                }
+            });
+            named(scope, "producer", || {
+                trace_scope!("app", "produce");
+                is_waiting.wait();
+                thread::sleep(4 * MOMENT);
+                *jobs.lock().expect("no panic") += 1;
+                added.notify_all();
             });
             let guard = jobs.lock().expect("no panic");
             is_waiting.wait();
@@ -237,6 +280,130 @@ fn a_barrier_and_an_initialization_are_no_locks() {
             });
             is_begun.wait();
             table.call_once(|| unreachable!("it is initialized"));
+        });
+    });
+}
+
+/// As [`require_waits`], for a program that returns whether it took the locks in the order that is meant.
+#[track_caller]
+fn require_waits_in_order(name: &str, words: &[&str], program: impl Fn() -> bool) {
+    for format in FORMATS {
+        for attempt in 1.. {
+            let mut is_in_order = false;
+            let trace = record(format, |_| is_in_order = program());
+            if is_in_order {
+                require_first_lines(&trace, name, words);
+                break;
+            }
+            assert!(attempt < 50, "the threads never took the locks in this order");
+        }
+    }
+}
+
+/// Takes a mutex that another thread is about to release, and does not wait.
+fn snatch<T>(mutex: &sync::Mutex<T>) -> sync::MutexGuard<'_, T> {
+    loop {
+        if let Ok(guard) = mutex.try_lock() {
+            return guard;
+        }
+        std::hint::spin_loop();
+    }
+}
+
+#[test]
+fn of_those_that_held_a_lock_in_turn_the_one_that_held_it_longest_is_named() {
+    let words = [
+        "Cause: waiting for the lock `journal`.",
+        "Why: held by the thread compact (",
+        ", inside `squeeze`, for ", // before the thread that had it first and last
+    ];
+    require_waits_in_order("journal", &words, || {
+        let (journal, turn) = (sync::Mutex::named("journal", Vec::new()), AtomicU32::new(0));
+        let await_turn = |number| {
+            while turn.load(Ordering::Acquire) < number {
+                std::hint::spin_loop();
+            }
+        };
+        thread::scope(|scope| {
+            named(scope, "append", || {
+                let mut first = journal.lock().expect("no panic");
+                first.push("append");
+                turn.store(1, Ordering::Release);
+                thread::sleep(MOMENT);
+                turn.store(2, Ordering::Release);
+                drop(first);
+                await_turn(3);
+                snatch(&journal).push("append");
+            });
+            named(scope, "compact", || {
+                trace_scope!("app", "squeeze");
+                await_turn(2);
+                let mut second = snatch(&journal);
+                second.push("compact");
+                thread::sleep(4 * MOMENT);
+                turn.store(3, Ordering::Release);
+                drop(second);
+            });
+            await_turn(1);
+            let order = journal.lock().expect("no panic").join(" ");
+            order == "append compact append"
+        })
+    });
+}
+
+#[test]
+fn of_readers_and_a_writer_that_waits_the_reader_is_named() {
+    let words = [
+        "Cause: waiting for the lock `table`.",
+        "Why: held by the thread reporter (",
+        ", inside `scan`, for ", // before the writer, which released it last
+    ];
+    require_waits_in_order("table", &words, || {
+        let (table, is_read) = (sync::RwLock::named("table", 0), std::sync::Barrier::new(3));
+        thread::scope(|scope| {
+            named(scope, "reporter", || {
+                trace_scope!("db", "scan");
+                let _guard = table.read().expect("no panic");
+                is_read.wait();
+                thread::sleep(4 * MOMENT);
+            });
+            named(scope, "writer", || {
+                is_read.wait();
+                *table.write().expect("no panic") += 1;
+            });
+            is_read.wait();
+            thread::sleep(MOMENT);
+            *table.read().expect("no panic") == 1
+        })
+    });
+}
+
+#[test]
+fn of_tasks_that_held_a_lock_in_turn_the_one_that_held_it_longest_is_named() {
+    let words = [
+        "Cause: waiting for the lock `cache`.",
+        "Why: held by the task long (",
+        ", inside `rebuild`, for ", // before the task that had it first
+    ];
+    require_waits("cache", &words, || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
+        runtime.block_on(async {
+            let cache = Arc::new(hairline_tokio::sync::Mutex::named("cache", 0));
+            let holds = |time, name: &'static str| {
+                let cache = Arc::clone(&cache);
+                async move {
+                    let _guard = cache.lock().await;
+                    tokio::time::sleep(time).traced("app", name).await;
+                }
+            };
+            let all = [
+                tokio::spawn(holds(MOMENT, "begin").traced_task("app", "first")),
+                tokio::spawn(holds(8 * MOMENT, "rebuild").traced_task("app", "long")),
+                tokio::spawn(holds(MOMENT, "end").traced_task("app", "last")),
+            ];
+            for task in all {
+                task.await.expect("no panic");
+            }
         });
     });
 }

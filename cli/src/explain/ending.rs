@@ -57,7 +57,7 @@ impl Ending {
     pub(super) fn text(&self, sleeps: usize) -> String {
         let (count, name, threads) = (self.count, plain(&self.name), plain(&self.threads));
         let role = if self.sleeps_too {
-            "which is asleep meanwhile too: it may wait for the same, or have what they wait for"
+            "which is asleep meanwhile too: it may wait for the same, have what they wait for, or neither"
         } else {
             "which may have what they wait for, like a lock or an answer"
         };

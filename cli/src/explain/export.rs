@@ -168,6 +168,7 @@ fn lock(survey: &Survey, lock: &Lock) -> Value {
             Holder::Thread(_) | Holder::Task(_) => Some("held"),
             Holder::Releaser(_) | Holder::Passed(..) => Some("released"),
             Holder::Notifier(_) => Some("notified"),
+            Holder::Free => Some("free"),
         };
         let before = if let Holder::Passed(first, _) = held.holder { Some(first) } else { None };
         json!({

@@ -8,12 +8,13 @@ use hairline_convert::timeline::Split;
 use hairline_convert::{Item, RunState, SampleKind, TrackId};
 
 use crate::explain::awaited::Lives;
-use crate::explain::locks::{Kind, Tags, is_end};
+use crate::explain::locks::{HeldBy, Kind, Tags, is_end};
 use crate::explain::nested::{Below, Nested, Within, covered};
 use crate::explain::polls::POLL_AFTER;
 use crate::explain::survey::{Chosen, SliceName, Survey};
 use crate::explain::target::{Band, InWaits, Inner, Inside, Longest, Part, Queued, Target, Wait, add};
 use crate::explain::tasks::{DROPPED_TAG, WAKE_TAG, is_drop, is_queued, is_wake, is_wake_slice};
+use crate::explain::turns::Turn;
 use crate::explain::wakes::{self, Wakes};
 use crate::trace::ItemVisitor;
 
@@ -68,6 +69,7 @@ impl<'s> Gather<'s> {
             first: 0,
             sleeps: Longest::default(),
             waits: Longest::default(),
+            turns: Longest::default(),
             held_in: HashMap::new(),
             cores: Longest::default(),
             ran_in: HashMap::new(),
@@ -121,6 +123,7 @@ impl<'s> Gather<'s> {
             target.typical_examples.shorten();
             target.sleeps.shorten();
             target.waits.shorten();
+            target.turns.shorten();
             target.cores.shorten();
             target.queues.shorten();
             target.gaps.shorten();
@@ -257,13 +260,15 @@ impl Found<'_> {
         if let Some(wait) = wait {
             // After the wake that ends a wait, the task waits for a worker.
             let end = around.first().map_or(part.end, |queue| queue.start);
-            let waker = self.survey.locks.holder(wait.tags).0.thread();
-            within.waits.push(Part { end, waker, tags: wait.tags, ..part });
+            within.waits.push(Part { end, tags: wait.tags, ..part });
             own = end.saturating_sub(slice.start);
         }
         if self.survey.tasks.is_life(slice.track) {
             self.lives_of_tasks.add(slice, &within);
         }
+        let wait = wait.map(|wait| {
+            (wait, turns(self.survey, wait.tags, &Part { end: part.start.saturating_add(own), ..part }))
+        });
         let mut copy = if is_asked { within.clone() } else { Within::default() };
         within.children = Vec::new(); // of no use to the one around it
         copy.queues.extend(around);
@@ -300,7 +305,7 @@ impl Found<'_> {
             }
         }
         if target.is_slow(slice.duration) {
-            waits.iter().for_each(|wait| target.waits.add(*wait));
+            waits.iter().for_each(|wait| target.add_wait(self.survey, *wait));
             queues.iter().for_each(|queue| target.queues.add(*queue));
             wakes::gaps((slice.track, slice.start), within, |gap| target.gaps.add(gap));
             let part = |last: Part| Part { track: slice.track, ..last };
@@ -336,7 +341,7 @@ impl Found<'_> {
         }
         let waits = self.waits.get(&slice.track).map_or(&[][..], Longest::all);
         let waits = waits.iter().filter(|wait| wait.start >= slice.start);
-        waits.clone().for_each(|wait| target.waits.add(*wait));
+        waits.clone().for_each(|wait| target.add_wait(survey, *wait));
         let is_wait = |start, end| waits.clone().any(|wait| wait.start <= start && end <= wait.end);
         if let Some(tid) = tid {
             survey.timeline.stretches(tid, slice.start, end, &mut |stretch| {
@@ -349,6 +354,8 @@ impl Found<'_> {
                         });
                     }
                     // What a wait for a lock is for is known.
+                    // What is stopped waits for nothing.
+                    (Some(RunState::Stopped), _) => {}
                     (Some(state), _) if state.is_asleep() && stretch.is_whole && !is_wait(start, end) => {
                         let (is_woken, waker) = (stretch.is_woken, stretch.waker);
                         target.sleeps.add(Part { is_woken, waker, ..Part::new(slice.track, start, end) });
@@ -356,6 +363,21 @@ impl Found<'_> {
                     _ => {}
                 }
             });
+        }
+    }
+}
+
+/// Who had the lock in turn during a wait.
+fn turns(survey: &Survey, tags: Tags, wait: &Part) -> Vec<Turn> {
+    survey.locks.turns(survey.track_names.process_of(wait.track), tags, (wait.start, wait.end))
+}
+
+impl Target {
+    /// Adds a wait of one of the slowest.
+    fn add_wait(&mut self, survey: &Survey, wait: Part) {
+        self.waits.add(wait);
+        for Turn { held, start, end } in turns(survey, wait.tags, &wait) {
+            self.turns.add(Part { start, end, held, waker: held.holder.thread(), ..wait });
         }
     }
 }
@@ -462,11 +484,13 @@ impl SliceSink for Found<'_> {
         }
         let wait = (slice.tag != 0).then(|| {
             let end = self.ends.remove(&slice.track).filter(|(start, _)| *start == slice.start);
+            let end = self.survey.locks.ended_by(slice.track, slice.start, end.map_or(0, |(_, tag)| tag));
             let names = &self.survey.track_names;
             let is_interval = names.tid(slice.track).is_none();
             let process = is_interval.then(|| names.process_of(slice.track)).flatten();
-            let tags = Tags { begin: slice.tag, end: end.map_or(0, |(_, tag)| tag), process, is_dropped };
-            Wait { name: slice.name, tags, around: above.last().map_or(Key::NONE, |above| above.name) }
+            let tags = Tags { begin: slice.tag, end, process, is_dropped };
+            let around = above.last().map_or(Key::NONE, |above| above.name);
+            Wait { name: slice.name, tags, around, held: HeldBy::default() }
         });
         if is_wake_slice(self.survey.keys(), slice) {
             self.wakes.add(self.survey, (slice.track, slice.start), above);
@@ -484,13 +508,14 @@ impl SliceSink for Found<'_> {
         let (mut own, whole) = self.splits(slice, depth);
         own.unknown = own.unknown.saturating_sub(slice.duration.saturating_sub(own_time)).max(0);
         let itself = Inner { count: 1, total: slice.duration, own };
-        inside.slices(slice.name, wait, &itself);
-        let is_interval = self.survey.track_names.tid(slice.track).is_none();
-        if let Some(wait) = wait.filter(|_| !is_interval) {
-            let until = slice.start.saturating_add(slice.duration);
-            let waker = self.survey.locks.holder(wait.tags).0.thread();
-            let part = Part { waker, tags: wait.tags, ..Part::new(slice.track, slice.start, until) };
-            self.waits.entry(slice.track).or_default().add(part);
+        inside.slices(slice.name, &itself);
+        if let Some(wait) = wait {
+            let until = slice.start.saturating_add(own_time);
+            let part = Part { tags: wait.tags, ..Part::new(slice.track, slice.start, until) };
+            inside.wait(wait, &turns(self.survey, wait.tags, &part), &itself);
+            if self.survey.track_names.tid(slice.track).is_some() {
+                self.waits.entry(slice.track).or_default().add(part);
+            }
         }
         if let Some(number) = number {
             inside.add(&self.open.remove(&(slice.track, depth as u32)).unwrap_or_default());

@@ -5,7 +5,7 @@ use std::hash::Hash;
 
 use hairline_convert::slices::Key;
 
-use crate::explain::locks::{Holder, Kind, Tags, TaskId, lock_name};
+use crate::explain::locks::{HeldBy, Holder, Kind, Tags, TaskId, lock_name};
 use crate::explain::shares::{Share, largest, percent};
 use crate::explain::survey::Survey;
 use crate::explain::target::{Band, Place, Target, Wait, total, whole};
@@ -35,6 +35,8 @@ pub(super) struct Held {
     /// Where the lock was taken.
     pub(super) place: String,
     pub(super) time: i64,
+    /// Whether it is the time for which that one had the lock, and not that of waits which began meanwhile.
+    pub(super) is_timed: bool,
     /// The innermost slice that the holder had open during most of the waits.
     pub(super) inside: Option<Key>,
     /// Where others woke those that waited, for most of the waits.
@@ -95,33 +97,32 @@ pub(super) fn locks(survey: &Survey, target: &Target, (band, base): (&Band, &Ban
 
 fn holders(survey: &Survey, target: &Target, waits: &[(Wait, i64)]) -> Vec<Held> {
     let name_of = |task| survey.tasks.life(task).map(|life| life.name);
-    let key = |tags| {
-        let (holder, place) = survey.locks.holder(tags);
-        let who = match holder {
-            Holder::Task(task) => name_of(task).map_or(Who::One(holder), Who::Tasks),
-            _ => Who::One(holder),
+    let key = |held: HeldBy| {
+        let who = match held.holder {
+            Holder::Task(task) => name_of(task).map_or(Who::One(held.holder), Who::Tasks),
+            other => Who::One(other),
         };
-        (who, place)
+        (who, survey.locks.held_at(held), held.is_timed)
     };
     let mut times: HashMap<_, i64> = HashMap::new();
     for (wait, time) in waits {
-        let sum = times.entry(key(wait.tags)).or_default();
+        let sum = times.entry(key(wait.held)).or_default();
         *sum = sum.saturating_add(*time);
     }
-    let held_in = target.held_in.iter().map(|((tags, name), time)| (*tags, Place::Inside(*name), *time));
+    let held_in = target.held_in.iter().map(|((held, name), time)| (*held, Place::Inside(*name), *time));
     let inside = by_holder(held_in, key);
-    let woken = by_holder(target.woken.iter().map(|((tags, place), time)| (*tags, *place, *time)), key);
-    let looked_at = |of: (Who, &str)| {
-        let waits = target.waits.all().iter().filter(|wait| key(wait.tags) == of);
-        total(waits.map(|wait| wait.duration()))
+    let woken = by_holder(target.woken.iter().map(|((held, place), time)| (*held, *place, *time)), key);
+    let looked_at = |of: (Who, &str, bool)| {
+        let turns = target.turns.all().iter().filter(|turn| key(turn.held) == of);
+        total(turns.map(|turn| turn.duration()))
     };
     let mut tasks: HashMap<_, BTreeSet<TaskId>> = HashMap::new();
     for (wait, _) in waits {
-        if let Holder::Task(task) = survey.locks.holder(wait.tags).0 {
-            tasks.entry(key(wait.tags)).or_default().insert(task);
+        if let Holder::Task(task) = wait.held.holder {
+            tasks.entry(key(wait.held)).or_default().insert(task);
         }
     }
-    let held = |(of, time): ((Who, &str), i64)| {
+    let held = |(of, time): ((Who, &str, bool), i64)| {
         let most = |places: &HashMap<_, HashMap<Place, i64>>| {
             let most = places.get(&of)?.iter().max_by_key(|(place, time)| (**time, **place));
             let (place, _) = most.filter(|(_, time)| **time > looked_at(of) / 2)?;
@@ -136,7 +137,7 @@ fn holders(survey: &Survey, target: &Target, waits: &[(Wait, i64)]) -> Vec<Held>
             }
         };
         let (place, tasks) = (of.1.to_owned(), tasks.map_or(0, BTreeSet::len));
-        Held { holder, tasks, place, time, inside, woken }
+        Held { holder, tasks, place, time, is_timed: of.2, inside, woken }
     };
     let mut all: Vec<_> = times.into_iter().map(held).collect();
     all.sort_by(|a, b| b.time.cmp(&a.time).then_with(|| a.place.cmp(&b.place)));
@@ -145,12 +146,12 @@ fn holders(survey: &Survey, target: &Target, waits: &[(Wait, i64)]) -> Vec<Held>
 
 /// Adds up the time of waits by who had the lock and by place.
 fn by_holder<K: Eq + Hash>(
-    waits: impl Iterator<Item = (Tags, Place, i64)>,
-    key: impl Fn(Tags) -> K,
+    waits: impl Iterator<Item = (HeldBy, Place, i64)>,
+    key: impl Fn(HeldBy) -> K,
 ) -> HashMap<K, HashMap<Place, i64>> {
     let mut places: HashMap<_, HashMap<Place, i64>> = HashMap::new();
-    for (tags, place, time) in waits {
-        let sum = places.entry(key(tags)).or_default().entry(place).or_default();
+    for (held, place, time) in waits {
+        let sum = places.entry(key(held)).or_default().entry(place).or_default();
         *sum = sum.saturating_add(time);
     }
     places
@@ -231,6 +232,7 @@ impl Lock {
                     thread(last)
                 ),
                 Holder::Notifier(tid) => format!("notified by {}", thread(tid)),
+                Holder::Free => "free, but they did not run yet,".to_owned(),
                 Holder::Unknown if !held.place.is_empty() => "held by a task that is not recorded".to_owned(),
                 Holder::Unknown => match held.woken {
                     Some(place) if self.kind == Kind::Notification => format!("woken {}", place.text(survey)),
@@ -245,6 +247,7 @@ impl Lock {
             let (share, inside) = (percent(held.time, self.time), inside.unwrap_or_default());
             // Others may get the lock before the one that waits.
             let when = match held.holder {
+                _ if held.is_timed => format!("{comma} for {share} of that time"),
                 Holder::Task(_) | Holder::Thread(_) if held.time == self.time => {
                     ", as they began to wait".to_owned()
                 }

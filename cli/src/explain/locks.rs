@@ -16,12 +16,18 @@ use hairline_convert::slices::{Keys, Slice};
 use hairline_convert::{Categories, Event, EventKind, TrackId};
 use hairline_formats::Value;
 
-/// A task in a trace: its process, and its number there.
-pub(super) type TaskId = (Option<TrackId>, u64);
+use crate::explain::conditions::Conditions;
+pub(super) use crate::explain::holder::{HeldBy, Holder, TaskId};
+use crate::explain::turns::{Asked, Release, Releases, Turn};
+use crate::track_names::TrackNames;
 
 /// The category of the slices, and how their names begin.
 pub(super) const LOCK: &str = "lock";
 pub(super) const PREFIX: &str = "wait: ";
+/// How the names of releases begin.
+const RELEASE: &str = "release: ";
+/// The argument with the address of a lock.
+const ADDRESS: &str = "lock";
 /// How the names of holds begin.
 const HOLD: &str = "hold: ";
 /// The argument of a wait that names a task.
@@ -59,6 +65,12 @@ struct Facts {
     /// The place at which the holder took the lock, or at which it notified.
     held_at: String,
     kind: Kind,
+    /// The address of the lock, if the trace has who releases it.
+    lock: Option<u64>,
+    /// Whether the last notification was for nothing. Not part of the facts that are kept.
+    is_again: bool,
+    /// Whether this is about a release of one that has the lock with others.
+    is_shared: bool,
 }
 
 /// What is waited for.
@@ -103,38 +115,13 @@ pub(super) struct Tags {
     pub(super) is_dropped: bool,
 }
 
-/// Who had the lock when the wait began; where that is not known, who ended the wait.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub(super) enum Holder {
-    #[default]
-    Unknown,
-    /// The thread with this id.
-    Thread(u64),
-    /// The thread with this id released the lock, which it had perhaps with others.
-    Releaser(u64),
-    /// The first thread had the lock, and then others: the last of them, which released it, is the second.
-    Passed(u64, u64),
-    /// The thread with this id notified a condition variable.
-    Notifier(u64),
-    /// The task with this number.
-    Task(TaskId),
-}
-
-impl Holder {
-    /// The id of the thread.
-    pub(super) fn thread(self) -> Option<u64> {
-        match self {
-            Self::Thread(tid) | Self::Releaser(tid) | Self::Notifier(tid) | Self::Passed(_, tid) => Some(tid),
-            Self::Unknown | Self::Task(_) => None,
-        }
-    }
-}
-
 /// All facts, by their tags.
 #[derive(Debug)]
 pub(super) struct Locks {
     facts: Vec<Facts>,
     tags: HashMap<Facts, u32>,
+    releases: Releases,
+    conditions: Conditions,
     /// The waits beyond the limit, whose facts are not known.
     pub(super) left_out: u64,
 }
@@ -148,20 +135,42 @@ const UNKNOWN: u32 = 1;
 impl Default for Locks {
     fn default() -> Self {
         // No slice that is a wait has the tag 0.
-        Self { facts: vec![Facts::default(); 2], tags: HashMap::new(), left_out: 0 }
+        Self {
+            facts: vec![Facts::default(); 2],
+            tags: HashMap::new(),
+            releases: Releases::default(),
+            conditions: Conditions::default(),
+            left_out: 0,
+        }
     }
 }
 
 impl Locks {
     /// Adds the facts of an event, if it is the begin of a wait or about its end.
     pub(super) fn add(&mut self, event: &Event<'_>) {
-        let Some(facts) = of_event(event).filter(|facts| !self.tags.contains_key(facts)) else { return };
+        let Some(mut facts) = of_event(event) else { return };
+        let (is_condition, is_again) = (facts.kind == Kind::Condition, std::mem::take(&mut facts.is_again));
+        let tag = self.tag_of(facts);
+        if event.name.text == NOTIFIED {
+            self.conditions.notified(event.track, tag);
+        } else if is_condition {
+            self.conditions.begins(event.track, event.time, is_again);
+        }
+    }
+
+    /// The tag of facts, which are kept if there is room.
+    fn tag_of(&mut self, facts: Facts) -> u32 {
+        if let Some(tag) = self.tags.get(&facts) {
+            return *tag;
+        }
         if self.facts.len() >= MOST_FACTS {
             self.left_out += 1;
-            return;
+            return UNKNOWN;
         }
-        self.tags.insert(facts.clone(), self.facts.len() as u32);
+        let tag = self.facts.len() as u32;
+        self.tags.insert(facts.clone(), tag);
         self.facts.push(facts);
+        tag
     }
 
     /// The tag of the facts of an event, which is not 0, if it has any.
@@ -169,7 +178,9 @@ impl Locks {
         if self.tags.is_empty() {
             return None;
         }
-        of_event(event).map(|facts| self.tags.get(&facts).copied().unwrap_or(UNKNOWN))
+        of_event(event)
+            .map(|facts| Facts { is_again: false, ..facts })
+            .map(|facts| self.tags.get(&facts).copied().unwrap_or(UNKNOWN))
     }
 
     fn facts(&self, tag: u32) -> &Facts {
@@ -181,21 +192,61 @@ impl Locks {
         &self.facts(tags.begin).at
     }
 
-    /// Who had the lock for which a thread waited, and where it took it.
-    pub(super) fn holder(&self, tags: Tags) -> (Holder, &str) {
+    /// Who had the lock for which a thread waited, by what the wait itself says.
+    pub(super) fn holder(&self, tags: Tags) -> HeldBy {
+        let held = |holder, place| HeldBy { holder, place, is_timed: false };
         let (begin, end) = (self.facts(tags.begin), self.facts(tags.end));
         if let (Holder::Thread(first), Holder::Releaser(last)) = (begin.holder, end.holder)
             && first != last
         {
-            return (Holder::Passed(first, last), &end.held_at);
+            return held(Holder::Passed(first, last), tags.end);
         }
         let is_known = begin.holder != Holder::Unknown || end.holder == Holder::Unknown;
-        let known = if is_known { begin } else { end };
-        let holder = match known.holder {
+        if is_known { held(self.first(tags), tags.begin) } else { held(end.holder, tags.end) }
+    }
+
+    /// Who had the lock as the wait began.
+    fn first(&self, tags: Tags) -> Holder {
+        match self.facts(tags.begin).holder {
             Holder::Task((_, task)) => Holder::Task((tags.process, task)),
             other => other,
-        };
-        (holder, &known.held_at)
+        }
+    }
+
+    /// Where a lock was taken.
+    pub(super) fn held_at(&self, held: HeldBy) -> &str {
+        &self.facts(held.place).held_at
+    }
+
+    /// Adds a release of a lock.
+    pub(super) fn release(&mut self, event: &Event<'_>) {
+        let Some(facts) = of_release(event) else { return };
+        let Some(lock) = facts.lock else { return };
+        let (holder, is_shared) = (facts.holder, facts.is_shared);
+        let by = HeldBy { holder, place: self.tag_of(Facts { lock: None, ..facts }), is_timed: true };
+        self.releases.add(event.track, lock, Release { time: event.time, by, is_shared });
+    }
+
+    /// Sorts what was added. Call it before the first question about turns.
+    pub(super) fn finish(&mut self, names: &TrackNames, has_losses: bool) {
+        self.releases.finish(names, has_losses);
+        self.conditions.finish();
+    }
+
+    /// The tag of what ended a wait that began at this time, if the wait itself has this one.
+    pub(super) fn ended_by(&self, track: TrackId, start: i64, end: u32) -> u32 {
+        self.conditions.ended_by(track, start).unwrap_or(end)
+    }
+
+    /// Who had the lock during a wait of a process: one at least.
+    pub(super) fn turns(&self, process: Option<TrackId>, tags: Tags, (start, end): (i64, i64)) -> Vec<Turn> {
+        let facts = self.facts(tags.begin);
+        let turns = facts.lock.map(|lock| {
+            let (first, last) = (self.first(tags), self.facts(tags.end).holder);
+            self.releases.during(&Asked { lock: (process, lock), start, end, first, last })
+        });
+        let turns = turns.unwrap_or_default();
+        if turns.is_empty() { vec![Turn { held: self.holder(tags), start, end }] } else { turns }
     }
 
     pub(super) fn kind(&self, tags: Tags) -> Kind {
@@ -229,6 +280,8 @@ fn of_event(event: &Event<'_>) -> Option<Facts> {
             text.clone_into(&mut facts.at);
         }
         Value::Str(text) | Value::Interned { text, .. } if name.text == "kind" => facts.kind = Kind::of(text),
+        value if name.text == ADDRESS => facts.lock = address(&value),
+        Value::Bool(is_again) if name.text == "again" => facts.is_again = is_again,
         value if name.text == by => facts.holder = number(&value).map_or(Holder::Unknown, holder),
         value if name.text == TASK => {
             facts.holder = number(&value).map_or(Holder::Unknown, |task| Holder::Task((None, task)));
@@ -236,6 +289,45 @@ fn of_event(event: &Event<'_>) -> Option<Facts> {
         _ => {}
     });
     Some(facts)
+}
+
+/// What a release says of the one that had the lock. The release of a thread, without a kind, is on its own
+/// track: the thread is known only when all tracks are.
+fn of_release(event: &Event<'_>) -> Option<Facts> {
+    let is_release = matches!(event.kind, EventKind::Begin | EventKind::Complete { .. } | EventKind::Instant)
+        && event.name.text.starts_with(RELEASE)
+        && matches!(event.categories, Categories::One(category) if category.text == LOCK);
+    if !is_release {
+        return None;
+    }
+    let mut facts = Facts { holder: Holder::Releaser(0), ..Facts::default() };
+    let (mut thread, mut task) = (None, None);
+    let mut is_of_tasks = false;
+    event.args.each(&mut |name, value| match value {
+        Value::Str(text) | Value::Interned { text, .. } if name.text == "at" => {
+            text.clone_into(&mut facts.held_at);
+        }
+        Value::Str(_) | Value::Interned { .. } => is_of_tasks |= name.text == "kind",
+        value if name.text == ADDRESS => facts.lock = address(&value),
+        value if name.text == TASK => task = number(&value),
+        value if name.text == "held_by" => thread = number(&value),
+        Value::Bool(is_shared) if name.text == "shared" => facts.is_shared = is_shared,
+        _ => {}
+    });
+    if is_of_tasks {
+        let task = task.map(|task| Holder::Task((None, task)));
+        facts.holder = task.or(thread.map(Holder::Thread)).unwrap_or_default();
+    }
+    Some(facts)
+}
+
+/// A value as the address of a lock, which is only compared.
+fn address(value: &Value<'_>) -> Option<u64> {
+    match *value {
+        Value::I64(address) => Some(address.cast_unsigned()),
+        Value::U64(address) => Some(address),
+        _ => None,
+    }
 }
 
 /// A value as the number of a thread or a task.

@@ -15,17 +15,19 @@ use crate::trace::ItemVisitor;
 
 /// A thread that is woken runs a moment later, and the one that woke it may end its slice a moment later or
 /// earlier.
-const NEAR: i64 = 200_000;
+pub(super) const NEAR: i64 = 200_000;
 
 /// How near to its end the slice that ended a sleep ends at least.
-fn near(slept: i64) -> i64 {
+pub(super) fn near(slept: i64) -> i64 {
     NEAR.max(slept / 20)
 }
 
 /// Whether a slice was open during the whole of a sleep or a wait, or from before it to its end.
 fn is_open(part: &Part, slice: &Slice) -> bool {
     let end = slice.start.saturating_add(slice.duration);
-    slice.start <= part.start && end >= part.end.saturating_sub(near(part.duration()))
+    // The one that takes a lock next may begin its slice some time after the release.
+    let later = if part.held.is_timed { near(part.duration()) } else { 0 };
+    slice.start <= part.start.saturating_add(later) && end >= part.end.saturating_sub(near(part.duration()))
 }
 
 /// The number of slices of a name whose durations have the same number of bits, and their time.
@@ -71,8 +73,8 @@ struct Found<'s> {
     /// The tracks of the lives that had locks.
     lives: HashSet<TrackId>,
     has_queues: bool,
-    /// The poll that a thread had just ended as it ended a wait, and how long it overlaps that, by the question's
-    /// number.
+    /// The poll that a thread had just ended as it ended a wait, and how long it overlaps that, by the
+    /// question's number.
     polls_before: HashMap<usize, (Slice, i64)>,
 }
 
@@ -129,7 +131,7 @@ const DEEPEST: usize = 64;
 
 impl<'s> Meanwhile<'s> {
     pub(super) fn new(survey: &'s Survey, slices: Slices, targets: Vec<Target>) -> Self {
-        let life = |part: &Part| match survey.locks.holder(part.tags).0 {
+        let life = |part: &Part| match part.held.holder {
             Holder::Task(task) => survey.tasks.life(task).map(|life| life.track),
             _ => None,
         };
@@ -145,7 +147,7 @@ impl<'s> Meanwhile<'s> {
             ask(of.slow_examples.all(), Kind::Slow);
             ask(of.typical_examples.all(), Kind::Typical);
             ask(of.sleeps.all(), Kind::Sleep);
-            ask(of.waits.all(), Kind::Wait);
+            ask(of.turns.all(), Kind::Wait);
             ask(of.cores.all(), Kind::Core);
             ask(of.queues.all(), Kind::Queue);
             ask(of.awaited_queues.times.all(), Kind::AwaitedQueue);
@@ -208,7 +210,7 @@ impl<'s> Meanwhile<'s> {
             let Question { target, part, kind, .. } = questions[number];
             let target = &mut targets[target];
             if kind == Kind::Wait {
-                add(&mut target.held_in, (part.tags, name), part.duration());
+                add(&mut target.held_in, (part.held, name), part.duration());
                 continue;
             }
             if let Some(thread) = part.waker.filter(|_| kind == Kind::Core) {

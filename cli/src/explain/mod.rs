@@ -3,6 +3,7 @@
 mod arguments;
 mod awaited;
 mod callers;
+mod conditions;
 mod cpu_times;
 mod dropped;
 mod ending;
@@ -13,6 +14,8 @@ mod functions;
 mod gather;
 mod heap;
 mod held;
+mod holder;
+mod joined;
 mod lists;
 mod locks;
 mod meanwhile;
@@ -32,6 +35,7 @@ mod survey;
 mod target;
 mod tasks;
 mod threads;
+mod turns;
 mod verdict;
 mod wakes;
 
@@ -79,8 +83,8 @@ pub(crate) struct Arguments {
     /// names that took most.
     #[arg(value_name = "[CATEGORY/]NAME")]
     pattern: Option<Pattern>,
-    /// Explain threads instead, by name or by id; * matches any characters. A trace without slices has nothing
-    /// else to explain: the threads that took most time are chosen.
+    /// Explain threads instead, by name or by id; * matches any characters. A trace without slices has
+    /// nothing else to explain: the threads that took most time are chosen.
     #[arg(long, value_name = "NAME|TID", conflicts_with = "pattern")]
     thread: Option<String>,
     /// Explain so many names or threads at most.

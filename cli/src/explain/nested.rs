@@ -8,6 +8,7 @@ use hairline_convert::slices::{Frame, Key, Slice};
 use hairline_convert::timeline::Split;
 
 use crate::explain::target::{Inner, Inside, Part, Wait};
+use crate::explain::turns::Turn;
 use crate::inside::Open;
 use crate::track_names::TrackNames;
 
@@ -44,7 +45,10 @@ impl Within {
         let own = Split { unknown: one.slice.duration, ..Split::default() };
         let inner = Inner { count: 1, total: one.slice.duration, own };
         self.left.push(Part::new(one.slice.track, one.slice.start, end(&one.slice)));
-        self.inside.leave(one.slice.name, one.wait.map(|wait| Wait { around, ..wait }), &inner);
+        self.inside.leave(one.slice.name, &inner);
+        if let Some((wait, turns)) = one.wait {
+            self.inside.wait(Wait { around, ..wait }.dropped(), &turns, &inner);
+        }
         self.inside.leave_all(&one.within.inside);
         self.waits.extend(one.within.waits.into_iter().map(Part::dropped));
     }
@@ -53,8 +57,8 @@ impl Within {
 /// An interval that is over.
 pub(super) struct Below {
     pub(super) slice: Slice,
-    /// Whether it is a wait for a lock.
-    pub(super) wait: Option<Wait>,
+    /// The wait for a lock that it is, and who had that in turn.
+    pub(super) wait: Option<(Wait, Vec<Turn>)>,
     /// Its time without what is inside of it.
     pub(super) own: i64,
     /// Whether its future was dropped before it was ready.
@@ -120,10 +124,12 @@ impl Nested {
             own = own.saturating_sub(end.saturating_sub(one.slice.start.max(until)).max(0));
             within.children.push(Part::new(one.slice.track, one.slice.start, end));
             until = until.max(end);
-            let wait = one.wait.map(|wait| Wait { around: slice.name, ..wait });
             let split = Split { unknown: one.own.min(more), ..Split::default() };
             let inner = Inner { count: 1, total: one.slice.duration, own: split };
-            within.inside.slices(one.slice.name, wait, &inner);
+            within.inside.slices(one.slice.name, &inner);
+            if let Some((wait, turns)) = one.wait {
+                within.inside.wait(Wait { around: slice.name, ..wait }, &turns, &inner);
+            }
             within.inside.add(&one.within.inside);
             within.waits.extend(one.within.waits);
             within.left.extend(one.within.left);
@@ -164,7 +170,7 @@ impl Nested {
                 let duration = end(slice).saturating_sub(start);
                 within.left.push(Part::new(track, start, end(slice)));
                 let own = Split { unknown: duration, ..Split::default() };
-                within.inside.leave(*name, None, &Inner { count: 1, total: duration, own });
+                within.inside.leave(*name, &Inner { count: 1, total: duration, own });
             }
         }
     }

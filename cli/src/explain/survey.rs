@@ -122,6 +122,7 @@ impl Survey {
         self.slices.finish(&mut self.found)?;
         self.timeline.finish();
         self.samples.finish();
+        self.locks.finish(&self.track_names, self.found.losses > 0);
         self.folders = Folders::of(&self.samples);
         self.cpu_times.finish();
         self.memory.finish();
@@ -244,6 +245,7 @@ impl ItemVisitor for Survey {
             Item::Loss(_) => self.found.losses += 1,
             Item::Event(event) => {
                 self.locks.add(event);
+                self.locks.release(event);
                 self.refused.add(event);
                 self.neighbours.add(event);
                 self.memory.event(event);

@@ -7,10 +7,11 @@ use hairline_convert::slices::{Key, Slice};
 use hairline_convert::timeline::Split;
 
 use crate::explain::arguments::Arguments;
-use crate::explain::locks::Tags;
+use crate::explain::locks::{HeldBy, Tags};
 use crate::explain::memory::Allocations;
 use crate::explain::shares::percent;
 use crate::explain::survey::Chosen;
+use crate::explain::turns::Turn;
 use hairline_convert::sampled::StackId;
 
 /// The limit for different inner names, threads, stacks and the like.
@@ -33,9 +34,10 @@ pub(super) struct Target {
     pub(super) sleeps: Longest<1024>,
     /// The longest waits for locks inside the slowest.
     pub(super) waits: Longest<1024>,
-    /// The innermost slices that the holders had open during whole waits: by the tags of the waits and
-    /// the name, with the time of the waits.
-    pub(super) held_in: HashMap<(Tags, Key), i64>,
+    /// The turns of those that had the locks during these waits, and the innermost slices that they had open
+    /// during whole turns, by the name, with the time of the turns.
+    pub(super) turns: Longest<1024>,
+    pub(super) held_in: HashMap<(HeldBy, Key), i64>,
     /// The longest runs of other threads on the cores for which the slowest waited meanwhile, and how long
     /// those threads had which slice open then, by the thread and the name.
     pub(super) cores: Longest<1024>,
@@ -68,9 +70,9 @@ pub(super) struct Target {
     /// Those that a thread ended in no slice; and the last poll that it had just ended, by name.
     pub(super) after: Longest<1024>,
     pub(super) after_polls: HashMap<Key, Polls>,
-    /// Where the wakes are that ended waits of tasks, unless the one that had the lock has woken them: by the
-    /// tags of the waits, with the time of the waits.
-    pub(super) woken: HashMap<(Tags, Place), i64>,
+    /// Where the wakes are that ended waits of tasks, unless the one that had the lock has woken them, with
+    /// the time of the waits.
+    pub(super) woken: HashMap<(HeldBy, Place), i64>,
     /// The time of waits that were dropped, and that of those of them after which a slice that is none of
     /// the runtime's woke the task.
     pub(super) dropped_waits: (i64, i64),
@@ -240,6 +242,8 @@ pub(super) struct Wait {
     pub(super) tags: Tags,
     /// The name of the slice around them.
     pub(super) around: Key,
+    /// Who had the lock meanwhile. A wait in which several had it is one of each, with its part of the time.
+    pub(super) held: HeldBy,
 }
 
 /// Inner slices of one name.
@@ -262,8 +266,9 @@ pub(super) struct Part {
     /// thread that had the lock or the core.
     pub(super) is_woken: bool,
     pub(super) waker: Option<u64>,
-    /// Those of a wait for a lock.
+    /// Those of a wait for a lock, and who had it.
     pub(super) tags: Tags,
+    pub(super) held: HeldBy,
     /// The track of the worker that polled the task after its time in the queue.
     pub(super) worker: Option<TrackId>,
 }
@@ -341,12 +346,13 @@ impl Band {
 
     /// A sum of times divided by the number of slices.
     pub(super) fn split_per_slice(&self, sum: Split) -> Split {
-        let Split { running, waiting, asleep, uninterruptible, off_cpu, unknown } = sum;
+        let Split { running, waiting, asleep, uninterruptible, stopped, off_cpu, unknown } = sum;
         Split {
             running: self.per_slice(running),
             waiting: self.per_slice(waiting),
             asleep: self.per_slice(asleep),
             uninterruptible: self.per_slice(uninterruptible),
+            stopped: self.per_slice(stopped),
             off_cpu: self.per_slice(off_cpu),
             unknown: self.per_slice(unknown),
         }
@@ -356,7 +362,16 @@ impl Band {
 impl Part {
     /// A slice, or a part of one of which nothing else is known.
     pub(super) fn new(track: TrackId, start: i64, end: i64) -> Self {
-        Self { track, start, end, is_woken: false, waker: None, tags: Tags::default(), worker: None }
+        Self {
+            track,
+            start,
+            end,
+            is_woken: false,
+            waker: None,
+            tags: Tags::default(),
+            held: HeldBy::default(),
+            worker: None,
+        }
     }
 
     pub(super) fn duration(&self) -> i64 {
@@ -415,39 +430,56 @@ pub(super) fn add<K: Eq + std::hash::Hash>(sums: &mut HashMap<K, i64>, key: K, v
     }
 }
 
+impl Wait {
+    /// The same of a task that went on without it.
+    pub(super) fn dropped(self) -> Self {
+        Self { tags: Tags { is_dropped: true, ..self.tags }, ..self }
+    }
+}
+
 impl Inside {
-    /// Adds slices of one name, which are waits for a lock or not.
-    pub(super) fn slices(&mut self, name: Key, wait: Option<Wait>, inner: &Inner) {
+    /// Adds slices of one name.
+    pub(super) fn slices(&mut self, name: Key, inner: &Inner) {
         add_inner(&mut self.names, name, Key::OTHER, inner);
-        if let Some(wait) = wait {
-            add_inner(&mut self.waits, wait, Wait { name: Key::OTHER, ..Wait::default() }, inner);
+    }
+
+    /// Adds a wait for a lock, in which these had it in turn.
+    pub(super) fn wait(&mut self, wait: Wait, turns: &[Turn], inner: &Inner) {
+        let whole = total(turns.iter().map(|turn| turn.end.saturating_sub(turn.start)));
+        let mut rest = *inner;
+        for (number, turn) in turns.iter().enumerate() {
+            let time = turn.end.saturating_sub(turn.start);
+            let is_last = number + 1 == turns.len();
+            let part = if is_last { rest } else { inner.part(time, whole) };
+            rest = Inner {
+                count: 0,
+                total: rest.total.saturating_sub(part.total),
+                own: rest.own.minus(part.own),
+            };
+            self.add_wait(Wait { held: turn.held, ..wait }, &part);
         }
+    }
+
+    fn add_wait(&mut self, wait: Wait, inner: &Inner) {
+        let tags = Tags { is_dropped: wait.tags.is_dropped, ..Tags::default() };
+        add_inner(&mut self.waits, wait, Wait { name: Key::OTHER, tags, ..Wait::default() }, inner);
     }
 
     /// Adds what is inside of a part.
     pub(super) fn add(&mut self, other: &Self) {
-        other.names.iter().for_each(|(name, inner)| self.slices(*name, None, inner));
-        let rest = Wait { name: Key::OTHER, ..Wait::default() };
-        other.waits.iter().for_each(|(wait, inner)| add_inner(&mut self.waits, *wait, rest, inner));
+        other.names.iter().for_each(|(name, inner)| self.slices(*name, inner));
+        other.waits.iter().for_each(|(wait, inner)| self.add_wait(*wait, inner));
         other.dropped.iter().for_each(|(name, inner)| add_inner(&mut self.dropped, *name, Key::OTHER, inner));
     }
 
     /// Adds what was dropped before its end.
-    pub(super) fn leave(&mut self, name: Key, wait: Option<Wait>, inner: &Inner) {
+    pub(super) fn leave(&mut self, name: Key, inner: &Inner) {
         add_inner(&mut self.dropped, name, Key::OTHER, inner);
-        if let Some(wait) = wait {
-            self.leave_wait(wait, inner);
-        }
     }
 
     /// Adds the waits inside of something that was dropped.
     pub(super) fn leave_all(&mut self, other: &Self) {
-        other.waits.iter().for_each(|(wait, inner)| self.leave_wait(*wait, inner));
-    }
-
-    fn leave_wait(&mut self, wait: Wait, inner: &Inner) {
-        let wait = Wait { tags: Tags { is_dropped: true, ..wait.tags }, ..wait };
-        add_inner(&mut self.waits, wait, Wait { name: Key::OTHER, ..wait }, inner);
+        other.waits.iter().for_each(|(wait, inner)| self.add_wait(wait.dropped(), inner));
     }
 
     /// The time of all waits for locks.
@@ -463,6 +495,15 @@ fn add_inner<K: Copy + Eq + std::hash::Hash>(sums: &mut HashMap<K, Inner>, key: 
 }
 
 impl Inner {
+    /// What falls into a part of the time.
+    fn part(&self, time: i64, whole: i64) -> Self {
+        let share = |of: i64| {
+            let share = i128::from(of) * i128::from(time) / i128::from(whole.max(1));
+            i64::try_from(share).unwrap_or(i64::MAX)
+        };
+        Self { count: self.count, total: share(self.total), own: self.own.map(share) }
+    }
+
     pub(super) fn add(&mut self, other: &Self) {
         self.count += other.count;
         self.total = self.total.saturating_add(other.total);

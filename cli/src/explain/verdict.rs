@@ -12,6 +12,7 @@ use crate::explain::ending::ending;
 use crate::explain::functions::{At, StackShare, largest_stacks};
 use crate::explain::heap;
 use crate::explain::held::{Lock, counts, locks};
+use crate::explain::joined::joined;
 use crate::explain::lists::part_of_time;
 use crate::explain::queue;
 use crate::explain::separation::Separation;
@@ -130,7 +131,8 @@ fn with_polls(survey: &Survey, target: &Target, all: &[Target]) -> Verdict {
         (verdict.lines, verdict.functions) = (of_polls.lines, of_polls.functions);
         verdict.lines.insert(0, format!("In their polls, which take {share} of the time of the slowest:"));
     } else {
-        verdict.lines.truncate(2); // the cause and the place
+        // The cause, and the place if that is known.
+        verdict.lines.truncate(if wakes::late(target).is_some() { 1 } else { 2 });
         verdict.functions.clear();
         let woken = awaited::sentence(survey, target).or_else(|| wakes::sentence(survey, target));
         let woken = woken.map(|woken| format!(" {woken}")).unwrap_or_default();
@@ -150,7 +152,7 @@ fn with_polls(survey: &Survey, target: &Target, all: &[Target]) -> Verdict {
 fn between(survey: &Survey, target: &Target) -> Option<String> {
     let late = wakes::late(target).map(|(name, ..)| {
         let name = plain(survey.keys().text(name));
-        format!("workers that are busy with other polls, most of all of `{name}`")
+        format!("perhaps workers that are busy with other polls, most of all of `{name}`")
     });
     late.or_else(|| awaited::cause(survey, target)).or_else(|| dropped::cause(survey, target))
 }
@@ -262,6 +264,9 @@ impl Verdict {
             }
             Cause::Running => ("computing".to_owned(), "their thread runs"),
             Cause::Waiting => ("no free core".to_owned(), "their thread could run, but waits for a core,"),
+            Cause::Asleep if is_stopped(band) => {
+                ("stopped by a signal or a debugger".to_owned(), "their thread is stopped")
+            }
             Cause::Asleep => ("sleep".to_owned(), "their thread is asleep"),
             Cause::OffCpu => ("off the CPU".to_owned(), "their thread is not on the CPU"),
             Cause::Unknown if !target.chosen.name.is_on_thread => {
@@ -359,6 +364,9 @@ impl Verdict {
         self.inside = Some(name);
         // A name may have more of it than all names together: others have less than in the typical ones.
         let time = time.min(self.share);
+        if name == itself && self.cause == Cause::Unknown && wakes::late(target).is_some() {
+            return None; // others have the time, or what they wait for takes it
+        }
         let (time, of) = (duration(time.min(self.extra)), percent(time, self.share));
         let at = match &self.locks[..] {
             [lock, ..] if self.cause == Cause::Lock => lock.place(),
@@ -455,6 +463,11 @@ fn waiting(survey: &Survey, target: &Target, band: &Band, lines: &mut Vec<String
     }
 }
 
+/// Whether the threads of a band are stopped for most of the time for which they are asleep.
+fn is_stopped(band: &Band) -> bool {
+    band.split.stopped > band.split.asleep / 2
+}
+
 fn asleep(
     survey: &Survey,
     (target, band): (&Target, &Band),
@@ -470,7 +483,8 @@ fn asleep(
         let functions = function_list(functions, |time| percent(time, band.split.asleep));
         lines.push(format!("Functions that sleep: {functions}."));
     }
-    let wakers = largest(&band.wakers, |tid| survey.thread_name(*tid), 2);
+    let mut wakers = largest(&band.wakers, |tid| survey.thread_name(*tid), 2);
+    wakers.retain(|waker| waker.time >= band.split.asleep / 50);
     let woken = match &wakers[..] {
         [] => String::new(),
         _ => format!(" Woken by {}.", list(&wakers, band.split.asleep)),
@@ -482,8 +496,16 @@ fn asleep(
     };
     let (interrupted, are_most) = of_all(|sleep| sleep.is_woken && sleep.waker.is_none());
     let (wakeups, _) = of_all(|sleep| sleep.is_woken);
+    if is_stopped(band) {
+        let what = "a signal, like SIGSTOP, or a debugger stopped their thread";
+        lines.push(format!("Why: {what}.{woken}"));
+        return;
+    }
     let ending = ending(survey, target).filter(|ending| ending.time >= whole / 2);
-    if let Some(ending) = ending.as_ref().filter(|ending| !ending.is_by_chance) {
+    let joined = joined(survey, target).filter(|joined| joined.time >= whole / 2);
+    if let Some(joined) = joined {
+        lines.push(format!("Why: {}.{woken}", joined.text(sleeps.len())));
+    } else if let Some(ending) = ending.as_ref().filter(|ending| !ending.is_by_chance) {
         lines.push(format!("Why: {}.{woken}", ending.text(sleeps.len())));
     } else if band.split.uninterruptible > band.split.asleep / 2 {
         lines.push(format!("Why: the sleep is uninterruptible, so it is for a disk as a rule.{woken}"));
@@ -503,7 +525,8 @@ fn asleep(
             |ending| format!("`{}` was open so long that it says nothing", plain(&ending.name)),
         );
         lines.push(format!(
-            "Why: not known: {seen}. They may wait for a thread without slices, a disk, the network or a timer."
+            "Why: not known: {seen}. They may wait for a thread without slices, a disk, the network or a timer, \
+             or a signal may have stopped them."
         ));
     }
     if wakeups == 0 && band.split.asleep > 0 && !survey.timeline.has_wakeups() {

@@ -93,7 +93,17 @@ impl Wakes {
             }
             let Some(waker) = waker else { continue };
             let life = |task| survey.tasks.life(task).map(|life| life.name);
-            let place = match (survey.locks.holder(wait.tags).0, waker.inside) {
+            let turns = target.turns.all().iter();
+            if turns.clone().any(|turn| {
+                turn.held.is_timed
+                    && turn.start >= wait.start
+                    && turn.end <= wait.end
+                    && turn.track == wait.track
+            }) {
+                continue;
+            }
+            let held = survey.locks.holder(wait.tags);
+            let place = match (held.holder, waker.inside) {
                 _ if waker.is_parked => continue,
                 (Holder::Unknown, None) => Place::On(waker.track),
                 (Holder::Unknown, Some(inside)) => Place::Inside(inside),
@@ -104,7 +114,7 @@ impl Wakes {
                 }
                 _ => continue,
             };
-            add(&mut target.woken, (wait.tags, place), wait.duration());
+            add(&mut target.woken, (held, place), wait.duration());
         }
     }
 }
@@ -185,7 +195,7 @@ pub(super) fn sentence(survey: &Survey, target: &Target) -> Option<String> {
     if let Some((name, polls, share)) = late(target) {
         return Some(format!(
             "No worker looked for what is ready, a timer or a socket: the one that woke them had just polled `{}`, \
-             for {share} of that time ({}).",
+             for {share} of that time ({}). It may have been ready before, or only then.",
             text(name),
             counted(&polls)
         ));

@@ -248,7 +248,7 @@ fn a_thread_that_sleeps_too_may_wait_for_the_same() {
     });
     let text = text(&trace.finish(Shape::States), "net/request");
     let words = "2 of 2 sleeps end when `step` ends on the thread rebuilder (102), which is asleep meanwhile too: it may wait \
-        for the same, or have what they wait for.";
+        for the same, have what they wait for, or neither.";
     assert!(text.contains(words), "{text}");
 }
 

@@ -102,6 +102,24 @@ fn a_slow_disk_is_named() {
 }
 
 #[test]
+fn a_signal_or_a_debugger_that_stops_a_thread_is_named_and_no_other_thread() {
+    let plant = || {
+        requests("request", |trace, middle| {
+            sleeps(trace, middle, State::Stopped, 0);
+            trace.slice(OTHER, (middle - MS, middle + 50 * MS), "app", "serve");
+            Some(("app", "render"))
+        })
+    };
+    let words = [
+        "Cause: stopped by a signal or a debugger.",
+        "and their thread is stopped for 50.0 ms of that",
+        "inside `render`",
+        "Why: a signal, like SIGSTOP, or a debugger stopped their thread.",
+    ];
+    require("net/request", plant, &words);
+}
+
+#[test]
 fn a_blocking_call_in_a_poll_is_named() {
     let plant = || {
         let mut trace = requests("handler", |trace, middle| {

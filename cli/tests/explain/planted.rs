@@ -43,6 +43,7 @@ pub(crate) enum State {
     Preempted,
     Asleep,
     Disk,
+    Stopped,
 }
 
 impl Planted {
@@ -110,6 +111,7 @@ impl Planted {
                         State::Preempted => 2,
                         State::Asleep => 4,
                         State::Disk => 5,
+                        State::Stopped => 6,
                     };
                     for (tid, state) in [(from, state), (to, 3)].into_iter().filter(|(tid, _)| *tid != 0) {
                         put_message(&mut self.out, trace::PACKET, |out| {
@@ -151,6 +153,7 @@ pub(crate) fn put_ftrace_switch(out: &mut Vec<u8>, time: u64, (from, state): (u6
                     State::Preempted => 0,
                     State::Asleep => 1,
                     State::Disk => 2,
+                    State::Stopped => 4,
                 },
             );
             put_str(out, 5, name(to));

@@ -2,6 +2,7 @@
 
 #![allow(unsafe_code)] // system calls, and memory that the kernel writes
 
+use std::ffi::CStr;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
@@ -74,6 +75,13 @@ pub(crate) fn disable(fd: &File) -> io::Result<()> {
 
 pub(crate) fn set_output(fd: &File, ring: &File) -> io::Result<()> {
     control(fd, ioctl::SET_OUTPUT, ring.as_raw_fd())
+}
+
+pub(crate) fn set_filter(fd: &File, filter: &CStr) -> io::Result<()> {
+    #[allow(clippy::cast_lossless)] // as above
+    // SAFETY: the kernel reads the text up to its end, and keeps no pointer to it.
+    let result = unsafe { libc::ioctl(fd.as_raw_fd(), ioctl::SET_FILTER as _, filter.as_ptr()) };
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
 /// Reads the values of an event. Returns their number.

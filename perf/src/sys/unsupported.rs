@@ -45,6 +45,10 @@ pub(crate) fn set_output(_: &File, _: &File) -> io::Result<()> {
     unsupported()
 }
 
+pub(crate) fn set_filter(_: &File, _: &std::ffi::CStr) -> io::Result<()> {
+    unsupported()
+}
+
 pub(crate) fn read_words(_: &File, _: &mut [u64]) -> io::Result<usize> {
     unsupported()
 }

@@ -168,6 +168,10 @@ pub(crate) mod awaited {
         #[inline(always)]
         pub fn leave(&self) {}
 
+        /// Nothing is noted.
+        #[inline(always)]
+        pub fn leave_shared(&self, _: Place) {}
+
         /// Wraps a future that waits for it.
         #[inline(always)]
         pub fn wait<F>(&self, future: F, _: Place, _: Option<u32>) -> Waiting<'_, F> {

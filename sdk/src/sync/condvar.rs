@@ -59,7 +59,7 @@ impl Condvar {
     /// The guard all the same, if a thread that held the mutex has panicked.
     #[track_caller]
     pub fn wait<'m, T>(&self, guard: MutexGuard<'m, T>) -> LockResult<MutexGuard<'m, T>> {
-        self.wait_at(Location::caller(), guard)
+        self.wait_at(Location::caller(), guard, Kind::Notified)
     }
 
     /// As [`std::sync::Condvar::wait_while`]. Each wait is recorded.
@@ -72,9 +72,10 @@ impl Condvar {
         mut guard: MutexGuard<'m, T>,
         mut condition: impl FnMut(&mut T) -> bool,
     ) -> LockResult<MutexGuard<'m, T>> {
-        let place = Location::caller();
+        let (place, mut kind) = (Location::caller(), Kind::Notified);
         while condition(&mut guard) {
-            guard = self.wait_at(place, guard)?;
+            guard = self.wait_at(place, guard, kind)?;
+            kind = Kind::NotifiedAgain;
         }
         Ok(guard)
     }
@@ -89,7 +90,7 @@ impl Condvar {
         guard: MutexGuard<'m, T>,
         limit: Duration,
     ) -> LockResult<(MutexGuard<'m, T>, WaitTimeoutResult)> {
-        self.wait_timeout_at(Location::caller(), guard, limit)
+        self.wait_timeout_at(Location::caller(), guard, limit, Kind::Notified)
     }
 
     /// As [`std::sync::Condvar::wait_timeout_while`]. Each wait is recorded.
@@ -103,20 +104,26 @@ impl Condvar {
         limit: Duration,
         mut condition: impl FnMut(&mut T) -> bool,
     ) -> LockResult<(MutexGuard<'m, T>, WaitTimeoutResult)> {
-        let (place, start) = (Location::caller(), Instant::now());
+        let (place, start, mut kind) = (Location::caller(), Instant::now(), Kind::Notified);
         while condition(&mut guard) {
             let Some(rest) = limit.checked_sub(start.elapsed()) else { return Ok((guard, outcome(true))) };
-            guard = self.wait_timeout_at(place, guard, rest)?.0;
+            guard = self.wait_timeout_at(place, guard, rest, kind)?.0;
+            kind = Kind::NotifiedAgain;
         }
         Ok((guard, outcome(false)))
     }
 
-    fn wait_at<'m, T>(&self, place: Place, guard: MutexGuard<'m, T>) -> LockResult<MutexGuard<'m, T>> {
+    fn wait_at<'m, T>(
+        &self,
+        place: Place,
+        guard: MutexGuard<'m, T>,
+        kind: Kind,
+    ) -> LockResult<MutexGuard<'m, T>> {
         let block = |inner| {
             let got = self.inner.wait(inner);
             watched::wrapped(got, |inner| (inner, ()))
         };
-        let got = self.record(place, guard, block, |()| true);
+        let got = self.record((place, kind), guard, block, |()| true);
         watched::wrapped(got, |(guard, ())| guard)
     }
 
@@ -125,16 +132,17 @@ impl Condvar {
         place: Place,
         guard: MutexGuard<'m, T>,
         limit: Duration,
+        kind: Kind,
     ) -> LockResult<(MutexGuard<'m, T>, WaitTimeoutResult)> {
         let block = |inner| self.inner.wait_timeout(inner, limit);
-        self.record(place, guard, block, |outcome| !outcome.timed_out())
+        self.record((place, kind), guard, block, |outcome| !outcome.timed_out())
     }
 
     /// Releases the mutex, waits as `block` does, and has the mutex again. `is_notified` tells whether the
     /// wait ended because of another thread.
     fn record<'m, T, O>(
         &self,
-        place: Place,
+        (place, kind): (Place, Kind),
         guard: MutexGuard<'m, T>,
         block: impl FnOnce(std::sync::MutexGuard<'m, T>) -> LockResult<(std::sync::MutexGuard<'m, T>, O)>,
         is_notified: impl FnOnce(&O) -> bool,
@@ -152,7 +160,7 @@ impl Condvar {
                         Ok((_, outcome)) => is_notified(outcome),
                         Err(poisoned) => is_notified(&poisoned.get_ref().1),
                     };
-                    self.watch.wait(epoch, Kind::Notified, place, || block(inner), is_notified)
+                    self.watch.wait(epoch, kind, place, || block(inner), is_notified)
                 }
             }
         };

@@ -35,6 +35,8 @@ pub(crate) enum Kind {
     Shared,
     /// Not at all: it waits for a notification.
     Notified,
+    /// The same: the condition did not hold after the last notification.
+    NotifiedAgain,
     /// Not at all: it waits for the other threads of a barrier.
     Met,
     /// Not at all: it waits until another thread has initialized something.

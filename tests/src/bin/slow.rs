@@ -8,6 +8,7 @@
 //! slow blocking     some polls of a future make a blocking call
 //! slow dependency   a service answers some requests late
 //! slow nested       a future inside of some requests waits
+//! slow join         some requests wait for the end of a thread that they start
 //! slow between      some requests wait between their polls, for something that is not recorded
 //! ```
 
@@ -51,8 +52,9 @@ fn slow(cause: &str) {
         "blocking" => blocking(),
         "dependency" => dependency(),
         "nested" => requests(authorise),
+        "join" => join(),
         "between" => requests(tokio::time::sleep),
-        _ => panic!("slow lock|starvation|disk|blocking|dependency|nested|between"),
+        _ => panic!("slow lock|starvation|disk|blocking|dependency|nested|join|between"),
     }
 }
 
@@ -112,6 +114,21 @@ fn lock() {
     }
     drop(begin);
     rebuilder.join().expect("ended");
+}
+
+fn join() {
+    for number in 0..REQUESTS {
+        trace_scope!("net", "request");
+        spin(Duration::from_micros(300));
+        let render = move || {
+            for _ in 0..if is_slow(number) { 10 } else { 0 } {
+                trace_scope!("app", "tile");
+                thread::sleep(SLOW / 10);
+            }
+        };
+        let renderer = thread::Builder::new().name("renderer".to_owned()).spawn(render);
+        renderer.expect("started").join().expect("ended");
+    }
 }
 
 /// Lets the process run on one processor only.

@@ -1,5 +1,7 @@
 //! What the locks and their guards have in common.
 
+use std::panic::Location;
+
 use hairline::__tasks::Awaited;
 
 /// A lock that a task has alone. The drop of this comes before the release of the lock.
@@ -11,11 +13,34 @@ impl<'a> Held<'a> {
     pub(super) fn new(awaited: &'a Awaited) -> Self {
         Self(awaited)
     }
+
+    pub(super) fn awaited(&self) -> &'a Awaited {
+        self.0
+    }
 }
 
 impl Drop for Held<'_> {
     fn drop(&mut self) {
         self.0.leave();
+    }
+}
+
+/// A lock that a task has with others. The drop of this comes before the release of the lock.
+#[derive(Debug)]
+pub(super) struct Read<'a> {
+    awaited: &'a Awaited,
+    place: &'static Location<'static>,
+}
+
+impl<'a> Read<'a> {
+    pub(super) fn new(awaited: &'a Awaited, place: &'static Location<'static>) -> Self {
+        Self { awaited, place }
+    }
+}
+
+impl Drop for Read<'_> {
+    fn drop(&mut self) {
+        self.awaited.leave_shared(self.place);
     }
 }
 
@@ -134,7 +159,8 @@ macro_rules! guard {
         impl<T: ?Sized + 'static> $Owned<T> {
             /// Keeps the lock for as long as the guard. `guard` is one of `lock`.
             pub(super) fn new(guard: $Guard<'_, T>, lock: Arc<$Lock<T>>) -> Self {
-                // SAFETY: The lifetime is that of a borrow of the lock. The lock does not move, since it is in an
+                // SAFETY: The lifetime is that of a borrow of the lock. The lock does not move, since it is
+                // in an
                 // `Arc`, and is not freed before the drop of `Self`, which drops the guard first. Nobody gets a
                 // reference of this lifetime: `deref` shortens it.
                 let guard = unsafe { std::mem::transmute::<$Guard<'_, T>, $Guard<'static, T>>(guard) };

@@ -31,9 +31,14 @@
 //! | `held_by` | locks | the id of the thread that has it, if it was taken by a call that blocks, outside of a task |
 //! | `held_at` | locks | the place where it was taken |
 //! | `wanted` | semaphores, channels | the number of permits, if that is not 1 |
+//! | `lock` | locks | the address of the lock: several may have one name |
 //!
-//! The readers of an [`RwLock`] and those who have permits of a [`Semaphore`] are not known. Functions that
-//! block a thread make no event.
+//! While a wait for a lock lasts, each release of that lock is an instant `release: NAME` on its thread, with
+//! the place where it was taken (`at`), the holder (`held_by_task` or `held_by`), `lock`, and `shared` if it
+//! is that of a reader.
+//!
+//! The begin of a wait does not name the readers of an [`RwLock`]. Those who have permits of a [`Semaphore`]
+//! are not known. Functions that block a thread make no event.
 //!
 //! Fairness, cancellation and cooperation are tokio's: a task that has used up its
 //! [budget](tokio::task::coop) yields where it does with tokio, and that is no wait.

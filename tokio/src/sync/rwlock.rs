@@ -13,7 +13,7 @@ use hairline::__tasks::Awaited;
 use tokio::sync::TryLockError;
 
 use crate::sync::acquire;
-use crate::sync::common::{Held, guard, lock};
+use crate::sync::common::{Held, Read, guard, lock};
 
 type Place = &'static Location<'static>;
 
@@ -54,7 +54,15 @@ impl<T: ?Sized> RwLock<T> {
 
     async fn read_at(&self, place: Place) -> RwLockReadGuard<'_, T> {
         let inner = acquire(&self.awaited, self.inner.read(), (place, None), |_| true).await;
-        RwLockReadGuard { _held: (), inner }
+        self.read_guard(inner, place)
+    }
+
+    fn read_guard<'a>(
+        &'a self,
+        inner: tokio::sync::RwLockReadGuard<'a, T>,
+        place: Place,
+    ) -> RwLockReadGuard<'a, T> {
+        RwLockReadGuard { _held: Read::new(&self.awaited, place), inner }
     }
 
     /// As [`tokio::sync::RwLock::write`].
@@ -106,7 +114,7 @@ impl<T: ?Sized> RwLock<T> {
     /// If it is called by a task, as that of tokio does.
     #[track_caller]
     pub fn blocking_read(&self) -> RwLockReadGuard<'_, T> {
-        RwLockReadGuard { _held: (), inner: self.inner.blocking_read() }
+        self.read_guard(self.inner.blocking_read(), Location::caller())
     }
 
     /// As [`tokio::sync::RwLock::blocking_write`].
@@ -125,8 +133,9 @@ impl<T: ?Sized> RwLock<T> {
     ///
     /// # Errors
     /// If a writer has it, or waits for it.
+    #[track_caller]
     pub fn try_read(&self) -> Result<RwLockReadGuard<'_, T>, TryLockError> {
-        Ok(RwLockReadGuard { _held: (), inner: self.inner.try_read()? })
+        Ok(self.read_guard(self.inner.try_read()?, Location::caller()))
     }
 
     /// As [`tokio::sync::RwLock::try_write`].
@@ -145,6 +154,7 @@ impl<T: ?Sized> RwLock<T> {
     ///
     /// # Errors
     /// If a writer has it, or waits for it.
+    #[track_caller]
     pub fn try_read_owned(self: Arc<Self>) -> Result<OwnedRwLockReadGuard<T>, TryLockError>
     where
         T: 'static,
@@ -167,13 +177,15 @@ impl<T: ?Sized> RwLock<T> {
 
 lock!(RwLock);
 guard!(RwLockWriteGuard, OwnedRwLockWriteGuard of RwLock: Held<'a>, mut);
-guard!(RwLockReadGuard, OwnedRwLockReadGuard of RwLock: ());
+guard!(RwLockReadGuard, OwnedRwLockReadGuard of RwLock: Read<'a>);
 
 impl<'a, T: ?Sized> RwLockWriteGuard<'a, T> {
     /// As [`tokio::sync::RwLockWriteGuard::downgrade`].
+    #[track_caller]
     pub fn downgrade(self) -> RwLockReadGuard<'a, T> {
         let Self { _held: held, inner } = self;
+        let reads = Read::new(held.awaited(), Location::caller());
         drop(held);
-        RwLockReadGuard { _held: (), inner: inner.downgrade() }
+        RwLockReadGuard { _held: reads, inner: inner.downgrade() }
     }
 }

@@ -15,7 +15,7 @@ const NAME: u8 = 2;
 const CHANGE: u8 = 3;
 
 /// The states, in the order of their numbers.
-const STATES: [State; 4] = [State::Running, State::Runnable, State::Asleep, State::Dead];
+const STATES: [State; 5] = [State::Running, State::Runnable, State::Asleep, State::Dead, State::Stopped];
 
 /// Numbers of a change's waker besides its thread.
 const WOKEN: u8 = 1;

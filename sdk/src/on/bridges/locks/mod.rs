@@ -1,7 +1,8 @@
 //! What is known of a lock of the program: who holds it, who waits for it, who released it last.
 //!
 //! ```text
-//! thread 1   [ wait: cache ................ released ]      the slice has the place of the waiter, and thread
+//! thread 1   [ wait: cache ................ released ]      the slice has the place of the waiter, and
+//! thread
 //!                                           ^               and place of the holder at its begin
 //! thread 2   .. holds it .. release: cache ─┘               a flow, from the release to the end of the wait
 //! ```
@@ -17,6 +18,10 @@
 //! of [`GATE`] is that of a callsite that was never hit, so each lock takes the way of the first one.
 //!
 //! A wait that begins while the lock is being released may miss that release: then it has no arrow.
+//!
+//! Each release while a thread waits is recorded, so a wait has all that held the lock meanwhile. Locks may
+//! have one name: a wait and a release have the address of the lock too, which is its own while a thread
+//! waits.
 
 pub(crate) mod awaited;
 pub(crate) mod depth;
@@ -49,11 +54,19 @@ static RELEASED: Callsite = callsite(CallsiteKind::Instant, "released", &RELEASE
 static NOTIFIED: Callsite = callsite(CallsiteKind::Instant, "notified", &NOTIFIED_KEYS);
 static RELEASE: Callsite = callsite(CallsiteKind::Instant, "release", &RELEASE_KEYS);
 
-static WAIT_KEYS: [Key; 3] = [Key::new("at"), Key::new("held_by"), Key::new("held_at")];
-static WAIT_FOR_KEYS: [Key; 4] = [Key::new("at"), Key::new("held_by"), Key::new("held_at"), Key::new("kind")];
+static WAIT_KEYS: [Key; 4] = [Key::new("at"), Key::new("held_by"), Key::new("held_at"), Key::new("lock")];
+static WAIT_FOR_KEYS: [Key; 5] =
+    [Key::new("at"), Key::new("held_by"), Key::new("held_at"), Key::new("kind"), Key::new("again")];
 static RELEASED_KEYS: [Key; 2] = [Key::new("released_by"), Key::new("released_at")];
 static NOTIFIED_KEYS: [Key; 2] = [Key::new("notified_by"), Key::new("notified_at")];
-static RELEASE_KEYS: [Key; 1] = [Key::new("at")];
+static RELEASE_KEYS: [Key; 6] = [
+    Key::new("at"),
+    Key::new("lock"),
+    Key::new("shared"),
+    Key::new("held_by"),
+    Key::new("held_by_task"),
+    Key::new("kind"),
+];
 
 const fn callsite(kind: CallsiteKind, name: &'static str, keys: &'static [Key]) -> Callsite {
     Callsite::new(kind, "lock", name, keys, &Site::NOWHERE)
@@ -131,8 +144,8 @@ struct Released {
     epoch: AtomicU32,
     /// 1 if the release was that of a reader. It lets no reader continue.
     is_shared: AtomicU32,
-    /// [`this_thread::forks`] and 1 more while a thread writes the words above; else another number. Two readers
-    /// of one lock may release it at once.
+    /// [`this_thread::forks`] and 1 more while a thread writes the words above; else another number. Two
+    /// readers of one lock may release it at once.
     taken: AtomicU32,
 }
 
@@ -216,7 +229,7 @@ impl Watch {
             return; // those that waited are threads of the parent
         }
         let flow = Flow::new();
-        self.record_release("release", place, Extras::new().flow(&flow));
+        self.record_release(("release", kind), place, Extras::new().flow(&flow));
         self.publish(kind, place, &flow);
     }
 
@@ -228,8 +241,8 @@ impl Watch {
         }
     }
 
-    /// Records that this thread wakes threads that wait. Which one of several it is cannot be known, nor whether
-    /// an earlier call has done so already: then nobody is said to have ended their waits.
+    /// Records that this thread wakes threads that wait. Which one of several it is cannot be known, nor
+    /// whether an earlier call has done so already: then nobody is said to have ended their waits.
     #[cold]
     #[inline(never)]
     fn notify_waiting(&self, place: Place) {
@@ -240,7 +253,7 @@ impl Watch {
         let is_sure = waiting == 1 && self.released.flow.load(Ordering::Relaxed) == 0;
         let flow = Flow::new();
         let extras = if is_sure { Extras::new().flow(&flow) } else { Extras::new() };
-        self.record_release("notify", Some(place), extras);
+        self.record_release(("notify", Kind::Notified), Some(place), extras);
         if is_sure {
             self.publish(Kind::Notified, Some(place), &flow);
         } else {
@@ -248,8 +261,8 @@ impl Watch {
         }
     }
 
-    /// Counts a thread that waits for a notification, until the outcome is dropped: also one whose wait is not
-    /// recorded.
+    /// Counts a thread that waits for a notification, until the outcome is dropped: also one whose wait is
+    /// not recorded.
     pub(crate) fn expect_notify(&self) -> Counted<'_> {
         if self.waiting.add(Kind::Notified) == 1 {
             self.released.flow.store(0, Ordering::Relaxed); // the last notification is over
@@ -257,11 +270,17 @@ impl Watch {
         Counted { waiting: &self.waiting, kind: Kind::Notified }
     }
 
-    fn record_release(&self, what: &str, place: Option<Place>, extras: Extras<'_>) {
+    fn record_release(&self, (what, kind): (&str, Kind), place: Option<Place>, extras: Extras<'_>) {
         let Some(epoch) = epoch_of(&RELEASE) else { return };
         let name = Text::display(&format_args!("{what}: {}", self.name));
-        let at = place.map(text_of);
-        events::event_rich(&RELEASE, epoch, &(at, ()), &extras.name(name.as_str()));
+        let lock = what_of(kind).is_none().then(|| number_of(self.address()));
+        let is_shared = (kind == Kind::Shared).then_some(true);
+        events::event_rich(
+            &RELEASE,
+            epoch,
+            &(place.map(text_of), (lock, (is_shared, ()))),
+            &extras.name(name.as_str()),
+        );
     }
 
     /// Tells the threads that wait who ends their waits: the thread whose event has begun the flow.
@@ -350,7 +369,7 @@ impl<'w> Wait<'w> {
     #[cold]
     #[inline(never)]
     pub(crate) fn begin(watch: &'w Watch, epoch: Epoch, kind: Kind, place: Place) -> Self {
-        let counted = (kind != Kind::Notified).then(|| {
+        let counted = (!is_notified(kind)).then(|| {
             watch.waiting.add(kind);
             Counted { waiting: &watch.waiting, kind }
         });
@@ -361,10 +380,12 @@ impl<'w> Wait<'w> {
         let name = Text::display(&format_args!("wait: {}", watch.name));
         let what = what_of(kind).filter(|_| epoch_of(&WAIT_FOR) == Some(epoch));
         let slice = if let Some(what) = what {
-            let values = (text_of(place), (by, (at, (what, ()))));
+            let again = (kind == Kind::NotifiedAgain).then_some(true);
+            let values = (text_of(place), (by, (at, (what, (again, ())))));
             Scope::begin_named(&WAIT_FOR, epoch, &values, name.as_str())
         } else {
-            Scope::begin_named(&WAIT, epoch, &(text_of(place), (by, (at, ()))), name.as_str())
+            let values = (text_of(place), (by, (at, (number_of(watch.address()), ()))));
+            Scope::begin_named(&WAIT, epoch, &values, name.as_str())
         };
         Self { watch, before, epoch, kind, _slice: slice, _counted: counted }
     }
@@ -385,7 +406,7 @@ impl<'w> Wait<'w> {
         if begun != self.epoch.get() || is_shared && self.kind == Kind::Shared {
             return; // of an earlier session, or for others
         }
-        let callsite: &Callsite = if self.kind == Kind::Notified { &NOTIFIED } else { &RELEASED };
+        let callsite: &Callsite = if is_notified(self.kind) { &NOTIFIED } else { &RELEASED };
         let Some(epoch) = epoch_of(callsite).filter(|epoch| *epoch == self.epoch) else { return };
         let (by, at) = shown(Some(seen));
         // A flow does not fork: the first of several threads that one release lets continue has the arrow.
@@ -397,11 +418,16 @@ impl<'w> Wait<'w> {
     }
 }
 
+/// Whether a notification ends a wait.
+fn is_notified(kind: Kind) -> bool {
+    matches!(kind, Kind::Notified | Kind::NotifiedAgain)
+}
+
 /// What is waited for, if that is no lock.
 fn what_of(kind: Kind) -> Option<&'static str> {
     match kind {
         Kind::Alone | Kind::Shared => None,
-        Kind::Notified => Some("condition variable"),
+        Kind::Notified | Kind::NotifiedAgain => Some("condition variable"),
         Kind::Met => Some("barrier"),
         Kind::Done => Some("initialization"),
     }
@@ -411,6 +437,11 @@ fn what_of(kind: Kind) -> Option<&'static str> {
 fn shown(seen: Option<Seen<Location<'static>>>) -> (Option<i64>, Option<Text>) {
     let place = seen.and_then(|seen| place_of(seen.place));
     (seen.map(|seen| i64::from(seen.thread)), place.map(text_of))
+}
+
+/// The address of a lock as an argument.
+fn number_of(address: usize) -> i64 {
+    address.cast_signed() as i64
 }
 
 fn text_of(place: Place) -> Text {

@@ -1,0 +1,112 @@
+//! The threads and processes whose ends may have ended the sleeps of a target: a thread that joins another
+//! one, or waits for a process, sleeps until that has ended.
+//!
+//! The kernel wakes those that wait for a thread as it ends. Since Linux 6.16, it records no such wake-up.
+
+use std::collections::HashMap;
+
+use crate::explain::meanwhile::NEAR;
+use crate::explain::survey::Survey;
+use crate::explain::target::{Chance, Part, Target, total};
+use crate::table::plain;
+
+/// How long a thread that wakes another one with its end lives on at most.
+const AFTER: i64 = 2_000_000;
+
+/// How long before the end of a sleep without a wake-up the thread ended at most: a core may have been busy.
+fn before(slept: i64) -> i64 {
+    NEAR.max(slept / 200)
+}
+
+/// The sleeps that end as threads or processes of one name do.
+pub(super) struct Joined {
+    /// What ends: one thread, or several ones of a name; and the call that may wait for that.
+    what: String,
+    call: &'static str,
+    count: usize,
+    pub(super) time: i64,
+    is_woken: bool,
+}
+
+/// Those of the name that ended most of the time slept, and not by chance.
+pub(super) fn joined(survey: &Survey, target: &Target) -> Option<Joined> {
+    let mut by_name: HashMap<(String, bool), Vec<(u64, Part)>> = HashMap::new();
+    for sleep in target.sleeps.all() {
+        if let Some((tid, _)) = ended_with(survey, sleep) {
+            let is_process = is_other_process(survey, tid, sleep);
+            let ended = by_name.entry((name(survey, tid), is_process)).or_default();
+            ended.push((tid, *sleep));
+        }
+    }
+    let time = |ended: &[(u64, Part)]| total(ended.iter().map(|(_, sleep)| sleep.duration()));
+    let best = by_name.into_iter().max_by(|a, b| time(&a.1).cmp(&time(&b.1)).then_with(|| b.0.cmp(&a.0)));
+    let ((name, is_process), ended) = best?;
+    let is_one = ended.iter().all(|(tid, _)| *tid == ended[0].0);
+    let (kind, many, call) =
+        if is_process { ("process", "processes", "wait") } else { ("thread", "threads", "join") };
+    let what = if is_one {
+        format!("the {kind} {} ends", plain(&survey.thread_name(ended[0].0)))
+    } else {
+        format!("{many} `{}` end", plain(&name))
+    };
+    let count = ended.len();
+    let guessed = ended.iter().filter(|(_, sleep)| sleep.waker.is_none()).count();
+    let is_by_chance = guessed > 0 && chance(survey, target).explains(guessed as u64);
+    (!is_by_chance).then_some(Joined { what, call, count, time: time(&ended), is_woken: guessed == 0 })
+}
+
+impl Joined {
+    /// As a part of a sentence. So many are all sleeps.
+    pub(super) fn text(&self, sleeps: usize) -> String {
+        let wakes = if self.is_woken { ", which wakes them" } else { "" };
+        let Self { what, call, count, .. } = self;
+        format!("{count} of {sleeps} sleeps end as {what}{wakes}: they may wait for that, as `{call}` does")
+    }
+}
+
+/// The thread whose end may have ended a sleep, and how far apart the ends of both are.
+fn ended_with(survey: &Survey, sleep: &Part) -> Option<(u64, i64)> {
+    let apart = |(time, tid): &(i64, u64)| (*tid, (*time).max(sleep.end) - (*time).min(sleep.end));
+    let own = survey.track_names.own_tid(sleep.track);
+    let within = |from: i64, to: i64| {
+        let ends = survey.timeline.ends();
+        let ends = &ends[ends.partition_point(|(time, _)| *time < from)..];
+        ends.iter().take_while(move |(time, _)| *time <= to).filter(move |(_, tid)| Some(*tid) != own)
+    };
+    if let Some(waker) = sleep.waker {
+        let mut after = within(sleep.end, sleep.end.saturating_add(AFTER));
+        return after.find(|(_, tid)| *tid == waker).map(apart);
+    }
+    if sleep.is_woken {
+        return None; // by an interrupt
+    }
+    let (from, to) = (sleep.end.saturating_sub(before(sleep.duration())), sleep.end.saturating_add(NEAR));
+    within(from, to).map(apart).min_by_key(|(_, apart)| *apart)
+}
+
+/// During how many of the sleeps a thread ends by chance at the right time, or as near to that as one did:
+/// with a factor of 2, since that is half of what may be on average.
+#[allow(clippy::cast_precision_loss)] // an estimate
+fn chance(survey: &Survey, target: &Target) -> Chance {
+    let (ends, span) = (survey.timeline.ends().len() as f64, survey.timeline.span());
+    let time = span.map_or(1, |(first, last)| last.saturating_sub(first).max(1)) as f64;
+    let sleeps = target.sleeps.all().iter().filter(|sleep| !sleep.is_woken);
+    let within = |sleep: &Part| match ended_with(survey, sleep) {
+        Some((_, apart)) => 4 * apart,
+        None => before(sleep.duration()) + NEAR,
+    };
+    let probability = |sleep: &Part| (within(sleep) as f64 * ends / time).min(1.0);
+    sleeps.fold(Chance::default(), |sum, sleep| sum.and(probability(sleep)))
+}
+
+/// The name of a thread, without its id.
+fn name(survey: &Survey, tid: u64) -> String {
+    let name = survey.thread_name(tid);
+    name.strip_suffix(&format!(" ({tid})")).unwrap_or(&name).to_owned()
+}
+
+/// Whether this is the first thread of another process.
+fn is_other_process(survey: &Survey, tid: u64, sleep: &Part) -> bool {
+    let process = survey.track_names.process(tid);
+    process.is_some() && process != survey.track_names.process_of(sleep.track)
+}
