@@ -531,3 +531,28 @@ fn the_last_depth_is_right_with_many_senders() {
         assert_eq!(trace.rows(last), "0", "{format:?}");
     }
 }
+
+#[test]
+fn what_is_dropped_before_it_is_ready_says_so() {
+    for format in FORMATS {
+        let trace = record(format, |_| {
+            let (lock, notify) = (Mutex::named("cache", ()), Notify::named("reload"));
+            let select = async move {
+                let _held = lock.lock().await;
+                tokio::select! {
+                    () = std::future::pending().traced("test", "shutdown") => {}
+                    _ = lock.lock() => {}
+                    () = notify.notified() => {}
+                    () = sleep(Duration::from_millis(1)).traced("test", "work") => {}
+                }
+            };
+            in_turn(select, async {});
+        });
+        let dropped = "select s.name, ifnull((select display_value from args a where a.arg_set_id = s.arg_set_id \
+             and key in ('dropped', 'debug.dropped')), '-') from slice s join track t on s.track_id = t.id \
+             where s.name in ('shutdown', 'work', 'wait: cache', 'wait: reload') \
+             and t.id not in (select id from thread_track) order by s.name";
+        let expected = "shutdown\ttrue\nwait: cache\ttrue\nwait: reload\ttrue\nwork\t-";
+        assert_eq!(trace.rows(dropped), expected, "{format:?}");
+    }
+}
