@@ -15,9 +15,11 @@ use crate::table::plain;
 /// How long a thread that wakes another one with its end lives on at most.
 const AFTER: i64 = 2_000_000;
 
-/// How long before the end of a sleep without a wake-up the thread ended at most: a core may have been busy.
+/// How long before the end of a sleep without a wake-up the thread ended at most: the kernel frees the memory
+/// of a process before it wakes who waits, and a core may be busy.
 fn before(slept: i64) -> i64 {
-    NEAR.max(slept / 200)
+    const LEAST: i64 = 1_000_000;
+    LEAST.max(slept / 100)
 }
 
 /// The sleeps that end as threads or processes of one name do.
