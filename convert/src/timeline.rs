@@ -106,6 +106,17 @@ pub struct Stretch {
     pub waker: Option<u64>,
 }
 
+/// A thread that has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Life {
+    /// When it ended, in nanoseconds.
+    pub end: i64,
+    /// The id of the thread.
+    pub tid: u64,
+    /// Its begin, or its first change if that is not known.
+    pub start: i64,
+}
+
 /// The states of all threads over time.
 ///
 /// ```
@@ -136,8 +147,8 @@ pub struct Timeline {
     /// The time of the last change of all.
     end: Option<i64>,
     has_wakeups: bool,
-    /// When threads ended, in order of time.
-    ends: Vec<(i64, u64)>,
+    /// The threads that ended, in order of time.
+    ends: Vec<Life>,
 }
 
 #[derive(Debug, Default)]
@@ -231,7 +242,10 @@ impl Timeline {
             thread.finish();
             for (index, change) in thread.changes.iter().enumerate() {
                 if change.state == RunState::Dead {
-                    self.ends.push((change.time, *tid));
+                    let before =
+                        thread.changes[..index].iter().rev().take_while(|of| of.state != RunState::Dead);
+                    let start = before.last().map_or(change.time, |first| first.time);
+                    self.ends.push(Life { end: change.time, tid: *tid, start });
                 }
                 if change.state.is_running() && change.cpu != NO_CPU {
                     let end = thread.changes.get(index + 1).map_or(i64::MAX, |next| next.time);
@@ -260,10 +274,10 @@ impl Timeline {
         self.has_wakeups
     }
 
-    /// When threads ended, with their ids, in order of time.
+    /// The threads that ended, in order of time.
     ///
     /// ```
-    /// use hairline_convert::timeline::Timeline;
+    /// use hairline_convert::timeline::{Life, Timeline};
     /// use hairline_convert::{RunState, Scheduling, StateChange};
     ///
     /// let change = |time, state| StateChange::new(time, 8, state);
@@ -271,10 +285,10 @@ impl Timeline {
     /// let changes = [change(1_000, RunState::Running), change(3_000, RunState::Dead)];
     /// timeline.add(&Scheduling { changes: &changes, copy: None, others: 0 });
     /// timeline.finish();
-    /// assert_eq!(timeline.ends(), [(3_000, 8)]);
+    /// assert_eq!(timeline.ends(), [Life { end: 3_000, tid: 8, start: 1_000 }]);
     /// ```
     #[must_use]
-    pub fn ends(&self) -> &[(i64, u64)] {
+    pub fn ends(&self) -> &[Life] {
         &self.ends
     }
 

@@ -5,6 +5,8 @@
 
 use std::collections::HashMap;
 
+use hairline_convert::timeline::Life;
+
 use crate::explain::meanwhile::NEAR;
 use crate::explain::survey::Survey;
 use crate::explain::target::{Chance, Part, Target, total};
@@ -13,9 +15,11 @@ use crate::table::plain;
 /// How long a thread that wakes another one with its end lives on at most.
 const AFTER: i64 = 2_000_000;
 
-/// How long before the end of a sleep without a wake-up the thread ended at most: a core may have been busy.
+/// How long before the end of a sleep without a wake-up the thread ended at most: the kernel frees the memory
+/// of a process before it wakes who waits, and a core may be busy.
 fn before(slept: i64) -> i64 {
-    NEAR.max(slept / 200)
+    const LEAST: i64 = 1_000_000;
+    LEAST.max(slept / 100)
 }
 
 /// The sleeps that end as threads or processes of one name do.
@@ -64,38 +68,50 @@ impl Joined {
     }
 }
 
-/// The thread whose end may have ended a sleep, and how far apart the ends of both are.
+/// The thread whose end may have ended a sleep, and how far apart the ends of both are. It has lived for all
+/// of that time.
 fn ended_with(survey: &Survey, sleep: &Part) -> Option<(u64, i64)> {
-    let apart = |(time, tid): &(i64, u64)| (*tid, (*time).max(sleep.end) - (*time).min(sleep.end));
     let own = survey.track_names.own_tid(sleep.track);
+    let born = sleep.start.saturating_add(before(sleep.duration()));
     let within = |from: i64, to: i64| {
         let ends = survey.timeline.ends();
-        let ends = &ends[ends.partition_point(|(time, _)| *time < from)..];
-        ends.iter().take_while(move |(time, _)| *time <= to).filter(move |(_, tid)| Some(*tid) != own)
+        let ends = ends[ends.partition_point(|life| life.end < from)..].iter();
+        let others = ends.take_while(move |life| life.end <= to).filter(move |life| Some(life.tid) != own);
+        others.filter(move |life| life.start <= born).map(|life| (life.tid, apart(life, sleep)))
     };
     if let Some(waker) = sleep.waker {
-        let mut after = within(sleep.end, sleep.end.saturating_add(AFTER));
-        return after.find(|(_, tid)| *tid == waker).map(apart);
+        return within(sleep.end, sleep.end.saturating_add(AFTER)).find(|(tid, _)| *tid == waker);
     }
     if sleep.is_woken {
         return None; // by an interrupt
     }
     let (from, to) = (sleep.end.saturating_sub(before(sleep.duration())), sleep.end.saturating_add(NEAR));
-    within(from, to).map(apart).min_by_key(|(_, apart)| *apart)
+    within(from, to).min_by_key(|(_, apart)| *apart)
 }
 
-/// During how many of the sleeps a thread ends by chance at the right time, or as near to that as one did:
-/// with a factor of 2, since that is half of what may be on average.
+fn apart(life: &Life, sleep: &Part) -> i64 {
+    life.end.max(sleep.end).saturating_sub(life.end.min(sleep.end))
+}
+
+/// During how many of the sleeps a thread that has lived as long ends by chance at the right time, or as near
+/// to that as one did: with a factor of 2, since that is half of what may be on average.
 #[allow(clippy::cast_precision_loss)] // an estimate
 fn chance(survey: &Survey, target: &Target) -> Chance {
-    let (ends, span) = (survey.timeline.ends().len() as f64, survey.timeline.span());
+    let ends = survey.timeline.ends().iter();
+    let mut lives: Vec<i64> = ends.map(|life| life.end.saturating_sub(life.start)).collect();
+    lives.sort_unstable();
+    let span = survey.timeline.span();
     let time = span.map_or(1, |(first, last)| last.saturating_sub(first).max(1)) as f64;
-    let sleeps = target.sleeps.all().iter().filter(|sleep| !sleep.is_woken);
-    let within = |sleep: &Part| match ended_with(survey, sleep) {
-        Some((_, apart)) => 4 * apart,
-        None => before(sleep.duration()) + NEAR,
+    let probability = |sleep: &Part| {
+        let least = sleep.duration().saturating_sub(before(sleep.duration()));
+        let ends = lives.len() - lives.partition_point(|life| *life < least);
+        let within = match ended_with(survey, sleep) {
+            Some((_, apart)) => apart.saturating_mul(4),
+            None => before(sleep.duration()) + NEAR,
+        };
+        (within as f64 * ends as f64 / time).min(1.0)
     };
-    let probability = |sleep: &Part| (within(sleep) as f64 * ends / time).min(1.0);
+    let sleeps = target.sleeps.all().iter().filter(|sleep| !sleep.is_woken);
     sleeps.fold(Chance::default(), |sum, sleep| sum.and(probability(sleep)))
 }
 
