@@ -55,7 +55,7 @@ pub struct StateChange {
     pub cpu: Option<u32>,
     /// Whether the thread was woken. Without effect if it was not asleep.
     pub is_wakeup: bool,
-    /// The thread that woke it.
+    /// The thread that woke it, if the trace tells; 0: an interrupt.
     pub waker: Option<u64>,
     /// The scheduler's priority.
     pub priority: Option<i32>,

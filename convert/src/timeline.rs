@@ -102,8 +102,10 @@ pub struct Stretch {
     pub is_whole: bool,
     /// Whether a wake-up ends this sleep: `end` is then not the time at which the thread runs again.
     pub is_woken: bool,
-    /// The thread that ended this sleep, if the trace says so. `None`: an interrupt may have done it.
+    /// The thread that ended this sleep, if the trace says so.
     pub waker: Option<u64>,
+    /// Whether an interrupt has ended it.
+    pub is_interrupted: bool,
 }
 
 /// A thread that has ended.
@@ -147,6 +149,7 @@ pub struct Timeline {
     /// The time of the last change of all.
     end: Option<i64>,
     has_wakeups: bool,
+    has_wakers: bool,
     /// The threads that ended, in order of time.
     ends: Vec<Life>,
 }
@@ -164,9 +167,13 @@ struct Thread {
     until: Option<i64>,
 }
 
+/// The trace does not tell who has woken.
+const NO_WAKER: u32 = u32::MAX;
+
 #[derive(Clone, Copy, Debug)]
 struct Change {
     time: i64,
+    /// 0: an interrupt.
     waker: u32,
     cpu: u16,
     state: RunState,
@@ -210,12 +217,13 @@ impl Timeline {
         }
         self.changes += 1;
         self.has_wakeups |= change.is_wakeup;
+        self.has_wakers |= change.is_wakeup && change.waker.is_some();
         self.begin = Some(self.begin.map_or(change.time, |begin| begin.min(change.time)));
         self.end = self.end.max(Some(change.time));
         let thread = self.threads.entry(change.tid).or_default();
         thread.changes.push(Change {
             time: change.time,
-            waker: change.waker.and_then(|waker| u32::try_from(waker).ok()).unwrap_or(0),
+            waker: change.waker.and_then(|waker| u32::try_from(waker).ok()).unwrap_or(NO_WAKER),
             cpu: change.cpu.and_then(|cpu| u16::try_from(cpu).ok()).unwrap_or(NO_CPU),
             state: change.state,
             is_wakeup: change.is_wakeup,
@@ -268,10 +276,17 @@ impl Timeline {
         }
     }
 
-    /// Whether there are wake-ups. Then a sleep without one was ended by no thread.
+    /// Whether there are wake-ups.
     #[must_use]
     pub fn has_wakeups(&self) -> bool {
         self.has_wakeups
+    }
+
+    /// Whether wake-ups say who has woken, which those of FXT do not. Then no thread that the trace knows has
+    /// ended a sleep without one.
+    #[must_use]
+    pub fn has_wakers(&self) -> bool {
+        self.has_wakers
     }
 
     /// The threads that ended, in order of time.
@@ -373,6 +388,7 @@ impl Timeline {
                 is_whole: false,
                 is_woken: false,
                 waker: None,
+                is_interrupted: false,
             };
             show(&unknown);
         }
@@ -392,7 +408,11 @@ impl Timeline {
                 cpu: at.map(|change| change.cpu).filter(|cpu| *cpu != NO_CPU).map(u32::from),
                 is_whole: next.is_some_and(|next| next.time <= end),
                 is_woken: wakeup.is_some(),
-                waker: wakeup.map(|next| u64::from(next.waker)).filter(|waker| *waker != 0),
+                waker: wakeup
+                    .map(|next| next.waker)
+                    .filter(|waker| ![0, NO_WAKER].contains(waker))
+                    .map(u64::from),
+                is_interrupted: wakeup.is_some_and(|next| next.waker == 0),
             });
             from = until;
             index += 1;

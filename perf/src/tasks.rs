@@ -81,7 +81,7 @@ impl From<&Change> for SwitchSide {
 /// What wakes a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Waker {
-    /// The thread that ran.
+    /// The thread that ran; 0 if an interrupt stopped one that is not followed.
     pub tid: u32,
     /// Whether an interrupt of that thread has done it.
     pub is_interrupt: bool,
@@ -334,10 +334,12 @@ impl Tasks {
 
     /// A thread that is on its way to sleep, or runs again already, is in no other state for it.
     fn woken(&mut self, waking: Waking, stamp: Stamp, taken: &mut Taken) {
+        let is_other = waking.is_by_interrupt && !self.known.contains_key(&stamp.tid);
         if let Some(known) = self.known.get_mut(&waking.tid)
             && known.state.is_some_and(State::is_asleep)
         {
-            let waker = Waker { tid: stamp.tid, is_interrupt: waking.is_by_interrupt };
+            let tid = if is_other { 0 } else { stamp.tid };
+            let waker = Waker { tid, is_interrupt: waking.is_by_interrupt };
             known.put_woken(State::Runnable, stamp.time, stamp.cpu, Some(waker), &mut taken.changes);
         }
     }

@@ -41,8 +41,11 @@ fn the_summary_counts_processes_threads_states_and_samples() {
         let folder = tempfile::tempdir().expect("a folder");
         let trace = format!("t.{}", extension(format));
         let Some(said) = record(folder.path(), &trace) else { return };
-        let sql =
-            ["select count(*) from process where pid != 0", "select count(*) from thread where tid != 0"];
+        // Threads of other programs are those that have woken one, and have no states.
+        let sql = [
+            "select count(*) from process where pid != 0",
+            "select count(*) from thread where tid != 0 and utid in (select utid from thread_state)",
+        ];
         let verdict = judge::load(folder.path().join(&trace), &sql);
         verdict.require_clean();
         let [processes, threads] = [0, 1].map(|at| verdict.results[at].single_i64());

@@ -357,8 +357,10 @@ impl Found<'_> {
                     // What is stopped waits for nothing.
                     (Some(RunState::Stopped), _) => {}
                     (Some(state), _) if state.is_asleep() && stretch.is_whole && !is_wait(start, end) => {
-                        let (is_woken, waker) = (stretch.is_woken, stretch.waker);
-                        target.sleeps.add(Part { is_woken, waker, ..Part::new(slice.track, start, end) });
+                        let (waker, has_wakeup) = (stretch.waker, stretch.is_woken);
+                        let is_woken = waker.is_some() || stretch.is_interrupted;
+                        let sleep = Part::new(slice.track, start, end);
+                        target.sleeps.add(Part { has_wakeup, is_woken, waker, ..sleep });
                     }
                     _ => {}
                 }

@@ -414,7 +414,7 @@ impl Found<'_> {
             // waits for the one that slept.
             // Where wake-ups are recorded, a sleep without one was ended by a timer or the like.
             (None, Some(tid))
-                if *kind == Kind::Sleep && !part.is_woken && !self.survey.timeline.has_wakeups() =>
+                if *kind == Kind::Sleep && !part.is_woken && !self.survey.timeline.has_wakers() =>
             {
                 let before = part.end.saturating_sub(near(part.duration()));
                 self.survey.timeline.split(tid, before, part.end).running > 0

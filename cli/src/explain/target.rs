@@ -262,8 +262,11 @@ pub(super) struct Part {
     pub(super) track: TrackId,
     pub(super) start: i64,
     pub(super) end: i64,
-    /// Whether a wake-up ended the sleep, and the thread that did it, if it was no interrupt. Of a wait, the
-    /// thread that had the lock or the core.
+    /// Whether the trace has the wake-up that ended the sleep: else the sleep contains the wait for a core
+    /// after it.
+    pub(super) has_wakeup: bool,
+    /// Whether it tells what ended the sleep, and the thread that did it, if it was no interrupt. Of a wait,
+    /// the thread that had the lock or the core.
     pub(super) is_woken: bool,
     pub(super) waker: Option<u64>,
     /// Those of a wait for a lock, and who had it.
@@ -366,6 +369,7 @@ impl Part {
             track,
             start,
             end,
+            has_wakeup: false,
             is_woken: false,
             waker: None,
             tags: Tags::default(),

@@ -495,7 +495,6 @@ fn asleep(
         (these.len(), total(these.iter().map(|sleep| sleep.duration())) > whole / 2)
     };
     let (interrupted, are_most) = of_all(|sleep| sleep.is_woken && sleep.waker.is_none());
-    let (wakeups, _) = of_all(|sleep| sleep.is_woken);
     if is_stopped(band) {
         let what = "a signal, like SIGSTOP, or a debugger stopped their thread";
         lines.push(format!("Why: {what}.{woken}"));
@@ -529,10 +528,16 @@ fn asleep(
              or a signal may have stopped them."
         ));
     }
-    if wakeups == 0 && band.split.asleep > 0 && !survey.timeline.has_wakeups() {
-        let what = "Without wake-ups, the time asleep contains the wait for a core at the end of each sleep, and \
-                    a sleep does not name the thread that ended it: `hairline record --sched` records them as \
-                    root, where tracefs is mounted.";
+    let (_, are_whole) = of_all(|sleep| !sleep.has_wakeup);
+    if are_whole && band.split.asleep > 0 {
+        let what = if survey.timeline.has_wakeups() {
+            "The trace has no wake-up for most of this time, so it contains the wait for a core at the end of each \
+             sleep: a session has the wake-ups by its own threads, `hairline record --sched` as root has all."
+        } else {
+            "Without wake-ups, the time asleep contains the wait for a core at the end of each sleep, and \
+             a sleep does not name the thread that ended it: `hairline record --sched` records them as \
+             root, where tracefs is mounted."
+        };
         lines.push(what.to_owned());
     }
 }

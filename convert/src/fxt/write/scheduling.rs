@@ -57,7 +57,7 @@ impl<W: Write> FxtWriter<W> {
             }
             RunState::Runnable => {
                 self.leave();
-                self.report.add_many(WAKERS, change.waker.is_some().into());
+                self.report.add_many(WAKERS, change.waker.is_some_and(|waker| waker != 0).into());
                 let weight = [(StringRef::Inline("weight"), weight(change.priority))];
                 let args = if change.priority.is_some() { &weight[..] } else { &[] };
                 let wakeup = ThreadWakeup { timestamp: time, cpu, thread: change.tid, args };

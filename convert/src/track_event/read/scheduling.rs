@@ -255,7 +255,7 @@ impl Scheduler {
                 _ => {}
             }
         }
-        self.wakes(time, pid, (waker != 0).then_some(waker), name.as_deref());
+        self.wakes(time, pid, Some(waker), name.as_deref());
         Ok(())
     }
 

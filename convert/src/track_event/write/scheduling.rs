@@ -51,7 +51,7 @@ impl State {
             self.scheduled.names.insert(change.tid, Arc::clone(name));
         }
         let name = self.scheduled.names.get(&change.tid);
-        self.report.add_many(WAKERS, change.waker.is_some().into());
+        self.report.add_many(WAKERS, change.waker.is_some_and(|waker| waker != 0).into());
         let event = TaskStateEvent {
             cpu: change.cpu.and_then(|cpu| i32::try_from(cpu).ok()),
             comm: name.map_or("", |name| name),
