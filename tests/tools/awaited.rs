@@ -9,6 +9,8 @@ use hairline_tests::recording::{FORMATS, Trace, extension, record};
 use hairline_tokio::{TraceRuntime, sync};
 use tokio::sync::oneshot;
 use tokio::time::{sleep, timeout};
+use tracing::Instrument;
+use tracing_subscriber::layer::SubscriberExt;
 
 use super::explain::explain;
 use super::json::parse;
@@ -349,4 +351,82 @@ fn a_task_that_is_awaited_and_waits_for_a_lock() {
     );
     let words = ["Cause: the task `query`, which waits for `cache`.", "It was inside `wait: cache` for "];
     require(&first, &words, &["Cause: waiting for the lock"]);
+}
+
+#[test]
+fn a_poll_that_blocks_beside_an_open_interval_is_the_cause() {
+    // Its lock is one of threads, and another life of the request is open meanwhile.
+    let first = first_lines(
+        || {},
+        |number| async move {
+            let users = async {
+                sleep(SHORT).await;
+                sleep(SHORT).await;
+            };
+            let count = async move {
+                sleep(SHORT).await;
+                trace_scope!("app", "count");
+                std::thread::sleep(work(number));
+            };
+            tokio::join!(users.traced("net", "users"), count);
+        },
+    );
+    let words =
+        ["In their polls, which take ", "inside `count`.", "Or in what was open inside of them meanwhile: "];
+    require(&first, &words, &[]);
+}
+
+#[test]
+fn a_task_or_call_that_computes_is_named_by_those_that_await_it() {
+    let first = first_lines(
+        || {},
+        |number| async move {
+            let ranked = async move {
+                sleep(SHORT).await;
+                std::thread::sleep(work(number));
+            };
+            tokio::spawn(ranked.traced_task("app", "ranker")).await.expect("no panic");
+        },
+    );
+    let words =
+        ["Cause: the task `ranker`, most of all its last poll.", "The end of the task `ranker` wakes them"];
+    require(&first, &words, &["not spawned through"]);
+    let first = first_lines(
+        || {},
+        |number| async move {
+            hairline_tokio::spawn_blocking(move || std::thread::sleep(work(number))).await.expect("no panic");
+        },
+    );
+    require(&first, &["Cause: the call `", "which ran so long.", "It ran for "], &["not spawned through"]);
+}
+
+#[test]
+fn a_wait_inside_of_a_span_is_a_wait() {
+    let subscriber = tracing_subscriber::registry().with(hairline::layer());
+    let _default = tracing::subscriber::set_default(subscriber);
+    let traces = FORMATS.map(|format| {
+        record(format, |_| {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_time().traced().build();
+            runtime.expect("a runtime").block_on(async {
+                let cache = Arc::new(sync::Mutex::named("cache", ()));
+                for number in 0..REQUESTS {
+                    let held = Arc::clone(&cache);
+                    let flush = async move {
+                        let _held = held.lock().await;
+                        sleep(work(number)).await;
+                    };
+                    let flusher = tokio::spawn(flush.traced_task("db", "flusher"));
+                    tokio::task::yield_now().await;
+                    let request = async {
+                        sleep(SHORT / 4).await;
+                        drop(cache.lock().await);
+                    };
+                    request.instrument(tracing::info_span!(target: "web", "request")).await;
+                    flusher.await.expect("no panic");
+                }
+            });
+        })
+    });
+    let words = ["Cause: waiting for the lock `cache`.", " flusher, at "];
+    require(&traces.each_ref().map(first_lines_of), &words, &["They also wait"]);
 }

@@ -41,6 +41,10 @@ enum Where {
     Inside(Key),
     /// Beside both, up to wakes from there.
     Up(Source),
+    /// In its last poll: it computed, or a call blocked.
+    LastPoll,
+    /// In none of these for most of its time.
+    Various,
 }
 
 impl Lives {
@@ -110,6 +114,9 @@ impl Lives {
                 add(&mut awaited.sources, source, gap.duration());
             }
         });
+        let last_poll = life.within.queues.iter().map(|queue| queue.end).max().unwrap_or(life.start);
+        let last_poll = gap.end.saturating_sub(last_poll.max(start)).max(0);
+        awaited.last_polls = awaited.last_polls.saturating_add(last_poll);
         if let Some(longest) = queues.iter().max_by_key(|queue| (queue.duration(), queue.start)) {
             let worker = wakes.polls.after(name, longest.end);
             target.awaited_queues.times.add(Part { track, worker, ..*longest });
@@ -132,10 +139,12 @@ fn most(target: &Target) -> Option<(Key, &Awaited, Where)> {
     let place = match inside {
         Some((inside, time)) if *time > awaited.time / 2 && *time > awaited.queued => Where::Inside(*inside),
         _ if awaited.queued > awaited.time / 2 => Where::Queue,
+        _ if awaited.last_polls > awaited.time / 2 => Where::LastPoll,
         _ => {
             let source = awaited.sources.iter().max_by_key(|(source, time)| (**time, **source));
-            let (source, time) = source.filter(|(source, _)| !matches!(source, Source::On(_)))?;
-            return (*time > awaited.time / 2).then_some((*name, awaited, Where::Up(*source)));
+            let source =
+                source.filter(|(source, time)| !matches!(source, Source::On(_)) && **time > awaited.time / 2);
+            source.map_or(Where::Various, |(source, _)| Where::Up(*source))
         }
     };
     Some((*name, awaited, place))
@@ -155,6 +164,9 @@ pub(super) fn cause(survey: &Survey, target: &Target) -> Option<String> {
             format!("the task `{task}`, which waits for what wakes it inside `{inside}`")
         }
         Where::Up(_) => format!("the task `{task}`, which waits for a timer or a socket"),
+        Where::LastPoll if survey.tasks.is_call(name) => format!("the call `{task}`, which ran so long"),
+        Where::LastPoll => format!("the task `{task}`, most of all its last poll"),
+        Where::Various => format!("the task `{task}`, whose end wakes them"),
         Where::Inside(inside) => match survey.keys().text(inside) {
             wait if wait.starts_with(PREFIX) => {
                 format!("the task `{task}`, which waits for `{}`", plain(lock_name(wait)))
@@ -189,14 +201,20 @@ pub(super) fn sentence(survey: &Survey, target: &Target) -> Option<String> {
             };
             format!("{wakes}, after {} of its time.", of(awaited.sources.get(&source)))
         }
+        Where::LastPoll => {
+            let poll = if is_call { "It ran" } else { "It was in its last poll" };
+            format!("{poll} for {} of its time: it computed, or a call blocked.", share(awaited.last_polls))
+        }
+        Where::Various => String::new(),
     };
     let inside = match wakes::most(&target.wakers) {
         Some(Source::Inside(inside)) if inside != name => format!(", inside `{}`", text(inside)),
         _ => String::new(),
     };
     let what = if is_call { "call" } else { "task" };
-    Some(format!(
+    let said = format!(
         "The end of the {what} `{}` wakes them{inside} ({of_wakes} of that time). {time}",
         text(name)
-    ))
+    );
+    Some(said.trim_end().to_owned())
 }

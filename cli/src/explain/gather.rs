@@ -248,14 +248,22 @@ impl Found<'_> {
         if names.tid(slice.track).is_some() {
             return (Within::default(), slice.duration);
         }
+        // Those of spans, which are on the track of the outermost one.
+        let waits = self.waits.get(&slice.track).map_or(&[][..], Longest::all);
+        let waits: Vec<Part> = waits.iter().filter(|wait| wait.start >= slice.start).copied().collect();
         if depth > 0 {
             if is_queued(self.survey.keys(), slice) {
                 self.nested.add_queue(part);
             }
-            return (Within::default(), slice.duration);
+            if let Some(wait) = wait {
+                self.waits.entry(slice.track).or_default().add(Part { tags: wait.tags, ..part });
+            }
+            return (Within { waits, ..Within::default() }, slice.duration);
         }
         self.nested.end(slice, names);
         let (mut within, mut own) = self.nested.take(slice, is_dropped);
+        within.waits.extend(waits);
+        self.waits.remove(&slice.track);
         let around = if wait.is_some() || is_asked { self.nested.queues(names, slice) } else { Vec::new() };
         if let Some(wait) = wait {
             // After the wake that ends a wait, the task waits for a worker.
@@ -339,7 +347,7 @@ impl Found<'_> {
         if !is_slow {
             return;
         }
-        let waits = self.waits.get(&slice.track).map_or(&[][..], Longest::all);
+        let waits = self.waits.get(&slice.track).filter(|_| tid.is_some()).map_or(&[][..], Longest::all);
         let waits = waits.iter().filter(|wait| wait.start >= slice.start);
         waits.clone().for_each(|wait| target.add_wait(survey, *wait));
         let is_wait = |start, end| waits.clone().any(|wait| wait.start <= start && end <= wait.end);

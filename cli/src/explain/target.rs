@@ -127,6 +127,8 @@ pub(super) struct Awaited {
     pub(super) inside: HashMap<Key, i64>,
     /// The time beside those, by what woke the tasks then.
     pub(super) sources: HashMap<Source, i64>,
+    /// The time in their last polls.
+    pub(super) last_polls: i64,
 }
 
 /// The times in the queue of those tasks, and what their threads polled meanwhile.

@@ -117,14 +117,17 @@ fn with_polls(survey: &Survey, target: &Target, all: &[Target]) -> Verdict {
     }
     let name_of_polls = SliceName { is_on_thread: true, ..target.chosen.name };
     let polls = all.iter().find(|polls| polls.chosen.name == name_of_polls);
-    let is_itself = verdict.cause == Cause::Unknown && verdict.in_itself >= verdict.share / 2;
-    let Some(polls) = polls.filter(|_| is_itself) else { return verdict };
+    let Some(polls) = polls.filter(|_| verdict.cause == Cause::Unknown) else { return verdict };
     let (polled, whole) = (polls.chosen.total.min(target.chosen.total), target.chosen.total);
     let share = percent(polled, whole);
     let of_polls = of_its_own(survey, polls);
     let are_compared = verdict.is_compared && of_polls.is_compared;
     let of_slowest = are_compared.then(|| polled_of_slowest(target, polls)).flatten();
-    if polled >= whole / 2 {
+    if verdict.in_itself < verdict.share / 2 {
+        if let Some(share) = of_slowest {
+            beside_polls(&mut verdict, of_polls, &share);
+        }
+    } else if polled >= whole / 2 {
         (verdict.lines, verdict.functions) = (of_polls.lines, of_polls.functions);
         verdict.lines.insert(0, format!("In their polls, which take {share} of all their time:"));
     } else if let Some(share) = of_slowest {
@@ -148,6 +151,22 @@ fn with_polls(survey: &Survey, target: &Target, all: &[Target]) -> Verdict {
     verdict
 }
 
+/// Puts polls that take as long as the intervals inside of a slow one first: where a poll computes or blocks,
+/// all that is open in its task waits. A poll of another interval of this name may be at the same time.
+fn beside_polls(verdict: &mut Verdict, of_polls: Verdict, share: &str) {
+    let inside = verdict.lines.get(1).and_then(|line| line.strip_prefix("Where: ")).map(str::to_owned);
+    (verdict.lines, verdict.functions) = (of_polls.lines, of_polls.functions);
+    let first = format!(
+        "In their polls, which take {share} of the time of the slowest (some may be those of others):"
+    );
+    verdict.lines.insert(0, first);
+    let inside = inside.map(|inside| format!("Or in what was open inside of them meanwhile: {inside}"));
+    if let Some(inside) = inside {
+        let after_place = verdict.lines.len().min(3);
+        verdict.lines.insert(after_place, inside);
+    }
+}
+
 /// What intervals wait for between their polls, as a part of a sentence, if that is known.
 fn between(survey: &Survey, target: &Target) -> Option<String> {
     let late = wakes::late(target).map(|(name, ..)| {
@@ -157,15 +176,27 @@ fn between(survey: &Survey, target: &Target) -> Option<String> {
     late.or_else(|| awaited::cause(survey, target)).or_else(|| dropped::cause(survey, target))
 }
 
-/// The share of their polls in the time of the slowest intervals, if that is most of it, and the longest poll
-/// is as long: else many polls of others may be at the same time.
+/// The share of their polls in the time of the slowest intervals, if these take most of what they take longer
+/// than the typical ones, and the longest poll is as long: else many polls of others may be at the same time.
 fn polled_of_slowest(target: &Target, polls: &Target) -> Option<String> {
     let SliceName { category, name, .. } = target.chosen.name;
     let others = target.others.iter().filter(|((of, poll, _), _)| (*of, *poll) == (category, name));
-    let polled = total(others.map(|(_, other)| other.overlap_slow));
+    let polled = total(others.clone().map(|(_, other)| other.overlap_slow));
+    let typically = total(others.map(|(_, other)| other.overlap_typical));
     let whole = target.slow_examples.total();
     let [.., longest_poll] = polls.chosen.quantiles;
-    let is_most = polled >= whole / 2 && longest_poll >= target.slow.mean() / 2;
+    let per_slice = |polled: i64, whole: i64, mean: i64| {
+        let share = i128::from(polled.min(whole)) * i128::from(mean) / i128::from(whole.max(1));
+        i64::try_from(share).unwrap_or(i64::MAX)
+    };
+    let (slow, typical) = (target.slow.mean(), target.typical.mean());
+    let extra = slow.saturating_sub(typical);
+    let more = per_slice(polled, whole, slow).saturating_sub(per_slice(
+        typically,
+        target.typical_examples.total(),
+        typical,
+    ));
+    let is_most = more >= extra / 2 && longest_poll >= extra / 2;
     is_most.then(|| percent(polled.min(whole), whole))
 }
 

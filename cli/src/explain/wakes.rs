@@ -18,7 +18,7 @@ use crate::explain::tasks;
 use crate::table::plain;
 
 /// How long after a poll its thread wakes the task that awaits the polled one at most.
-const RIGHT_AFTER: i64 = 20_000;
+const RIGHT_AFTER: i64 = 200_000;
 
 /// The limit for wakes. Further ones are not known.
 const MOST_WAKES: usize = 1 << 20;
