@@ -136,6 +136,7 @@ pub struct Timeline {
     /// The time of the last change of all.
     end: Option<i64>,
     has_wakeups: bool,
+    has_uninterruptible: bool,
     /// When threads ended, in order of time.
     ends: Vec<(i64, u64)>,
 }
@@ -199,6 +200,7 @@ impl Timeline {
         }
         self.changes += 1;
         self.has_wakeups |= change.is_wakeup;
+        self.has_uninterruptible |= change.state == RunState::Uninterruptible;
         self.begin = Some(self.begin.map_or(change.time, |begin| begin.min(change.time)));
         self.end = self.end.max(Some(change.time));
         let thread = self.threads.entry(change.tid).or_default();
@@ -258,6 +260,13 @@ impl Timeline {
     #[must_use]
     pub fn has_wakeups(&self) -> bool {
         self.has_wakeups
+    }
+
+    /// Whether there are uninterruptible sleeps. A trace without them may have been recorded by someone who
+    /// cannot tell them from others.
+    #[must_use]
+    pub fn has_uninterruptible(&self) -> bool {
+        self.has_uninterruptible
     }
 
     /// When threads ended, with their ids, in order of time.

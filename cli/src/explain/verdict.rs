@@ -13,7 +13,7 @@ use crate::explain::functions::{At, StackShare, largest_stacks};
 use crate::explain::heap;
 use crate::explain::held::{Lock, counts, locks};
 use crate::explain::joined::joined;
-use crate::explain::lists::part_of_time;
+use crate::explain::lists::{part_of_sleep, part_of_time};
 use crate::explain::queue;
 use crate::explain::separation::Separation;
 use crate::explain::shares::{Share, largest, percent};
@@ -421,6 +421,11 @@ fn function_list(functions: &[StackShare], share: impl Fn(i64) -> String) -> Str
 /// Fewer samples have no shares.
 const FEW_SAMPLES: i64 = 10;
 
+/// What the time asleep contains in a trace without wake-ups.
+pub(super) const NO_WAKEUPS: &str = "Without wake-ups, the time asleep contains the wait for a core at the end of each sleep, and a sleep does \
+     not name the thread that ended it: `hairline record --sched` records them as root, where tracefs is \
+     mounted.";
+
 const NO_SAMPLES: &str =
     "Functions: unknown, because no stack sample is inside (hairline record --sample records them).";
 
@@ -482,6 +487,7 @@ fn asleep(
     if !functions.is_empty() {
         let functions = function_list(functions, |time| percent(time, band.split.asleep));
         lines.push(format!("Functions that sleep: {functions}."));
+        lines.extend(part_of_sleep(band));
     }
     let mut wakers = largest(&band.wakers, |tid| survey.thread_name(*tid), 2);
     wakers.retain(|waker| waker.time >= band.split.asleep / 50);
@@ -530,10 +536,7 @@ fn asleep(
         ));
     }
     if wakeups == 0 && band.split.asleep > 0 && !survey.timeline.has_wakeups() {
-        let what = "Without wake-ups, the time asleep contains the wait for a core at the end of each sleep, and \
-                    a sleep does not name the thread that ended it: `hairline record --sched` records them as \
-                    root, where tracefs is mounted.";
-        lines.push(what.to_owned());
+        lines.push(NO_WAKEUPS.to_owned());
     }
 }
 

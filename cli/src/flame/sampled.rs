@@ -16,8 +16,14 @@ use crate::text::{complain, grouped_count};
 use crate::trace::{ItemVisitor, TraceArguments};
 use crate::track_names::TrackNames;
 
-/// Reads the stacks of a trace, with `at` only those of samples inside slices of this name.
-pub(super) fn read(trace: &TraceArguments, lowest: Lowest, at: Option<&Pattern>) -> Result<Stacked, String> {
+/// Reads the stacks of a trace, with `at` only those of samples inside slices of this name. `is_whole`: not
+/// only of a part of the trace.
+pub(super) fn read(
+    trace: &TraceArguments,
+    lowest: Lowest,
+    at: Option<&Pattern>,
+    is_whole: bool,
+) -> Result<Stacked, String> {
     let (summary, mut sampled) = show_paired(trace, |slices| Sampled::new(at, slices))?;
     let name = &summary.name;
     let outcome = summary.outcome();
@@ -41,6 +47,10 @@ pub(super) fn read(trace: &TraceArguments, lowest: Lowest, at: Option<&Pattern>)
         let inside = at.map(|at| format!(" inside slices {at}"));
         return Err(match inside.filter(|_| !samples.is_empty()) {
             Some(inside) => format!("{name}: it has no stack samples{inside}"),
+            // What is not chosen may have some.
+            None if !is_whole => {
+                format!("{name}: the chosen part of it (--thread, --time-range) has no stack samples")
+            }
             None => format!("{name}: {NO_SAMPLES}"),
         });
     }
