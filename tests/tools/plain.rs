@@ -185,6 +185,40 @@ fn explain_without_slices_says_what_threads_did() {
     }
 }
 
+/// Gives itself the empty name, and computes.
+const WITHOUT_A_NAME: &str = r"printf '\0' > /proc/$$/comm; i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done";
+
+#[test]
+fn a_thread_without_a_name_has_its_process() {
+    for format in FORMATS {
+        let folder = tempfile::tempdir().expect("a folder");
+        let trace = format!("t.{}", extension(format));
+        let what = ["record", "--sched", "-o", &trace, "--", "sh", "-c", WITHOUT_A_NAME];
+        let said = stderr(&run(hairline(folder.path()).args(what)));
+        if said.contains("no context switches") {
+            eprintln!("skipped: {said}");
+            return;
+        }
+        let sql = "select p.pid, t.tid, ifnull(t.name, '') from thread t join process p using (upid) where t.tid != 0";
+        let verdict = judge::load(folder.path().join(&trace), &[sql]);
+        verdict.require_clean();
+        let threads = &verdict.results[0].rows;
+        let stats = json(folder.path(), &["stats", &trace]);
+        let states = stats["by_state"].as_array().expect("a table");
+        let busiest = &states[0];
+        let is_it = |row: &&Vec<Value>| row[1].as_i64() == busiest["tid"].as_i64();
+        let truth = threads.iter().find(is_it).expect("the thread");
+        assert_eq!(truth[2].as_str(), Some(""), "{busiest}");
+        assert_eq!(busiest["pid"].as_i64(), truth[0].as_i64(), "{busiest}");
+        let process = format!("process {}", busiest["tid"]);
+        assert_eq!(busiest["process"], process, "{stats:#}");
+        let explained = json(folder.path(), &["explain", &trace]);
+        let processes = explained["processes"].as_array().expect("rows");
+        assert!(processes.iter().any(|row| row["process"] == process), "{explained:#}");
+        assert!(processes.iter().all(|row| row["process"] != "(no process)"), "{explained:#}");
+    }
+}
+
 #[test]
 fn explain_takes_threads_of_a_trace_with_slices_too() {
     let folder = tempfile::tempdir().expect("a folder");

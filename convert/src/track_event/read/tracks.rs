@@ -446,7 +446,8 @@ impl Tracks {
         report: &mut Report,
     ) {
         let (pid, tid) = (u64::from(of.pid.cast_unsigned()), u64::from(of.tid.cast_unsigned()));
-        if pid == 0 || tid == 0 || of.name.is_empty() {
+        // A thread without a name has a process all the same.
+        if pid == 0 || tid == 0 || of.name.is_empty() && self.thread(pid, tid).is_some() {
             return;
         }
         let name: Arc<str> = kept(of.name, report).into();
