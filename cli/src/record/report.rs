@@ -4,7 +4,7 @@ use crate::record::parts::{Parts, RecordResult};
 use crate::text::{complain, count, grouped, grouped_count, size, who};
 
 /// The exit code for a failure of the tracer, as in `env` and `timeout`.
-pub(super) const FAILED: u8 = 125;
+pub(crate) const FAILED: u8 = 125;
 
 /// Why there is no trace.
 pub(super) struct Failed {
