@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use hairline_tests::judge;
+use hairline_tests::programs;
 use hairline_tests::recording::{FORMATS, extension};
 use serde_json::Value;
 
@@ -247,4 +248,51 @@ fn stacks_of_waits_are_left_out_on_demand() {
     let verdict = judge::load(folder.path().join("t.pftrace"), &sql);
     verdict.require_clean();
     assert_eq!(verdict.results[0].single_i64(), 0);
+}
+
+/// User and group of `nobody`.
+const NOBODY: u32 = 65534;
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_program_whose_events_the_kernel_ends_is_not_said_to_have_run_for_microseconds() {
+    use std::os::unix::fs::{PermissionsExt, chown};
+    use std::os::unix::process::CommandExt;
+    use std::process::Command;
+
+    let folder = tempfile::tempdir().expect("a folder");
+    let is_root = chown(folder.path(), Some(NOBODY), Some(NOBODY)).is_ok();
+    let (unreadable, tool) = (folder.path().join("unreadable"), folder.path().join("tool"));
+    programs::copy("/bin/sh", &unreadable);
+    programs::copy(env!("CARGO_BIN_EXE_hairline_command"), &tool);
+    std::fs::set_permissions(&unreadable, std::fs::Permissions::from_mode(0o111)).expect("its mode");
+    let compute = "i=0; while [ $i -lt 400000 ]; do i=$((i+1)); done";
+    for format in FORMATS {
+        let trace = format!("t.{}", extension(format));
+        let record = |program: &str| {
+            let mut command = crate::prepared(Command::new(&tool), folder.path());
+            command.args(["record", "--sched", "-o", &trace, "--", program, "-c", compute]);
+            if is_root {
+                command.uid(NOBODY).gid(NOBODY);
+            }
+            stderr(&run(&mut command))
+        };
+        let said = record("./unreadable");
+        if said.contains("no context switches") {
+            eprintln!("skipped: {said}");
+            return;
+        }
+        let why = "the kernel ends the events of a program that its user may not read";
+        assert!(
+            said.contains(" of CPU time, and the states of its threads have ") && said.contains(why),
+            "{said}"
+        );
+        for command in ["explain", "validate"] {
+            let text = run(hairline(folder.path()).args([command, &trace]));
+            let text = String::from_utf8_lossy(&text.stdout);
+            assert!(text.contains(why), "{text}");
+        }
+        let said = record("sh");
+        assert!(!said.contains("the kernel ends"), "{said}");
+    }
 }

@@ -133,24 +133,24 @@ pub(super) fn no_sample(survey: &Survey, thread: &Thread) -> Option<String> {
     let Band { split, on_cpu, by_clock, .. } = &thread.band;
     let is_without = on_cpu.is_empty() && by_clock.is_empty() && split.running > 0;
     let period = survey.samples.period().and_then(|period| i64::try_from(period).ok());
-    (is_without && !survey.samples.is_empty()).then(|| match period {
-        Some(period) if split.running < period => {
-            format!("No stack sample is of it: it ran for less than the time of one, {}.", duration(period))
-        }
-        _ => {
-            "No stack sample is of it: they are of user code, not of the kernel (system calls, page faults)."
-                .to_owned()
-        }
+    let period = period.filter(|_| is_without)?; // that of the samples which the trace has
+    Some(if split.running < period {
+        format!("No stack sample is of it: it ran for less than the time of one, {}.", duration(period))
+    } else {
+        "No stack sample is of it: they are of user code, not of the kernel (system calls, page faults)."
+            .to_owned()
     })
 }
 
 fn missing_in_all(survey: &Survey) -> Option<String> {
     const STATES: &str = "When threads ran, waited for a core and slept is not known";
-    let mut sleeps = 0;
-    for kind in [SampleKind::OffCpu, SampleKind::Wall] {
-        survey.samples.each(kind, &mut |_, _, _| sleeps += 1);
-    }
-    match (survey.timeline.is_empty(), survey.samples.len()) {
+    let count = |kinds: [SampleKind; 2]| {
+        let mut count = 0;
+        kinds.into_iter().for_each(|kind| survey.samples.each(kind, &mut |_, _, _| count += 1));
+        count
+    };
+    let sleeps = count([SampleKind::OffCpu, SampleKind::Wall]);
+    match (survey.timeline.is_empty(), count([SampleKind::OnCpu, SampleKind::Wall])) {
         (true, _) => Some(match &survey.refused.states {
             Some(why) => format!("{STATES}: {why}."),
             None => format!("{STATES}: `hairline record --sched` records it."),

@@ -248,3 +248,34 @@ fn flame_says_that_a_part_has_no_samples_and_that_a_trace_has_no_slices() {
         assert!(code == Some(1) && none.contains("it has no slices: `--samples`"), "{none}");
     }
 }
+
+#[test]
+fn what_is_not_recorded_is_said_with_the_reason_as_the_trace_has_it() {
+    let lost = "257 stacks of threads that began to wait lost, because the kernel's ring for them was full";
+    let ended = "the command had 790 ms of CPU time, and the states of its threads have 6.26 us";
+    let none = "no stack sample fell into the command";
+    let mut trace = waits(&[]);
+    for (what, why) in
+        [("all stacks of waits", lost), ("all thread states", ended), ("stack samples by the command", none)]
+    {
+        let remark = [(what, Value::Str(why))];
+        trace.event(SERVER, (EventType::Instant, trace.now), ("hairline", "not recorded"), &remark);
+    }
+    let trace = trace.finish(Shape::States);
+    for text in explain_both(&trace, &[]) {
+        for why in [lost, ended] {
+            assert!(text.contains(&format!("\nNot all is recorded: {why}.\n")), "{text}");
+        }
+        assert!(text.contains(&format!("The functions are not known: {none}.")), "{text}");
+        assert!(!text.contains("--sample` records"), "{text}");
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    explain(folder.path(), &trace, &[]);
+    command(folder.path(), &["convert", "t.pftrace", "t.fxt"]);
+    for trace in ["t.pftrace", "t.fxt"] {
+        let text = command(folder.path(), &["validate", trace]);
+        for why in [lost, ended, none] {
+            assert_eq!(text.matches(&format!("not recorded: {why}\n")).count(), 1, "{text}");
+        }
+    }
+}
