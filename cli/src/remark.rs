@@ -8,6 +8,9 @@ use crate::text::one_line;
 /// The longest reason that is shown, in characters.
 const LONGEST: usize = 400;
 
+/// What is not recorded if the trace has no stack samples: of a session, and of the command.
+pub(crate) const NO_SAMPLES_BY: [&str; 2] = ["stack samples", "stack samples by the command"];
+
 /// Whether an event is such a remark. It is no event of the program: its time says nothing.
 #[inline]
 pub(crate) fn is_remark(event: &Event<'_>) -> bool {

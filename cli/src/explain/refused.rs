@@ -3,7 +3,7 @@
 
 use hairline_convert::Event;
 
-use crate::remark::not_recorded;
+use crate::remark::{NO_SAMPLES_BY, not_recorded};
 
 /// The limit for sentences about parts.
 const MOST: usize = 8;
@@ -21,7 +21,7 @@ impl Refused {
     pub(super) fn add(&mut self, event: &Event<'_>) {
         not_recorded(event, |what, why| match what {
             "thread states" | "thread states by the command" => self.states = Some(why),
-            "stack samples" | "stack samples by the command" => self.samples = Some(why),
+            _ if NO_SAMPLES_BY.contains(&what) => self.samples = Some(why),
             "all thread states" | "all stack samples" | "all stacks of waits" if self.parts.len() < MOST => {
                 self.parts.push(why);
             }

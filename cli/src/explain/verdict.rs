@@ -312,9 +312,15 @@ impl Verdict {
         self.functions = largest_stacks(&band.on_cpu, quoted(survey), MOST_FUNCTIONS);
         let functions = &self.functions;
         if functions.is_empty() {
-            self.lines.push(match &survey.refused.samples {
-                Some(why) => format!("Functions: unknown, because no stack sample is inside: {why}."),
-                None => NO_SAMPLES.to_owned(),
+            let period = survey.samples.period().and_then(|period| i64::try_from(period).ok());
+            self.lines.push(match (&survey.refused.samples, period) {
+                (_, Some(period)) => format!(
+                    "Functions: unknown, because no stack sample is inside. The trace has one for each {} of CPU \
+                     time of a thread in user code; a larger --sample takes more.",
+                    duration(period)
+                ),
+                (Some(why), None) => format!("Functions: unknown, because no stack sample is inside: {why}."),
+                (None, None) => NO_SAMPLES.to_owned(),
             });
         } else if whole < FEW_SAMPLES {
             let samples = grouped_count(whole.unsigned_abs(), "sample");

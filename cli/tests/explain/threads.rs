@@ -194,6 +194,15 @@ fn threads_that_ran_for_less_than_a_period_have_no_sample_and_are_said_to_have_n
                     the kernel (system calls, page faults).";
         assert!(text.contains(part), "{text}");
     }
+    // A slice without a sample, of a trace that has some.
+    let mut slice = Planted::new();
+    slice.slice(SERVER, (1_220 * MS, 1_290 * MS), "net", "request");
+    let mut with_slice = sampled(20, 1);
+    with_slice.extend(slice.finish(Shape::Nothing));
+    for text in explain_both(&with_slice, &["net/request"]) {
+        let why = "Functions: unknown, because no stack sample is inside. The trace has one for each 1.00 ms of CPU time";
+        assert!(text.contains(why) && !text.contains("--sample records them"), "{text}");
+    }
     // Most of the time is that of short threads.
     let mut trace = Planted::new();
     for number in 0..100 {
@@ -277,5 +286,9 @@ fn what_is_not_recorded_is_said_with_the_reason_as_the_trace_has_it() {
         for why in [lost, ended, none] {
             assert_eq!(text.matches(&format!("not recorded: {why}\n")).count(), 1, "{text}");
         }
+        let mut flame = Command::new(env!("CARGO_BIN_EXE_hairline"));
+        let flame = flame.current_dir(folder.path()).args(["flame", "--samples", trace]).output();
+        let said = String::from_utf8_lossy(&flame.expect("it ran").stderr).into_owned();
+        assert!(said.ends_with(&format!("it has no stack samples: {none}\n")), "{said}");
     }
 }
