@@ -253,7 +253,6 @@ fn stacks_of_waits_are_left_out_on_demand() {
 /// User and group of `nobody`.
 const NOBODY: u32 = 65534;
 
-#[cfg(target_os = "linux")]
 #[test]
 fn a_program_whose_events_the_kernel_ends_is_not_said_to_have_run_for_microseconds() {
     use std::os::unix::fs::{PermissionsExt, chown};
