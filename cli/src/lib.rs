@@ -101,14 +101,28 @@ const EXIT_CODES: &str = "Exit codes:
   6  --fail-if, and a figure of `diff` changed so
 `hairline record` has those of its command.";
 
+fn exit_code(error: &clap::Error) -> ExitCode {
+    u8::try_from(error.exit_code()).map_or(ExitCode::FAILURE, ExitCode::from)
+}
+
 /// Runs the command in the process's arguments.
 #[must_use]
 pub fn main() -> ExitCode {
-    let is_query = std::env::args_os().nth(1).is_some_and(|command| command == "query");
+    let is = |name| std::env::args_os().nth(1).is_some_and(|command| command == name);
+    let is_query = is("query");
     let arguments = std::env::args_os();
     let arguments =
         arguments.map(|argument| if is_query { query::not_an_option(argument) } else { argument });
-    match Arguments::parse_from(arguments).command {
+    let arguments = match Arguments::try_parse_from(arguments) {
+        Ok(arguments) => arguments,
+        Err(e) => {
+            let _ = e.print();
+            // 2 may be the exit code of the command that is recorded.
+            let is_failure = e.use_stderr();
+            return if is_failure && is("record") { record::FAILED.into() } else { exit_code(&e) };
+        }
+    };
+    match arguments.command {
         Command::Record(arguments) => record::run(&arguments),
         Command::Filter(arguments) => filter::run(&arguments).into(),
         Command::Start(arguments) => start::run(&arguments).into(),

@@ -8,6 +8,7 @@ use hairline_convert::{Event, EventKind, FlowStep, Item, Report, TrackId};
 use hairline_formats::{OUT_OF_ORDER, Value};
 
 use crate::outcome::Outcome;
+use crate::remark::not_recorded;
 use crate::session_file;
 use crate::table::plain;
 use crate::text::{count, described, duration, failed, grouped, grouped_count, one_line, put, written};
@@ -137,6 +138,8 @@ struct Check {
     lost_in_all: u64,
     /// The records that it does not read, by kind.
     passed_over: BTreeMap<&'static str, u64>,
+    /// Why something is not recorded, as the trace tells of it.
+    not_recorded: Vec<String>,
 }
 
 /// The defects found.
@@ -188,6 +191,8 @@ const NO_SESSION_END: &str = "session without its end: it was killed, still reco
                               (`hairline recover` may have the rest)";
 
 const EXAMPLES: usize = 3;
+/// The limit for reasons why something is not recorded.
+const MOST_REASONS: usize = 16;
 /// The limit for flows.
 const MOST_FLOWS: usize = 1 << 20;
 
@@ -201,6 +206,11 @@ impl ItemVisitor for Check {
                 self.events += 1;
                 self.found.flow(event);
                 self.order(event);
+                not_recorded(event, |_, why| {
+                    if self.not_recorded.len() < MOST_REASONS && !self.not_recorded.contains(&why) {
+                        self.not_recorded.push(why);
+                    }
+                });
                 self.lost_in_all = self.lost_in_all.saturating_add(lost_in_all(event));
                 // The reader finds undefined references when it decodes the arguments.
                 event.args.each(&mut |_, value| walk(value));
@@ -416,6 +426,9 @@ impl Check {
         for (what, n) in &self.passed_over {
             let _ = writeln!(out, "not read: {} x {}", grouped(*n), described(*n, what));
         }
+        self.not_recorded.iter().for_each(|why| {
+            let _ = writeln!(out, "not recorded: {why}");
+        });
         if self.found.more_flows {
             let _ = writeln!(out, "flows beyond the first {} were not followed", grouped(MOST_FLOWS as u64));
         }

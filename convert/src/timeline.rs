@@ -150,6 +150,7 @@ pub struct Timeline {
     end: Option<i64>,
     has_wakeups: bool,
     has_wakers: bool,
+    has_uninterruptible: bool,
     /// The threads that ended, in order of time.
     ends: Vec<Life>,
 }
@@ -218,6 +219,7 @@ impl Timeline {
         self.changes += 1;
         self.has_wakeups |= change.is_wakeup;
         self.has_wakers |= change.is_wakeup && change.waker.is_some();
+        self.has_uninterruptible |= change.state == RunState::Uninterruptible;
         self.begin = Some(self.begin.map_or(change.time, |begin| begin.min(change.time)));
         self.end = self.end.max(Some(change.time));
         let thread = self.threads.entry(change.tid).or_default();
@@ -287,6 +289,13 @@ impl Timeline {
     #[must_use]
     pub fn has_wakers(&self) -> bool {
         self.has_wakers
+    }
+
+    /// Whether there are uninterruptible sleeps. A trace without them may have been recorded by someone who
+    /// cannot tell them from others.
+    #[must_use]
+    pub fn has_uninterruptible(&self) -> bool {
+        self.has_uninterruptible
     }
 
     /// The threads that ended, in order of time.

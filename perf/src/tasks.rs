@@ -172,7 +172,8 @@ struct Known {
     time: u64,
     cpu: u32,
     waker: Option<Waker>,
-    name: Name,
+    /// `None`: unknown. A thread may have the empty name.
+    name: Option<Name>,
     /// Whether its name was returned.
     is_named: bool,
     /// Whether the next switch out stops it.
@@ -199,8 +200,8 @@ impl Tasks {
         Self { only, pending: Vec::new(), known: Map::default() }
     }
 
-    /// Adds a thread that exists when the recording begins, at `time`. Without a state, its first record
-    /// tells what it was: a thread that loses its processor has run.
+    /// Adds a thread that exists when the recording begins, at `time`. An empty name is unknown. Without a
+    /// state, its first record tells what it was: a thread that loses its processor has run.
     pub fn found(&mut self, task: Task, name: &[u8], time: u64, cpu: u32, state: Option<State>) -> bool {
         let known = Known {
             task,
@@ -208,7 +209,7 @@ impl Tasks {
             time,
             cpu,
             waker: None,
-            name: Name::new(name),
+            name: (!name.is_empty()).then(|| Name::new(name)),
             is_named: false,
             is_stopping: false,
         };
@@ -285,7 +286,8 @@ impl Tasks {
     /// Returns the names and the last changes of all threads, for another file that is read alone.
     #[must_use]
     pub fn now(&self) -> Taken {
-        let names = |known: &Known| Named { task: known.task, name: known.name.text() };
+        let name = |known: &Known| known.name.map(|name| name.text()).unwrap_or_default();
+        let names = |known: &Known| Named { task: known.task, name: name(known) };
         let change = |known: &Known| {
             let Known { task, time, cpu, state, .. } = *known;
             state.map(|state| Change { time, task, cpu, state, waker: known.waker })
@@ -321,13 +323,13 @@ impl Tasks {
     }
 
     fn forked(&mut self, child: Task, stamp: Stamp, taken: &mut Taken) {
-        let parent = self.known.get(&stamp.tid).map(|parent| parent.name);
+        let parent = self.known.get(&stamp.tid).and_then(|parent| parent.name);
         match self.known.get(&child.tid).map(|known| known.task) {
             Some(known) if known == child => return, // found, or forked by a thread with two events
             Some(before) => self.ended(before, stamp, taken), // its own end was lost, and is counted
             None => {}
         }
-        let mut known = Known { name: parent.unwrap_or_default(), ..Known::new(child, stamp) };
+        let mut known = Known { name: parent, ..Known::new(child, stamp) };
         known.put(State::Runnable, stamp.time, stamp.cpu, &mut taken.changes);
         self.known.insert(child.tid, known);
     }
@@ -352,8 +354,8 @@ impl Tasks {
 
     fn renamed(&mut self, task: Task, name: Name, stamp: Stamp, taken: &mut Taken) {
         let known = self.known.entry(task.tid).or_insert_with(|| Known::new(task, stamp));
-        known.is_named &= known.name == name;
-        known.name = name;
+        known.is_named &= known.name == Some(name);
+        known.name = Some(name);
         if known.state.is_none() && task.tid == stamp.tid {
             known.put(State::Running, stamp.time, stamp.cpu, &mut taken.changes); // it names itself
         }
@@ -382,16 +384,7 @@ impl Tasks {
 impl Known {
     fn new(task: Task, stamp: Stamp) -> Self {
         let Stamp { time, cpu, .. } = stamp;
-        Self {
-            task,
-            state: None,
-            time,
-            cpu,
-            waker: None,
-            name: Name::default(),
-            is_named: false,
-            is_stopping: false,
-        }
+        Self { task, state: None, time, cpu, waker: None, name: None, is_named: false, is_stopping: false }
     }
 
     fn put(&mut self, state: State, time: u64, cpu: u32, changes: &mut Vec<Change>) {
@@ -414,9 +407,9 @@ impl Known {
     }
 
     fn put_name(&mut self, names: &mut Vec<Named>) {
-        if !self.is_named && self.name.length > 0 {
+        if let Some(name) = self.name.filter(|_| !self.is_named) {
             self.is_named = true;
-            names.push(Named { task: self.task, name: self.name.text() });
+            names.push(Named { task: self.task, name: name.text() });
         }
     }
 }
@@ -456,6 +449,22 @@ mod tests {
         tasks.found(TASK, b"", 10, 0, None);
         tasks.add(&switch(Direction::In), at(50, 1));
         assert_eq!(states(&tasks.take(100)), [(50, 1, State::Running)]);
+    }
+
+    #[test]
+    fn a_thread_may_have_the_empty_name() {
+        let mut tasks = Tasks::new(None);
+        tasks.add(&switch(Direction::In), at(10, 1));
+        assert!(tasks.take(15).names.is_empty(), "its name is not known");
+        for (name, time) in [(&b"worker"[..], 20), (b"", 30), (b"", 40)] {
+            tasks.add(&Record::Comm { task: TASK, name, is_exec: false }, at(time, 1));
+        }
+        assert_eq!(tasks.take(25).names, [Named { task: TASK, name: "worker".into() }]);
+        assert_eq!(tasks.take(100).names, [Named { task: TASK, name: "".into() }]);
+        // Its children have it too.
+        let child = Task { pid: 70, tid: 72 };
+        tasks.add(&Record::Fork { child, parent: TASK, time: 110 }, at(110, 1));
+        assert_eq!(tasks.take(120).names, [Named { task: child, name: "".into() }]);
     }
 
     #[test]

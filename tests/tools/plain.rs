@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use hairline_tests::judge;
+use hairline_tests::programs;
 use hairline_tests::recording::{FORMATS, extension};
 use serde_json::Value;
 
@@ -188,6 +189,40 @@ fn explain_without_slices_says_what_threads_did() {
     }
 }
 
+/// Gives itself the empty name, and computes.
+const WITHOUT_A_NAME: &str = r"printf '\0' > /proc/$$/comm; i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done";
+
+#[test]
+fn a_thread_without_a_name_has_its_process() {
+    for format in FORMATS {
+        let folder = tempfile::tempdir().expect("a folder");
+        let trace = format!("t.{}", extension(format));
+        let what = ["record", "--sched", "-o", &trace, "--", "sh", "-c", WITHOUT_A_NAME];
+        let said = stderr(&run(hairline(folder.path()).args(what)));
+        if said.contains("no context switches") {
+            eprintln!("skipped: {said}");
+            return;
+        }
+        let sql = "select p.pid, t.tid, ifnull(t.name, '') from thread t join process p using (upid) where t.tid != 0";
+        let verdict = judge::load(folder.path().join(&trace), &[sql]);
+        verdict.require_clean();
+        let threads = &verdict.results[0].rows;
+        let stats = json(folder.path(), &["stats", &trace]);
+        let states = stats["by_state"].as_array().expect("a table");
+        let busiest = &states[0];
+        let is_it = |row: &&Vec<Value>| row[1].as_i64() == busiest["tid"].as_i64();
+        let truth = threads.iter().find(is_it).expect("the thread");
+        assert_eq!(truth[2].as_str(), Some(""), "{busiest}");
+        assert_eq!(busiest["pid"].as_i64(), truth[0].as_i64(), "{busiest}");
+        let process = format!("process {}", busiest["tid"]);
+        assert_eq!(busiest["process"], process, "{stats:#}");
+        let explained = json(folder.path(), &["explain", &trace]);
+        let processes = explained["processes"].as_array().expect("rows");
+        assert!(processes.iter().any(|row| row["process"] == process), "{explained:#}");
+        assert!(processes.iter().all(|row| row["process"] != "(no process)"), "{explained:#}");
+    }
+}
+
 #[test]
 fn explain_takes_threads_of_a_trace_with_slices_too() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -216,4 +251,50 @@ fn stacks_of_waits_are_left_out_on_demand() {
     let verdict = judge::load(folder.path().join("t.pftrace"), &sql);
     verdict.require_clean();
     assert_eq!(verdict.results[0].single_i64(), 0);
+}
+
+/// User and group of `nobody`.
+const NOBODY: u32 = 65534;
+
+#[test]
+fn a_program_whose_events_the_kernel_ends_is_not_said_to_have_run_for_microseconds() {
+    use std::os::unix::fs::{PermissionsExt, chown};
+    use std::os::unix::process::CommandExt;
+    use std::process::Command;
+
+    let folder = tempfile::tempdir().expect("a folder");
+    let is_root = chown(folder.path(), Some(NOBODY), Some(NOBODY)).is_ok();
+    let (unreadable, tool) = (folder.path().join("unreadable"), folder.path().join("tool"));
+    programs::copy("/bin/sh", &unreadable);
+    programs::copy(env!("CARGO_BIN_EXE_hairline_command"), &tool);
+    std::fs::set_permissions(&unreadable, std::fs::Permissions::from_mode(0o111)).expect("its mode");
+    let compute = "i=0; while [ $i -lt 400000 ]; do i=$((i+1)); done";
+    for format in FORMATS {
+        let trace = format!("t.{}", extension(format));
+        let record = |program: &str| {
+            let mut command = crate::prepared(Command::new(&tool), folder.path());
+            command.args(["record", "--sched", "-o", &trace, "--", program, "-c", compute]);
+            if is_root {
+                command.uid(NOBODY).gid(NOBODY);
+            }
+            stderr(&run(&mut command))
+        };
+        let said = record("./unreadable");
+        if said.contains("no context switches") {
+            eprintln!("skipped: {said}");
+            return;
+        }
+        let why = "the kernel ends the events of a program that its user may not read";
+        assert!(
+            said.contains(" of CPU time, and the states of its threads have ") && said.contains(why),
+            "{said}"
+        );
+        for command in ["explain", "validate"] {
+            let text = run(hairline(folder.path()).args([command, &trace]));
+            let text = String::from_utf8_lossy(&text.stdout);
+            assert!(text.contains(why), "{text}");
+        }
+        let said = record("sh");
+        assert!(!said.contains("the kernel ends"), "{said}");
+    }
 }

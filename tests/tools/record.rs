@@ -230,7 +230,13 @@ fn the_exit_code_is_the_commands() {
         "{}",
         stderr(&output)
     );
-    assert_eq!(run(hairline(folder.path()).arg("record")).status.code(), Some(2));
+    // Also what is not an argument at all: 2 may be the command's own code.
+    for arguments in [&[][..], &["--sample", "0", "--", "true"], &["--wait", "soon", "--", "true"]] {
+        let output = run(hairline(folder.path()).arg("record").args(arguments));
+        assert_eq!(output.status.code(), Some(125), "{arguments:?}: {}", stderr(&output));
+    }
+    assert_eq!(run(hairline(folder.path()).args(["record", "--help"])).status.code(), Some(0));
+    assert_eq!(run(hairline(folder.path()).args(["stats", "--no-such-option"])).status.code(), Some(2));
 }
 
 #[test]

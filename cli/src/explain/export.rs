@@ -26,7 +26,7 @@ const EXAMPLES: usize = 10;
 
 pub(super) fn json(explained: &Explained) -> String {
     let survey = &explained.survey;
-    let Threads { chosen, processes } = &explained.threads;
+    let Threads { chosen, processes, .. } = &explained.threads;
     let all = json!({
         "version": JSON_VERSION,
         "trace": explained.summary.name,
@@ -35,6 +35,7 @@ pub(super) fn json(explained: &Explained) -> String {
         "scheduling_left_out": survey.timeline.left_out(),
         "samples_left_out": survey.samples.left_out,
         "notes": survey.left_out(),
+        "other_processes": survey.neighbours.all().map(other_processes),
         "threads": chosen.iter().map(|of| thread(survey, of)).collect::<Vec<_>>(),
         "processes": processes.iter().map(process).collect::<Vec<_>>(),
         "heap": explained.heap.as_ref().map(|of| heap(survey, of)),
@@ -56,6 +57,12 @@ fn thread(survey: &Survey, thread: &Thread) -> Value {
         "has_states": split.is_some(),
         "did": band(survey, &thread.band),
     })
+}
+
+/// What programs that are not in the trace had of the processors, during the whole recording.
+fn other_processes((recorded, all): (i64, &[(String, i64)])) -> Value {
+    let one = |(name, time): &(String, i64)| json!({ "name": name, "running_ns": time });
+    json!({ "recorded_ns": recorded, "processes": all.iter().map(one).collect::<Vec<_>>() })
 }
 
 fn heap(survey: &Survey, heap: &Heap) -> Value {
@@ -214,12 +221,13 @@ fn queue(survey: &Survey, target: &Target) -> Value {
     })
 }
 
-fn split(split: &Split) -> Value {
+fn split(survey: &Survey, split: &Split) -> Value {
+    let is_known = survey.timeline.has_uninterruptible();
     json!({
         "running_ns": split.running,
         "waiting_ns": split.waiting,
         "asleep_ns": split.asleep,
-        "uninterruptible_ns": split.uninterruptible,
+        "uninterruptible_ns": is_known.then_some(split.uninterruptible),
         "off_cpu_ns": split.off_cpu,
         "unknown_ns": split.unknown,
     })
@@ -232,7 +240,7 @@ fn band(survey: &Survey, band: &Band) -> Value {
             "name": survey.keys().text(name),
             "count": inner.count,
             "total_ns": inner.total,
-            "own": split(&inner.own),
+            "own": split(survey, &inner.own),
         })
     });
     let shares = |shares: Vec<Share>, unit: &str| {
@@ -262,7 +270,7 @@ fn band(survey: &Survey, band: &Band) -> Value {
     json!({
         "count": band.count,
         "total_ns": band.duration,
-        "split": split(&band.split),
+        "split": split(survey, &band.split),
         "inner": inner.collect::<Vec<_>>(),
         "functions_on_cpu": on_cpu.collect::<Vec<_>>(),
         "stacks_asleep": stacks(&band.off_cpu, At::Any, "ns"),

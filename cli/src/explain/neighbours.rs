@@ -33,6 +33,11 @@ impl Neighbours {
         });
     }
 
+    /// How long they were counted, and the CPU time of each, if the trace has that.
+    pub(super) fn all(&self) -> Option<(i64, &[(String, i64)])> {
+        (self.of > 0).then_some((self.of, &self.by))
+    }
+
     /// Says which took most.
     pub(super) fn sentence(&self) -> Option<String> {
         let one = |(name, time): &(String, i64)| format!("`{}` {}", plain(name), percent(*time, self.of));

@@ -2,12 +2,12 @@
 
 use std::fmt::Write;
 
-use crate::explain::lists::{functions, holders, sleeps, wakers};
+use crate::explain::lists::{functions, holders, more, sleeps, waits_for_others, wakers};
 use crate::explain::shares::percent;
 use crate::explain::stacks::Stacks;
 use crate::explain::survey::Survey;
 use crate::explain::target::total;
-use crate::explain::threads::{Thread, Threads, missing};
+use crate::explain::threads::{Process, Thread, Threads, missing, no_sample};
 use crate::table::{Table, in_colour, plain};
 use crate::text::{duration, grouped, grouped_count};
 use crate::thread_times::ThreadTimes;
@@ -24,12 +24,22 @@ pub(super) fn text(stacks: &mut Stacks, survey: &Survey, threads: &Threads) {
         let separator = if index > 0 { "\n" } else { "" };
         let _ = writeln!(stacks.out, "{separator}{}", headline(thread));
         stacks.start();
+        if let Some(why) = no_sample(survey, thread) {
+            let _ = writeln!(stacks.out, "{why}");
+        }
         for list in [functions, sleeps, holders, wakers] {
             list(stacks, survey, (&thread.band, "it"));
         }
     }
-    if let Some(note) = missing(survey) {
-        let _ = write!(stacks.out, "\n{note}\n");
+    if threads.more > 0 {
+        let more = grouped_count(threads.more as u64, "thread");
+        let _ = write!(stacks.out, "\nand {more} more (--top shows up to 100)\n");
+    }
+    let of_others = threads.chosen.iter().any(|thread| waits_for_others(&thread.band));
+    let others = survey.neighbours.sentence().filter(|_| of_others || stacks.is_verbose());
+    let notes: Vec<_> = others.into_iter().chain(missing(survey, threads)).collect();
+    if !notes.is_empty() && !threads.chosen.is_empty() {
+        let _ = write!(stacks.out, "\n{}\n", notes.join("\n"));
     }
 }
 
@@ -42,7 +52,15 @@ fn process_table(survey: &Survey, threads: &Threads) -> Option<Table> {
     titles.extend(if has_states { &["running", "waiting for a core"][..] } else { &[] });
     titles.extend((!survey.samples.is_empty()).then_some("samples"));
     let mut table = Table::new(1, &titles);
-    for process in threads.processes.iter().take(ROWS) {
+    let (shown, others) = threads.processes.split_at(threads.processes.len().min(ROWS));
+    let others = (!others.is_empty()).then(|| Process {
+        name: more(others.len()),
+        threads: others.iter().map(|process| process.threads).sum(),
+        running: total(others.iter().map(|process| process.running)),
+        waiting: total(others.iter().map(|process| process.waiting)),
+        samples: others.iter().map(|process| process.samples).sum(),
+    });
+    for process in shown.iter().chain(&others) {
         let mut row = vec![process.name.clone(), grouped(process.threads)];
         if has_states {
             row.extend([process.running, process.waiting].map(duration));

@@ -20,6 +20,10 @@ impl Stacks {
         Self { out: String::new(), is_verbose, shown: HashSet::new() }
     }
 
+    pub(super) fn is_verbose(&self) -> bool {
+        self.is_verbose
+    }
+
     /// Forgets which stacks the text has: those of one name or thread are shown once.
     pub(super) fn start(&mut self) {
         self.shown.clear();

@@ -216,7 +216,8 @@ impl Survey {
             of(self.memory.profile.left_out, "call stack", "of the heap profile beyond the limit left out"),
             of(shared, "thread id", "of several processes, whose states are left out"),
         ];
-        notes.into_iter().flatten().chain(without_symbols(&self.samples)).collect()
+        let refused = self.refused.parts.iter().map(|why| format!("Not all is recorded: {why}."));
+        notes.into_iter().flatten().chain(refused).chain(without_symbols(&self.samples)).collect()
     }
 
     /// The function that stands for a stack.

@@ -5,16 +5,24 @@ use std::collections::BTreeMap;
 use hairline_convert::SampleKind;
 
 use crate::explain::gather::look_at_waits;
+use crate::explain::shares::percent;
 use crate::explain::survey::Survey;
 use crate::explain::target::{Band, add};
+use crate::explain::verdict::NO_WAKEUPS;
 use crate::pattern::matches;
+use crate::text::{duration, grouped_count};
 use crate::thread_times::{self, SampleCounts, ThreadTimes};
 
 /// The chosen threads, and the processes of all threads.
 #[derive(Default)]
 pub(super) struct Threads {
     pub(super) chosen: Vec<Thread>,
+    /// The number of threads beyond the limit.
+    pub(super) more: usize,
     pub(super) processes: Vec<Process>,
+    /// Those of all threads that ran for less than the period of samples, and no sample is of them: their
+    /// number, how long they ran, and how long all threads did.
+    pub(super) too_short: (u64, i64, i64),
 }
 
 /// A thread, and all that it did.
@@ -39,7 +47,8 @@ pub(super) fn choose(survey: &Survey, pattern: Option<&str>, most: usize) -> Thr
     let mut counts = SampleCounts::default();
     survey.samples.each(survey.samples.of_time(), &mut |thread, _, _| counts.add(thread));
     let mut all = thread_times::of_all(&survey.track_names, &survey.timeline, &counts);
-    let mut threads = Threads { chosen: Vec::new(), processes: processes(&all) };
+    let mut threads =
+        Threads { processes: processes(&all), too_short: too_short(survey, &all), ..Threads::default() };
     if let Some(pattern) = pattern {
         let is_meant = |thread: &ThreadTimes| {
             let id = thread.tid.to_string();
@@ -53,9 +62,23 @@ pub(super) fn choose(survey: &Survey, pattern: Option<&str>, most: usize) -> Thr
         let ready = thread.running().saturating_add(thread.waiting());
         std::cmp::Reverse((ready, thread.samples, thread.asleep()))
     });
+    threads.more = all.len().saturating_sub(most);
     all.truncate(most);
     threads.chosen = all.into_iter().map(|times| look(survey, times)).collect();
     threads
+}
+
+fn too_short(survey: &Survey, threads: &[ThreadTimes]) -> (u64, i64, i64) {
+    let period = survey.samples.period().and_then(|period| i64::try_from(period).ok()).unwrap_or_default();
+    let (mut count, mut time, mut all) = (0, 0_i64, 0_i64);
+    for thread in threads {
+        let running = thread.running();
+        all = all.saturating_add(running);
+        if thread.samples == 0 && running < period {
+            (count, time) = (count + 1, time.saturating_add(running));
+        }
+    }
+    (count, time, all)
 }
 
 fn processes(threads: &[ThreadTimes]) -> Vec<Process> {
@@ -89,14 +112,45 @@ fn look(survey: &Survey, times: ThreadTimes) -> Thread {
     Thread { times, band }
 }
 
-/// What the trace does not have of threads, and which recording has it.
-pub(super) fn missing(survey: &Survey) -> Option<String> {
+/// What the trace does not have of these threads, and which recording has it.
+pub(super) fn missing(survey: &Survey, threads: &Threads) -> Vec<String> {
+    let asleep = threads.chosen.iter().any(|thread| thread.band.split.asleep > 0);
+    let no_wakeups = (asleep && !survey.timeline.has_wakeups()).then(|| NO_WAKEUPS.to_owned());
+    let (count, time, all) = threads.too_short;
+    let too_short = (time > all / 10).then(|| {
+        let (count, part) = (grouped_count(count, "thread"), percent(time, all));
+        format!(
+            "No stack sample is of {count} that ran for {} in all, {part} of the time on the CPU: each ran for \
+             less than the time of one sample. A larger --sample takes more.",
+            duration(time)
+        )
+    });
+    missing_in_all(survey).into_iter().chain(too_short).chain(no_wakeups).collect()
+}
+
+/// Why no sample is of a thread, although the trace has samples.
+pub(super) fn no_sample(survey: &Survey, thread: &Thread) -> Option<String> {
+    let Band { split, on_cpu, by_clock, .. } = &thread.band;
+    let is_without = on_cpu.is_empty() && by_clock.is_empty() && split.running > 0;
+    let period = survey.samples.period().and_then(|period| i64::try_from(period).ok());
+    let period = period.filter(|_| is_without)?; // that of the samples which the trace has
+    Some(if split.running < period {
+        format!("No stack sample is of it: it ran for less than the time of one, {}.", duration(period))
+    } else {
+        "No stack sample is of it: they are of user code, not of the kernel (system calls, page faults)."
+            .to_owned()
+    })
+}
+
+fn missing_in_all(survey: &Survey) -> Option<String> {
     const STATES: &str = "When threads ran, waited for a core and slept is not known";
-    let mut sleeps = 0;
-    for kind in [SampleKind::OffCpu, SampleKind::Wall] {
-        survey.samples.each(kind, &mut |_, _, _| sleeps += 1);
-    }
-    match (survey.timeline.is_empty(), survey.samples.len()) {
+    let count = |kinds: [SampleKind; 2]| {
+        let mut count = 0;
+        kinds.into_iter().for_each(|kind| survey.samples.each(kind, &mut |_, _, _| count += 1));
+        count
+    };
+    let sleeps = count([SampleKind::OffCpu, SampleKind::Wall]);
+    match (survey.timeline.is_empty(), count([SampleKind::OnCpu, SampleKind::Wall])) {
         (true, _) => Some(match &survey.refused.states {
             Some(why) => format!("{STATES}: {why}."),
             None => format!("{STATES}: `hairline record --sched` records it."),

@@ -13,7 +13,7 @@ use crate::explain::functions::{At, StackShare, largest_stacks};
 use crate::explain::heap;
 use crate::explain::held::{Lock, counts, locks};
 use crate::explain::joined::joined;
-use crate::explain::lists::part_of_time;
+use crate::explain::lists::{part_of_sleep, part_of_time};
 use crate::explain::queue;
 use crate::explain::separation::Separation;
 use crate::explain::shares::{Share, largest, percent};
@@ -343,9 +343,15 @@ impl Verdict {
         self.functions = largest_stacks(&band.on_cpu, quoted(survey), MOST_FUNCTIONS);
         let functions = &self.functions;
         if functions.is_empty() {
-            self.lines.push(match &survey.refused.samples {
-                Some(why) => format!("Functions: unknown, because no stack sample is inside: {why}."),
-                None => NO_SAMPLES.to_owned(),
+            let period = survey.samples.period().and_then(|period| i64::try_from(period).ok());
+            self.lines.push(match (&survey.refused.samples, period) {
+                (_, Some(period)) => format!(
+                    "Functions: unknown, because no stack sample is inside. The trace has one for each {} of CPU \
+                     time of a thread in user code; a larger --sample takes more.",
+                    duration(period)
+                ),
+                (Some(why), None) => format!("Functions: unknown, because no stack sample is inside: {why}."),
+                (None, None) => NO_SAMPLES.to_owned(),
             });
         } else if whole < FEW_SAMPLES {
             let samples = grouped_count(whole.unsigned_abs(), "sample");
@@ -452,6 +458,11 @@ fn function_list(functions: &[StackShare], share: impl Fn(i64) -> String) -> Str
 /// Fewer samples have no shares.
 const FEW_SAMPLES: i64 = 10;
 
+/// What the time asleep contains in a trace without wake-ups.
+pub(super) const NO_WAKEUPS: &str = "Without wake-ups, the time asleep contains the wait for a core at the end of each sleep, and a sleep does \
+     not name the thread that ended it: `hairline record --sched` records them as root, where tracefs is \
+     mounted.";
+
 const NO_SAMPLES: &str =
     "Functions: unknown, because no stack sample is inside (hairline record --sample records them).";
 
@@ -513,6 +524,7 @@ fn asleep(
     if !functions.is_empty() {
         let functions = function_list(functions, |time| percent(time, band.split.asleep));
         lines.push(format!("Functions that sleep: {functions}."));
+        lines.extend(part_of_sleep(band));
     }
     let mut wakers = largest(&band.wakers, |tid| survey.thread_name(*tid), 2);
     wakers.retain(|waker| waker.time >= band.split.asleep / 50);
@@ -565,9 +577,7 @@ fn asleep(
             "The trace has no wake-up for most of this time, so it contains the wait for a core at the end of each \
              sleep: a session has the wake-ups by its own threads, `hairline record --sched` as root has all."
         } else {
-            "Without wake-ups, the time asleep contains the wait for a core at the end of each sleep, and \
-             a sleep does not name the thread that ended it: `hairline record --sched` records them as \
-             root, where tracefs is mounted."
+            NO_WAKEUPS
         };
         lines.push(what.to_owned());
     }

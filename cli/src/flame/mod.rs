@@ -139,7 +139,7 @@ impl Arguments {
             return heap::read(trace, lowest, &self.of_heap);
         }
         if self.is_of_samples() {
-            return sampled::read(trace, lowest, self.at.as_ref());
+            return sampled::read(trace, lowest, self.at.as_ref(), self.selection.is_all());
         }
         slices::read(trace, lowest, if self.total { Time::Total } else { Time::Own })
     }
@@ -150,6 +150,17 @@ fn fold(arguments: &Arguments) -> Result<(String, Outcome), String> {
     let trace = arguments.trace.part(&arguments.selection);
     let Some(old) = &arguments.diff else {
         let stacked = arguments.stacks(&trace)?;
+        if stacked.weights.is_empty() {
+            let of = if arguments.selection.is_all() { "it has" } else { "the chosen part of it has" };
+            let why = format!(
+                "{}: {of} no slices: `--samples` takes the functions of stack samples instead",
+                stacked.name
+            );
+            if arguments.svg {
+                return Err(why);
+            }
+            complain(why); // no line is the truth
+        }
         return Ok((lines(stacked.weights), stacked.outcome));
     };
     let mut old = arguments.stacks(&trace.with_path(old))?;

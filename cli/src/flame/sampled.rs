@@ -12,12 +12,19 @@ use crate::flame::stacked::{Stacked, Weights};
 use crate::folded::{NO_SAMPLES, step, without_symbols};
 use crate::paired::{PairingVisitor, show_paired};
 use crate::pattern::Pattern;
+use crate::remark::{NO_SAMPLES_BY, not_recorded};
 use crate::text::{complain, grouped_count};
 use crate::trace::{ItemVisitor, TraceArguments};
 use crate::track_names::TrackNames;
 
-/// Reads the stacks of a trace, with `at` only those of samples inside slices of this name.
-pub(super) fn read(trace: &TraceArguments, lowest: Lowest, at: Option<&Pattern>) -> Result<Stacked, String> {
+/// Reads the stacks of a trace, with `at` only those of samples inside slices of this name. `is_whole`: not
+/// only of a part of the trace.
+pub(super) fn read(
+    trace: &TraceArguments,
+    lowest: Lowest,
+    at: Option<&Pattern>,
+    is_whole: bool,
+) -> Result<Stacked, String> {
     let (summary, mut sampled) = show_paired(trace, |slices| Sampled::new(at, slices))?;
     let name = &summary.name;
     let outcome = summary.outcome();
@@ -41,7 +48,14 @@ pub(super) fn read(trace: &TraceArguments, lowest: Lowest, at: Option<&Pattern>)
         let inside = at.map(|at| format!(" inside slices {at}"));
         return Err(match inside.filter(|_| !samples.is_empty()) {
             Some(inside) => format!("{name}: it has no stack samples{inside}"),
-            None => format!("{name}: {NO_SAMPLES}"),
+            // What is not chosen may have some.
+            None if !is_whole => {
+                format!("{name}: the chosen part of it (--thread, --time-range) has no stack samples")
+            }
+            None => match &sampled.refused {
+                Some(why) => format!("{name}: it has no stack samples: {why}"),
+                None => format!("{name}: {NO_SAMPLES}"),
+            },
         });
     }
     Ok(Stacked { weights, outcome, name: summary.name })
@@ -52,6 +66,8 @@ struct Sampled<'p> {
     samples: Samples,
     track_names: TrackNames,
     inside: Option<Inside<'p>>,
+    /// Why the trace has no samples, as it says itself.
+    refused: Option<String>,
 }
 
 /// Finds the slices of a name.
@@ -82,7 +98,7 @@ struct Stretches {
 impl<'p> Sampled<'p> {
     fn new(at: Option<&'p Pattern>, slices: Slices) -> Self {
         let inside = at.map(|pattern| Inside { pattern, slices, stretches: Stretches::default() });
-        Self { samples: Samples::default(), track_names: TrackNames::default(), inside }
+        Self { samples: Samples::default(), track_names: TrackNames::default(), inside, refused: None }
     }
 
     fn add(&self, lowest: Lowest, thread: (u64, u64), stack: StackId, weights: &mut Weights) {
@@ -190,6 +206,13 @@ impl ItemVisitor for Sampled<'_> {
     fn item(&mut self, item: &Item<'_>) {
         if let Item::Track(track) = item {
             self.track_names.set(track);
+        }
+        if let Item::Event(event) = item {
+            not_recorded(event, |what, why| {
+                if NO_SAMPLES_BY.contains(&what) {
+                    self.refused = Some(why);
+                }
+            });
         }
         match (item, &mut self.inside) {
             (Item::Event(event), Some(inside)) => inside.event(event),

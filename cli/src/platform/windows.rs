@@ -32,6 +32,11 @@ pub(crate) fn boottime() -> u64 {
     0
 }
 
+/// Returns `None`: only states that Linux's kernel reports are compared with it.
+pub(crate) fn cpu_time_of_children() -> Option<u64> {
+    None
+}
+
 /// Returns 0: only rings of Linux's kernel are locked.
 pub(crate) fn lockable_bytes() -> u64 {
     0

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use hairline_perf::Switches;
 
-use crate::platform::Command;
 use crate::platform::facts::NotStarted;
+use crate::platform::{self, Command};
 use crate::record::arguments::{Arguments, check, output};
 use crate::record::parts::Parts;
 use crate::record::report::{FAILED, Failed, Made};
@@ -34,6 +34,7 @@ pub(super) fn record(arguments: &Arguments, mut command: process::Command) -> Re
     };
     let has_events = arguments.options.sched || arguments.options.sample.is_some();
     let before_exec: Option<&mut dyn FnMut(u32)> = if has_events { Some(&mut open) } else { None };
+    let cpu_time = platform::cpu_time_of_children();
     command.envs(variables(arguments, &parts));
     let command = Command::start(command, before_exec).map_err(|e| {
         let code = if matches!(e, NotStarted::NotFound(_)) { 127 } else { 126 };
@@ -59,9 +60,11 @@ pub(super) fn record(arguments: &Arguments, mut command: process::Command) -> Re
     let pid = command.pid();
     let ended = command.wait();
     let code = ended.code();
+    let had = platform::cpu_time_of_children().zip(cpu_time).map(|(now, before)| now.saturating_sub(before));
     let switches = recording.map(Recording::end);
-    let whole = parts
-        .make_whole(switches, pid, Duration::from_secs(arguments.wait.into()), &|| ended.is_interrupted());
+    let whole = parts.make_whole(switches, (pid, had), Duration::from_secs(arguments.wait.into()), &|| {
+        ended.is_interrupted()
+    });
     match whole {
         Ok((whole, parts)) => Ok(Made { whole, parts, code }),
         // The command's own failure is more important.
@@ -75,7 +78,8 @@ fn variables(arguments: &Arguments, parts: &Parts) -> Vec<(&'static str, OsStrin
     let own_sample = arguments.options.sample.map(permitted);
     let own = [
         ("HAIRLINE", Some(parts.template())),
-        // This process does both for them: they need not do it again. Where it may not, they sample themselves.
+        // This process does both for them: they need not do it again. Where it may not, they sample
+        // themselves.
         ("HAIRLINE_SCHED", arguments.options.sched.then(|| "off".into())),
         ("HAIRLINE_SAMPLE", own_sample.map(|frequency| frequency.to_string().into())),
     ];

@@ -23,10 +23,11 @@ use crate::platform::facts::Identity;
 use crate::platform::{self, Folder};
 use crate::record::neighbours::Neighbours;
 use crate::record::quiet;
-use crate::record::samples::{self, Known, Opened, Sampling};
+use crate::record::samples::{self, Known, Opened, Sampling, missing_samples};
 use crate::record::switches::{self, Recorded, States};
 use crate::record::told::Told;
 use crate::session_file;
+use crate::text::duration;
 
 /// The interval of checks for processes that outlive the command.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
@@ -38,6 +39,11 @@ const TOLD: &str = "told";
 
 /// The name of the trace of all parts, until it gets its path.
 const WHOLE: &str = "whole";
+
+/// The CPU time that the states of threads lack is said from one part in so many on, and from so many
+/// nanoseconds on: what the kernel counts of a process has ticks of 10 ms.
+const UNKNOWN: u64 = 4;
+const LEAST_UNKNOWN: u64 = 50_000_000;
 
 /// The file extension of a format.
 pub(super) fn extension(format: Format) -> &'static str {
@@ -104,6 +110,31 @@ impl RecordResult {
     fn refuse(&mut self, what: &'static str, why: String) {
         self.notes.push(why.clone());
         self.told.refused.push((what, why));
+    }
+
+    /// Notes the samples that are missing, which [`report`](crate::record::report) says at its place.
+    fn tell_of_samples(&mut self, totals: &hairline_stacks::Totals) {
+        self.told.refused.extend(missing_samples(totals));
+    }
+
+    /// Notes that the states of threads have much less CPU time than the command had.
+    fn compare_cpu_time(&mut self, recorded: &Recorded, had: u64) {
+        let ran = recorded.ran();
+        // Lost switches may be why, and are said.
+        let has_lost = recorded.lost() > 0 || self.samples.is_some_and(|samples| samples.lost > 0);
+        if has_lost || had.saturating_sub(ran) < (had / UNKNOWN).max(LEAST_UNKNOWN) {
+            return;
+        }
+        let time = |time: u64| duration(i64::try_from(time).unwrap_or(i64::MAX));
+        self.refuse(
+            "all thread states",
+            format!(
+                "the command had {} of CPU time, and the states of its threads have {}: the kernel ends the \
+                 events of a program that its user may not read, or that changes its user",
+                time(had),
+                time(ran)
+            ),
+        );
     }
 }
 
@@ -176,7 +207,10 @@ impl Parts {
         let known = if has_names { Known::All } else { Known::Of(pids.collect()) };
         let ended = self.sampling.take()?.end(known);
         match ended.totals {
-            Ok(totals) => whole.samples = Some(totals),
+            Ok(totals) => {
+                whole.tell_of_samples(&totals);
+                whole.samples = Some(totals);
+            }
             Err(e) => whole.notes.push(format!("the samples are incomplete: {e}")),
         }
         ended.switches.map(|switches| switches.map_err(|e| switches::failed(&e)))
@@ -202,7 +236,7 @@ impl Parts {
     pub(super) fn make_whole(
         mut self,
         switches: Option<Result<Recorded, String>>,
-        command: u32,
+        (command, cpu_time): (u32, Option<u64>),
         wait: Duration,
         interrupted: &dyn Fn() -> bool,
     ) -> Result<(RecordResult, Self), String> {
@@ -246,6 +280,9 @@ impl Parts {
                     whole.told.at = recorded.ended;
                     let neighbours = self.neighbours.as_ref();
                     whole.told.others = neighbours.map(|of| of.end(|pid| recorded.has_process(pid)));
+                    if let Some(had) = cpu_time {
+                        whole.compare_cpu_time(&recorded, had);
+                    }
                     recorded.add_to(&self.folder, &mut parts, &mut whole.notes);
                 }
                 Some(Err(why)) => whole.refuse("thread states by the command", why),
@@ -342,7 +379,8 @@ impl Parts {
         }
     }
 
-    /// Notes the processes whose clock is another one than this command's, which the kernel's events have too.
+    /// Notes the processes whose clock is another one than this command's, which the kernel's events have
+    /// too.
     fn note_other_clocks(&self, parts: &[String], whole: &mut RecordResult) {
         const NEAR: u64 = 1_000_000_000;
         let now = platform::boottime();
@@ -362,8 +400,8 @@ impl Parts {
         }
     }
 
-    /// Gives the finished trace its path. A file that somebody may want stays at the output's path, and the trace
-    /// gets the next free name beside it.
+    /// Gives the finished trace its path. A file that somebody may want stays at the output's path, and the
+    /// trace gets the next free name beside it.
     fn place(&self, name: &str, whole: &mut RecordResult) -> Result<(), String> {
         let at = |e: io::Error| format!("{}: {e}", self.output.display());
         self.end_trace(name).map_err(at)?;
@@ -386,8 +424,8 @@ impl Parts {
         Ok(())
     }
 
-    /// Moves the trace to the output's path, if that has no file, or the one that it had at the begin. Returns
-    /// whether it did.
+    /// Moves the trace to the output's path, if that has no file, or the one that it had at the begin.
+    /// Returns whether it did.
     fn replace(&self, name: &str) -> io::Result<bool> {
         match self.before {
             Before::Kept => Ok(false),
@@ -396,8 +434,8 @@ impl Parts {
                 moved => moved.map(|()| true),
             },
             Before::Replaced(before) => {
-                // Another recorder that replaces the same file at this moment waits for the lock, and then finds
-                // another file at the path.
+                // Another recorder that replaces the same file at this moment waits for the lock, and then
+                // finds another file at the path.
                 let locked = platform::open_at_once(&self.output);
                 if let Ok(file) = &locked {
                     platform::lock(file)?;

@@ -1,10 +1,11 @@
 //! What `hairline record` says at its end.
 
 use crate::record::parts::{Parts, RecordResult};
+use crate::record::samples::{NO_SAMPLE_TOLD, missing_samples};
 use crate::text::{complain, count, grouped, grouped_count, size, who};
 
 /// The exit code for a failure of the tracer, as in `env` and `timeout`.
-pub(super) const FAILED: u8 = 125;
+pub(crate) const FAILED: u8 = 125;
 
 /// Why there is no trace.
 pub(super) struct Failed {
@@ -82,20 +83,12 @@ fn report_samples(samples: &hairline_stacks::Totals) {
         switches => format!(", and {} of threads that began to wait", grouped(switches)),
     };
     complain(format_args!("{}{switches}{cut}", grouped_count(samples.samples, "sample")));
-    if samples.lost > 0 {
-        let lost = grouped(samples.lost);
-        complain(format_args!(
-            "{lost} samples, or context switches with --sched, lost because the kernel's ring was full: use a \
-             smaller --sample"
-        ));
-    }
-    if samples.switches_lost > 0 {
-        let lost = grouped(samples.switches_lost);
-        complain(format_args!(
-            "{lost} stacks of threads that began to wait lost, because the kernel's ring for them was full; \
-             states and samples have rings of their own (--no-wait-stacks leaves such stacks out)"
-        ));
-    }
+    missing_samples(samples).for_each(|(what, why)| {
+        // The line before says that there are 0.
+        if what != NO_SAMPLE_TOLD {
+            complain(why);
+        }
+    });
 }
 
 /// The sizes of the trace. A program without macros has states and samples instead of events.

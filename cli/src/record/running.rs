@@ -59,7 +59,7 @@ pub(super) fn record(arguments: &Arguments) -> Result<Made, Failed> {
         recordings.retain(|recording| goes_on(recording, recording.receive(each), &mut said));
     }
     end(recordings, &mut said);
-    let made = parts.make_whole(None, first, LONGEST_END, &|| false);
+    let made = parts.make_whole(None, (first, None), LONGEST_END, &|| false);
     said.notes.iter().for_each(complain);
     let (whole, parts) = made.map_err(failed)?;
     Ok(Made { whole, parts, code: if said.has_failed { FAILED } else { 0 } })

@@ -16,8 +16,8 @@ use hairline_perf::{Attributes, Event, Inherit, RING, Record, Ring, online_cpus}
 use hairline_stacks::{LEAST_STACK, Profile, REGISTERS, SampledAt, Totals, stack_bytes};
 
 use crate::platform;
-
 use crate::record::switches::{Recorded, States};
+use crate::text::grouped;
 
 /// The largest ring: on a busy machine this process may get no processor for 100 ms.
 const LARGEST: usize = 4 << 20;
@@ -237,4 +237,52 @@ fn read_samples(
 /// The name of the part with the samples.
 pub(super) fn part(extension: &str) -> String {
     format!("samples.{extension}")
+}
+
+/// What a trace without any sample has not, as `explain` reads it.
+pub(super) const NO_SAMPLE_TOLD: &str = "stack samples by the command";
+
+/// The samples that the trace does not have, each with the reason.
+pub(super) fn missing_samples(samples: &Totals) -> impl Iterator<Item = (&'static str, String)> {
+    let lost = (samples.lost > 0).then(|| {
+        let lost = grouped(samples.lost);
+        let why = format!(
+            "{lost} samples, or context switches with --sched, lost because the kernel's ring was full: use a \
+             smaller --sample"
+        );
+        ("all stack samples", why)
+    });
+    let switches = (samples.switches_lost > 0).then(|| {
+        let lost = grouped(samples.switches_lost);
+        let why = format!(
+            "{lost} stacks of threads that began to wait lost, because the kernel's ring for them was full; \
+             states and samples have rings of their own (--no-wait-stacks leaves such stacks out)"
+        );
+        ("all stacks of waits", why)
+    });
+    let none = (samples.samples == 0 && samples.lost == 0).then(|| {
+        let why = "no stack sample fell into the command: each of its threads ran for less than the time of one, or \
+                   most of the time in the kernel, or the kernel ended their events";
+        (NO_SAMPLE_TOLD, why.to_owned())
+    });
+    [lost, switches, none].into_iter().flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn samples_that_are_missing_are_a_remark_in_the_trace() {
+        let missing = |samples, lost, switches_lost| {
+            let totals = Totals { samples, lost, switches_lost, ..Totals::default() };
+            missing_samples(&totals).map(|(what, _)| what).collect::<Vec<_>>()
+        };
+        assert!(missing(1, 0, 0).is_empty());
+        assert_eq!(missing(1, 2, 3), ["all stack samples", "all stacks of waits"]);
+        assert_eq!(missing(0, 0, 0), ["stack samples by the command"]);
+        let totals = Totals { samples: 9, switches_lost: 257_315, ..Totals::default() };
+        let (_, why) = missing_samples(&totals).next().expect("one");
+        assert!(why.starts_with("257,315 stacks of threads that began to wait lost"), "{why}");
+    }
 }

@@ -7,7 +7,7 @@
 //! which stand after them. In FXT the later of two names of a thread counts, and Hairline's own is the whole
 //! one. In TrackEvent a track after its thread's death would be another thread's.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use std::time::Duration;
 use hairline::Format;
 use hairline_formats::track_event as te;
 use hairline_formats::{SwitchSide, Value, fxt};
-use hairline_perf::{Change, Named, RING, Record, Stamp, Switches, Taken, advice};
+use hairline_perf::{Change, Named, RING, Record, Stamp, State, Switches, Taken, advice};
 
 use crate::platform::{self, Folder};
 
@@ -56,6 +56,9 @@ pub(super) struct Recorded {
     /// The number of states.
     states: u64,
     lost: u64,
+    /// When each thread that runs began to, and how long the others ran.
+    running: HashMap<u32, u64>,
+    ran: u64,
 }
 
 impl Recording {
@@ -108,8 +111,16 @@ impl States {
     pub(super) fn new(switches: Switches, folder: &Folder, format: Format) -> io::Result<Self> {
         let mut out = BufWriter::new(folder.create_file(STATES)?);
         out.write_all(&head(format))?;
-        let recorded =
-            Recorded { format, names: BTreeMap::new(), began: u64::MAX, ended: 0, states: 0, lost: 0 };
+        let recorded = Recorded {
+            format,
+            names: BTreeMap::new(),
+            began: u64::MAX,
+            ended: 0,
+            states: 0,
+            lost: 0,
+            running: HashMap::new(),
+            ran: 0,
+        };
         Ok(Self { recorded, switches, out, bytes: Vec::new() })
     }
 
@@ -149,6 +160,13 @@ impl Recorded {
         self.began = taken.changes.iter().map(|change| change.time).min().unwrap_or(u64::MAX).min(self.began);
         self.ended = taken.changes.iter().map(|change| change.time).max().unwrap_or(0).max(self.ended);
         self.states += taken.changes.len() as u64;
+        for change in &taken.changes {
+            if change.state == State::Running {
+                self.running.entry(change.task.tid).or_insert(change.time);
+            } else if let Some(began) = self.running.remove(&change.task.tid) {
+                self.ran = self.ran.saturating_add(change.time.saturating_sub(began));
+            }
+        }
         self.names.extend(taken.names.iter().map(|named| (named.task.tid, named.clone())));
     }
 
@@ -171,6 +189,12 @@ impl Recorded {
     /// The number of states that threads got into.
     pub(super) fn states(&self) -> u64 {
         self.states
+    }
+
+    /// How long all threads ran, in nanoseconds.
+    pub(super) fn ran(&self) -> u64 {
+        let running = self.running.values().map(|began| self.ended.saturating_sub(*began));
+        running.fold(self.ran, u64::saturating_add)
     }
 
     /// The number of records that the kernel's rings had no room for.

@@ -20,7 +20,7 @@ pub(super) struct Told {
     pub(super) at: u64,
     /// The number of context switches that the kernel's rings had no room for.
     pub(super) lost: u64,
-    /// What the system refused, and why.
+    /// What the system refused or had no room for, and why.
     pub(super) refused: Vec<(&'static str, String)>,
     /// What other processes took meanwhile.
     pub(super) others: Option<Taken>,

@@ -5,6 +5,7 @@ mod functions;
 mod locks;
 mod planted;
 mod tasks;
+mod threads;
 mod truth;
 
 use std::fs;

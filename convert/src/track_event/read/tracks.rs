@@ -85,7 +85,8 @@ pub(super) struct Tracks {
     asyncs: HashMap<(Option<u32>, u64, Arc<str>), u32>,
     /// The states that last, by track.
     states: HashMap<u32, Box<str>>,
-    /// The tracks of states beside others of the same UUID, and those of other events beside tracks of states.
+    /// The tracks of states beside others of the same UUID, and those of other events beside tracks of
+    /// states.
     beside: HashMap<u32, u32>,
 }
 
@@ -446,7 +447,8 @@ impl Tracks {
         report: &mut Report,
     ) {
         let (pid, tid) = (u64::from(of.pid.cast_unsigned()), u64::from(of.tid.cast_unsigned()));
-        if pid == 0 || tid == 0 || of.name.is_empty() {
+        // A thread without a name has a process all the same.
+        if pid == 0 || tid == 0 || of.name.is_empty() && self.thread(pid, tid).is_some() {
             return;
         }
         let name: Arc<str> = kept(of.name, report).into();
