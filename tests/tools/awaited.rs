@@ -427,6 +427,6 @@ fn a_wait_inside_of_a_span_is_a_wait() {
             });
         })
     });
-    let words = ["Cause: waiting for the lock `cache`.", " flusher, at "];
+    let words = ["Cause: waiting for the lock `cache`.", " flusher", ", at "];
     require(&traces.each_ref().map(first_lines_of), &words, &["They also wait"]);
 }

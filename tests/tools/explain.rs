@@ -194,7 +194,7 @@ const MOMENT: Duration = Duration::from_millis(10);
 fn who_notifies_is_named() {
     let words =
         ["Cause: waiting for the condition variable `jobs`.", "Why: notified by the thread producer ("];
-    let inside = [&words[..], &["inside `produce`."]].concat();
+    let inside = [&words[..], &["inside `produce`"]].concat();
     require_waits("jobs", &inside, || {
         let (jobs, added) = (sync::Mutex::named("queue", 0), sync::Condvar::named("jobs"));
         let is_waiting = std::sync::Barrier::new(2);
@@ -205,6 +205,7 @@ fn who_notifies_is_named() {
                 thread::sleep(MOMENT);
                 *jobs.lock().expect("no panic") += 1;
                 added.notify_one();
+                thread::sleep(MOMENT); // the wait ends in the slice, also on a busy machine
             });
             let guard = jobs.lock().expect("no panic");
             is_waiting.wait();
@@ -215,7 +216,7 @@ fn who_notifies_is_named() {
 
 #[test]
 fn the_notification_after_which_the_condition_holds_is_named() {
-    let words = ["condition variable `jobs`.", "Why: notified by the thread producer (", "inside `produce`."];
+    let words = ["condition variable `jobs`.", "Why: notified by the thread producer (", "inside `produce`"];
     require_waits("jobs", &words, || {
         let (jobs, added) = (sync::Mutex::named("queue", 0), sync::Condvar::named("jobs"));
         let is_waiting = std::sync::Barrier::new(3);
@@ -234,6 +235,33 @@ fn the_notification_after_which_the_condition_holds_is_named() {
                 thread::sleep(4 * MOMENT);
                 *jobs.lock().expect("no panic") += 1;
                 added.notify_all();
+                thread::sleep(MOMENT);
+            });
+            let guard = jobs.lock().expect("no panic");
+            is_waiting.wait();
+            drop(added.wait_while(guard, |jobs| *jobs == 0).expect("no panic"));
+        });
+    });
+}
+
+#[test]
+fn the_time_to_the_lock_after_a_notification_is_not_that_of_the_notification() {
+    let words = [
+        "Cause: waiting for the condition variable `jobs`.",
+        "Why: notified, but they did not have its lock again yet, for ",
+        "; notified by the thread producer (",
+    ];
+    require_waits("jobs", &words, || {
+        let (jobs, added) = (sync::Mutex::named("queue", 0), sync::Condvar::named("jobs"));
+        let is_waiting = std::sync::Barrier::new(2);
+        thread::scope(|scope| {
+            named(scope, "producer", || {
+                is_waiting.wait();
+                thread::sleep(MOMENT);
+                let mut number = jobs.lock().expect("no panic");
+                *number += 1;
+                added.notify_one();
+                thread::sleep(4 * MOMENT);
             });
             let guard = jobs.lock().expect("no panic");
             is_waiting.wait();
@@ -375,6 +403,35 @@ fn of_readers_and_a_writer_that_waits_the_reader_is_named() {
             thread::sleep(MOMENT);
             *table.read().expect("no panic") == 1
         })
+    });
+}
+
+#[test]
+fn a_lock_whose_guard_goes_to_another_task_is_released_by_that_one() {
+    let words = [
+        "Cause: waiting for the lock `cache`.",
+        "Why: taken by the task acceptor (",
+        " and released by the task streamer (",
+    ];
+    require_waits("cache", &words, || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
+        runtime.block_on(async {
+            let cache = Arc::new(hairline_tokio::sync::Mutex::named("cache", 0));
+            let taken = Arc::clone(&cache);
+            let acceptor = async move {
+                let guard = taken.lock_owned().await;
+                let stream = async move {
+                    let _guard = guard;
+                    tokio::time::sleep(4 * MOMENT).await;
+                };
+                tokio::spawn(stream.traced_task("app", "streamer")).await.expect("no panic");
+            };
+            let acceptor = tokio::spawn(acceptor.traced_task("app", "acceptor"));
+            tokio::time::sleep(MOMENT).await;
+            let waiter = async move { drop(cache.lock().await) };
+            tokio::spawn(waiter.traced_task("app", "waiter")).await.expect("no panic");
+            acceptor.await.expect("no panic");
+        });
     });
 }
 

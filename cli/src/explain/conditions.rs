@@ -1,4 +1,5 @@
-//! The waits for a condition variable that go on, since the condition does not hold after a notification.
+//! The waits for a condition variable: when they are notified, and which of them go on since the condition
+//! does not hold after a notification.
 //!
 //! Such a notification has not ended what the thread waits for: that of the last wait has. The program says
 //! which waits go on (`again`): it knows that of those in `wait_while`.
@@ -7,6 +8,8 @@ use std::collections::HashMap;
 
 use hairline_convert::TrackId;
 
+use crate::track_names::TrackNames;
+
 /// The waits of a trace.
 #[derive(Debug, Default)]
 pub(super) struct Conditions {
@@ -14,6 +17,9 @@ pub(super) struct Conditions {
     last: HashMap<TrackId, (Vec<i64>, u32)>,
     /// The tag of what ended the last of several waits, by the track and the begin of each.
     ended_by: HashMap<(TrackId, i64), u32>,
+    /// The notifications, in the order of the trace; then their times, by thread and condition variable.
+    notifications: Vec<(TrackId, Box<str>, i64)>,
+    times: HashMap<(u64, Box<str>), Vec<i64>>,
 }
 
 /// The limit for waits that go on. Further ones have their own notifications.
@@ -46,10 +52,30 @@ impl Conditions {
         }
     }
 
+    /// A thread notifies a condition variable.
+    pub(super) fn add_notification(&mut self, track: TrackId, name: &str, time: i64) {
+        if self.notifications.len() < MOST {
+            self.notifications.push((track, name.into(), time));
+        }
+    }
+
     /// Call it before the first question.
-    pub(super) fn finish(&mut self) {
+    pub(super) fn finish(&mut self, names: &TrackNames) {
+        for (track, name, time) in std::mem::take(&mut self.notifications) {
+            if let Some(tid) = names.tid(track) {
+                self.times.entry((tid, name)).or_default().push(time);
+            }
+        }
+        self.times.values_mut().for_each(|times| times.sort_unstable());
         let tracks: Vec<_> = self.last.keys().copied().collect();
         tracks.into_iter().for_each(|track| self.end(track));
+    }
+
+    /// The last time at which this thread notified the condition variable during a wait.
+    pub(super) fn last_notification(&self, tid: u64, name: &str, (start, end): (i64, i64)) -> Option<i64> {
+        let times = self.times.get(&(tid, name.into()))?;
+        let last = times.partition_point(|time| *time <= end).checked_sub(1)?;
+        Some(times[last]).filter(|time| *time >= start)
     }
 
     /// The tag of what ended the last of the waits that one belongs to; 0 if nothing is known to have done
@@ -70,7 +96,7 @@ mod tests {
             conditions.begins(track, time, is_again);
             conditions.notified(track, by);
         }
-        conditions.finish();
+        conditions.finish(&TrackNames::default());
         let ended_by = [10, 20, 30, 40].map(|begin| conditions.ended_by(track, begin));
         assert_eq!(ended_by, [Some(7), Some(7), Some(7), None]);
     }

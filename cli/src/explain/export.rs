@@ -169,13 +169,17 @@ fn slowest(survey: &Survey, target: &Target) -> String {
 fn lock(survey: &Survey, lock: &Lock) -> Value {
     let holder = |held: &Held| {
         let tid = held.holder.thread();
-        let task = if let Holder::Task(task) = held.holder { Some(task) } else { None };
+        let task = match held.holder {
+            Holder::Task(task) | Holder::Given(_, task) => Some(task),
+            _ => None,
+        };
         let how = match held.holder {
             Holder::Unknown => None,
             Holder::Thread(_) | Holder::Task(_) => Some("held"),
-            Holder::Releaser(_) | Holder::Passed(..) => Some("released"),
+            Holder::Releaser(_) | Holder::Passed(..) | Holder::Given(..) => Some("released"),
             Holder::Notifier(_) => Some("notified"),
             Holder::Free => Some("free"),
+            Holder::Relocks => Some("relocks"),
         };
         let before = if let Holder::Passed(first, _) = held.holder { Some(first) } else { None };
         json!({

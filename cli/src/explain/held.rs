@@ -224,6 +224,13 @@ impl Lock {
             let thread = |tid| format!("the thread {}", plain(&survey.thread_name(tid)));
             let who = match held.holder {
                 Holder::Task(task) => format!("held by {}", tasks(survey, task, held.tasks)),
+                Holder::Given(taker, by) => {
+                    let taker = taker.map_or_else(
+                        || "a task that is not recorded".to_owned(),
+                        |taker| tasks(survey, taker, 1),
+                    );
+                    format!("taken by {taker} and released by {}", tasks(survey, by, 1))
+                }
                 Holder::Thread(tid) => format!("held by {}", thread(tid)),
                 Holder::Releaser(tid) => format!("released by {}", thread(tid)),
                 Holder::Passed(first, last) => format!(
@@ -233,6 +240,7 @@ impl Lock {
                 ),
                 Holder::Notifier(tid) => format!("notified by {}", thread(tid)),
                 Holder::Free => "free, but they did not run yet,".to_owned(),
+                Holder::Relocks => "notified, but they did not have its lock again yet,".to_owned(),
                 Holder::Unknown if !held.place.is_empty() => "held by a task that is not recorded".to_owned(),
                 Holder::Unknown => match held.woken {
                     Some(place) if self.kind == Kind::Notification => format!("woken {}", place.text(survey)),

@@ -20,8 +20,12 @@ pub(super) enum Holder {
     Notifier(u64),
     /// The task with this number.
     Task(TaskId),
+    /// The first task, if that is known, took the lock, and the second one released it.
+    Given(Option<TaskId>, TaskId),
     /// Nobody: the one that waits could have it, and did not run yet.
     Free,
+    /// A condition variable had been notified: the one that waits did not have its lock again yet.
+    Relocks,
 }
 
 /// Who had a lock, and where it was taken.
@@ -35,11 +39,19 @@ pub(super) struct HeldBy {
 }
 
 impl Holder {
+    /// The one that took the lock.
+    pub(super) fn taker(self) -> Self {
+        match self {
+            Self::Given(taker, _) => taker.map_or(Self::Unknown, Self::Task),
+            other => other,
+        }
+    }
+
     /// The id of the thread.
     pub(super) fn thread(self) -> Option<u64> {
         match self {
             Self::Thread(tid) | Self::Releaser(tid) | Self::Notifier(tid) | Self::Passed(_, tid) => Some(tid),
-            Self::Unknown | Self::Task(_) | Self::Free => None,
+            Self::Unknown | Self::Task(_) | Self::Given(..) | Self::Free | Self::Relocks => None,
         }
     }
 }

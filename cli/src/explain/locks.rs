@@ -26,12 +26,16 @@ pub(super) const LOCK: &str = "lock";
 pub(super) const PREFIX: &str = "wait: ";
 /// How the names of releases begin.
 const RELEASE: &str = "release: ";
+/// How the names of notifications of a condition variable begin.
+const NOTIFY: &str = "notify: ";
 /// The argument with the address of a lock.
 const ADDRESS: &str = "lock";
 /// How the names of holds begin.
 const HOLD: &str = "hold: ";
 /// The argument of a wait that names a task.
 const TASK: &str = "held_by_task";
+/// The argument of a release that names the task which has the guard by then, if it is another one.
+const RELEASED_BY_TASK: &str = "released_by_task";
 /// The names of the instants at their ends. FXT has arrows from slices alone: there they are slices of 0 ns.
 pub(super) const RELEASED: &str = "released";
 pub(super) const NOTIFIED: &str = "notified";
@@ -65,6 +69,8 @@ struct Facts {
     /// The place at which the holder took the lock, or at which it notified.
     held_at: String,
     kind: Kind,
+    /// The name of a condition variable.
+    name: String,
     /// The address of the lock, if the trace has who releases it.
     lock: Option<u64>,
     /// Whether the last notification was for nothing. Not part of the facts that are kept.
@@ -148,6 +154,9 @@ impl Default for Locks {
 impl Locks {
     /// Adds the facts of an event, if it is the begin of a wait or about its end.
     pub(super) fn add(&mut self, event: &Event<'_>) {
+        if let Some(name) = notified(event) {
+            return self.conditions.add_notification(event.track, name, event.time);
+        }
         let Some(mut facts) = of_event(event) else { return };
         let (is_condition, is_again) = (facts.kind == Kind::Condition, std::mem::take(&mut facts.is_again));
         let tag = self.tag_of(facts);
@@ -230,7 +239,7 @@ impl Locks {
     /// Sorts what was added. Call it before the first question about turns.
     pub(super) fn finish(&mut self, names: &TrackNames, has_losses: bool) {
         self.releases.finish(names, has_losses);
-        self.conditions.finish();
+        self.conditions.finish(names);
     }
 
     /// The tag of what ended a wait that began at this time, if the wait itself has this one.
@@ -241,6 +250,15 @@ impl Locks {
     /// Who had the lock during a wait of a process: one at least.
     pub(super) fn turns(&self, process: Option<TrackId>, tags: Tags, (start, end): (i64, i64)) -> Vec<Turn> {
         let facts = self.facts(tags.begin);
+        if let (Kind::Condition, Holder::Notifier(tid)) = (facts.kind, self.facts(tags.end).holder)
+            && let Some(notified) = self.conditions.last_notification(tid, &facts.name, (start, end))
+            && end.saturating_sub(notified) > end.saturating_sub(start) / 20
+        {
+            let held = HeldBy { is_timed: true, ..self.holder(tags) };
+            let relocks = HeldBy { holder: Holder::Relocks, place: 0, is_timed: true };
+            let again = Turn { held: relocks, start: notified, end };
+            return vec![Turn { held, start, end: notified }, again];
+        }
         let turns = facts.lock.map(|lock| {
             let (first, last) = (self.first(tags), self.facts(tags.end).holder);
             self.releases.during(&Asked { lock: (process, lock), start, end, first, last })
@@ -288,7 +306,17 @@ fn of_event(event: &Event<'_>) -> Option<Facts> {
         }
         _ => {}
     });
+    if facts.kind == Kind::Condition {
+        lock_name(name).clone_into(&mut facts.name);
+    }
     Some(facts)
+}
+
+/// The name of the condition variable that an event notifies.
+fn notified<'e>(event: &'e Event<'_>) -> Option<&'e str> {
+    let is_moment = matches!(event.kind, EventKind::Begin | EventKind::Complete { .. } | EventKind::Instant);
+    let is_lock = matches!(event.categories, Categories::One(category) if category.text == LOCK);
+    event.name.text.strip_prefix(NOTIFY).filter(|_| is_moment && is_lock)
 }
 
 /// What a release says of the one that had the lock. The release of a thread, without a kind, is on its own
@@ -301,7 +329,7 @@ fn of_release(event: &Event<'_>) -> Option<Facts> {
         return None;
     }
     let mut facts = Facts { holder: Holder::Releaser(0), ..Facts::default() };
-    let (mut thread, mut task) = (None, None);
+    let (mut thread, mut task, mut released_by) = (None, None, None);
     let mut is_of_tasks = false;
     event.args.each(&mut |name, value| match value {
         Value::Str(text) | Value::Interned { text, .. } if name.text == "at" => {
@@ -310,13 +338,17 @@ fn of_release(event: &Event<'_>) -> Option<Facts> {
         Value::Str(_) | Value::Interned { .. } => is_of_tasks |= name.text == "kind",
         value if name.text == ADDRESS => facts.lock = address(&value),
         value if name.text == TASK => task = number(&value),
+        value if name.text == RELEASED_BY_TASK => released_by = number(&value),
         value if name.text == "held_by" => thread = number(&value),
         Value::Bool(is_shared) if name.text == "shared" => facts.is_shared = is_shared,
         _ => {}
     });
     if is_of_tasks {
-        let task = task.map(|task| Holder::Task((None, task)));
-        facts.holder = task.or(thread.map(Holder::Thread)).unwrap_or_default();
+        let task = task.map(|task| (None, task));
+        facts.holder = match (released_by, thread) {
+            (Some(by), None) => Holder::Given(task, (None, by)),
+            (_, thread) => task.map(Holder::Task).or(thread.map(Holder::Thread)).unwrap_or_default(),
+        };
     }
     Some(facts)
 }

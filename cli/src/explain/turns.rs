@@ -77,6 +77,9 @@ impl Releases {
             let process = names.process_of(track);
             release.by.holder = match release.by.holder {
                 Holder::Task((_, task)) => Holder::Task((process, task)),
+                Holder::Given(taker, (_, task)) => {
+                    Holder::Given(taker.map(|(_, taker)| (process, taker)), (process, task))
+                }
                 Holder::Releaser(0) => names.tid(track).map_or(Holder::Unknown, Holder::Thread),
                 other => other,
             };
@@ -96,7 +99,7 @@ impl Releases {
             (Holder::Unknown, _) => true,
             _ => false,
         };
-        let first = all[from].by.holder;
+        let first = all[from].by.holder.taker();
         let is_first = all[from].is_shared || asked.first == Holder::Unknown || asked.first == first;
         if !is_first || !is_last {
             return Vec::new(); // a release is missing, or another thread than the holder released the lock

@@ -34,8 +34,8 @@
 //! | `lock` | locks | the address of the lock: several may have one name |
 //!
 //! While a wait for a lock lasts, each release of that lock is an instant `release: NAME` on its thread, with
-//! the place where it was taken (`at`), the holder (`held_by_task` or `held_by`), `lock`, and `shared` if it
-//! is that of a reader.
+//! the place where it was taken (`at`), the holder (`held_by_task` or `held_by`), `lock`, `shared` if it is
+//! that of a reader, and `released_by_task` if another task has the guard by then.
 //!
 //! The begin of a wait does not name the readers of an [`RwLock`]. Those who have permits of a [`Semaphore`]
 //! are not known. Functions that block a thread make no event.

@@ -150,8 +150,10 @@ impl Awaited {
             None => self.holder_in(epoch.get()),
         };
         let (thread, task) = numbers(who);
+        // A guard that owns its lock may have gone to another task.
+        let other = tasks::current().filter(|now| (now | TASK) != who).map(i64::from);
         let lock = number_of(std::ptr::from_ref(self).addr());
-        let values = (place, (lock, (shared.map(|_| true), (thread, (task, (self.kind, ()))))));
+        let values = (place, (lock, (shared.map(|_| true), (thread, (task, (self.kind, (other, ())))))));
         events::event_rich(&RELEASE, epoch, &values, &Extras::new().name(name.as_str()));
     }
 

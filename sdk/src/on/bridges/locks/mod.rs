@@ -59,13 +59,14 @@ static WAIT_FOR_KEYS: [Key; 5] =
     [Key::new("at"), Key::new("held_by"), Key::new("held_at"), Key::new("kind"), Key::new("again")];
 static RELEASED_KEYS: [Key; 2] = [Key::new("released_by"), Key::new("released_at")];
 static NOTIFIED_KEYS: [Key; 2] = [Key::new("notified_by"), Key::new("notified_at")];
-static RELEASE_KEYS: [Key; 6] = [
+static RELEASE_KEYS: [Key; 7] = [
     Key::new("at"),
     Key::new("lock"),
     Key::new("shared"),
     Key::new("held_by"),
     Key::new("held_by_task"),
     Key::new("kind"),
+    Key::new("released_by_task"),
 ];
 
 const fn callsite(kind: CallsiteKind, name: &'static str, keys: &'static [Key]) -> Callsite {
