@@ -234,6 +234,12 @@ fn entered(inside: &[Step<'_>], frame: usize) -> Option<String> {
     (!(is_of_c && is_wait(&name))).then_some(name)
 }
 
+/// A list of functions as a part of a sentence.
+pub(super) fn function_list(functions: &[StackShare], share: impl Fn(i64) -> String) -> String {
+    let one = |of: &StackShare| format!("{} {}", of.share.what, share(of.share.time));
+    functions.iter().map(one).collect::<Vec<_>>().join(", ")
+}
+
 #[cfg(test)]
 mod tests {
     use hairline_convert::{Item, StackFrame, SymbolLine, Symbols};

@@ -361,9 +361,9 @@ impl Found<'_> {
                             target.cores.add(run);
                         });
                     }
-                    // What a wait for a lock is for is known.
                     // What is stopped waits for nothing.
                     (Some(RunState::Stopped), _) => {}
+                    // What a wait for a lock is for is known.
                     (Some(state), _) if state.is_asleep() && stretch.is_whole && !is_wait(start, end) => {
                         let (waker, has_wakeup) = (stretch.waker, stretch.is_woken);
                         let is_woken = waker.is_some() || stretch.is_interrupted;

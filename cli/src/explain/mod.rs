@@ -22,6 +22,7 @@ mod meanwhile;
 mod memory;
 mod neighbours;
 mod nested;
+mod off_cpu;
 mod paths;
 mod polls;
 mod queue;

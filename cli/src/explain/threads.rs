@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use hairline_convert::SampleKind;
 
 use crate::explain::gather::look_at_waits;
+use crate::explain::off_cpu::NO_WAKEUPS;
 use crate::explain::shares::percent;
 use crate::explain::survey::Survey;
 use crate::explain::target::{Band, add};
-use crate::explain::verdict::NO_WAKEUPS;
 use crate::pattern::matches;
 use crate::text::{duration, grouped_count};
 use crate::thread_times::{self, SampleCounts, ThreadTimes};

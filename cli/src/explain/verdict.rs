@@ -8,17 +8,16 @@ use hairline_convert::timeline::Split;
 
 use crate::explain::awaited;
 use crate::explain::dropped;
-use crate::explain::ending::ending;
-use crate::explain::functions::{At, StackShare, largest_stacks};
+use crate::explain::functions::{At, StackShare, function_list, largest_stacks};
 use crate::explain::heap;
 use crate::explain::held::{Lock, counts, locks};
-use crate::explain::joined::joined;
-use crate::explain::lists::{part_of_sleep, part_of_time};
+use crate::explain::lists::part_of_time;
+use crate::explain::off_cpu::{asleep, is_stopped, waiting};
 use crate::explain::queue;
 use crate::explain::separation::Separation;
-use crate::explain::shares::{Share, largest, percent};
+use crate::explain::shares::percent;
 use crate::explain::survey::{SliceName, Survey};
-use crate::explain::target::{Band, Inner, Part, Target, total, whole};
+use crate::explain::target::{Band, Inner, Target, total, whole};
 use crate::explain::wakes;
 use crate::table::plain;
 use crate::text::{duration, grouped_count};
@@ -435,12 +434,6 @@ impl Verdict {
     }
 }
 
-/// A list of threads as a part of a sentence.
-fn list(shares: &[Share], whole: i64) -> String {
-    let one = |share: &Share| format!("`{}` {}", plain(&share.what), percent(share.time, whole));
-    shares.iter().map(one).collect::<Vec<_>>().join(", ")
-}
-
 /// The limit for the functions in a sentence.
 const MOST_FUNCTIONS: usize = 3;
 
@@ -449,139 +442,11 @@ fn quoted(survey: &Survey) -> impl Fn(StackId) -> String {
     move |stack| survey.function(stack, At::Any).quoted()
 }
 
-/// A list of functions as a part of a sentence.
-fn function_list(functions: &[StackShare], share: impl Fn(i64) -> String) -> String {
-    let one = |of: &StackShare| format!("{} {}", of.share.what, share(of.share.time));
-    functions.iter().map(one).collect::<Vec<_>>().join(", ")
-}
-
 /// Fewer samples have no shares.
 const FEW_SAMPLES: i64 = 10;
 
-/// What the time asleep contains in a trace without wake-ups.
-pub(super) const NO_WAKEUPS: &str = "Without wake-ups, the time asleep contains the wait for a core at the end of each sleep, and a sleep does \
-     not name the thread that ended it: `hairline record --sched` records them as root, where tracefs is \
-     mounted.";
-
 const NO_SAMPLES: &str =
     "Functions: unknown, because no stack sample is inside (hairline record --sample records them).";
-
-/// The slice that a thread had open for most of the time for which it had a core that was waited for.
-fn ran_in<'s>(survey: &'s Survey, target: &Target, thread: &str) -> Option<&'s str> {
-    let is_it = |tid: u64| survey.thread_name(tid) == thread;
-    let runs = target.cores.all().iter().filter(|run| run.waker.is_some_and(is_it));
-    let looked_at = total(runs.map(Part::duration));
-    let open = target.ran_in.iter().filter(|((tid, _), _)| is_it(*tid));
-    let most = open.max_by_key(|((_, name), time)| (**time, name.0));
-    most.filter(|(_, time)| **time > looked_at / 2).map(|((_, name), _)| survey.keys().text(*name))
-}
-
-fn waiting(survey: &Survey, target: &Target, band: &Band, lines: &mut Vec<String>) {
-    let mut threads = largest(&band.holders, |tid| survey.thread_name(*tid), 3);
-    let known = total(band.holders.values().copied());
-    let whole = band.split.waiting.max(known);
-    threads.retain(|thread| thread.time >= whole / 50);
-    let others = percent(whole.saturating_sub(known), whole);
-    let one = |thread: &Share| {
-        let inside = ran_in(survey, target, &thread.what);
-        let inside = inside.map_or_else(String::new, |name| format!(" inside `{}`", plain(name)));
-        format!("`{}`{inside} {}", plain(&thread.what), percent(thread.time, whole))
-    };
-    let listed = threads.iter().map(one).collect::<Vec<_>>().join(", ");
-    lines.push(if threads.is_empty() {
-        "Why: not known, because the trace has no thread on their core meanwhile: a thread of another \
-         program may have had it."
-            .to_owned()
-    } else if known >= whole / 10 * 9 {
-        format!("Why: the core was busy with the threads {listed} of that time.")
-    } else {
-        format!(
-            "Why: the core was busy with the threads {listed}; for {others} the trace has no thread on it: \
-             a thread of another program may have had it."
-        )
-    });
-    if known < whole / 10 * 9 {
-        lines.extend(survey.neighbours.sentence());
-    }
-}
-
-/// Whether the threads of a band are stopped for most of the time for which they are asleep.
-fn is_stopped(band: &Band) -> bool {
-    band.split.stopped > band.split.asleep / 2
-}
-
-fn asleep(
-    survey: &Survey,
-    (target, band): (&Target, &Band),
-    functions: &[StackShare],
-    lines: &mut Vec<String>,
-) {
-    if target.chosen.is_poll {
-        let what = "Why: an interval has the same name, so each may be a poll of an async task: a blocking \
-                    call in it holds up the other tasks of its thread.";
-        lines.push(what.to_owned());
-    }
-    if !functions.is_empty() {
-        let functions = function_list(functions, |time| percent(time, band.split.asleep));
-        lines.push(format!("Functions that sleep: {functions}."));
-        lines.extend(part_of_sleep(band));
-    }
-    let mut wakers = largest(&band.wakers, |tid| survey.thread_name(*tid), 2);
-    wakers.retain(|waker| waker.time >= band.split.asleep / 50);
-    let woken = match &wakers[..] {
-        [] => String::new(),
-        _ => format!(" Woken by {}.", list(&wakers, band.split.asleep)),
-    };
-    let (whole, sleeps) = (target.sleeps.total(), target.sleeps.all());
-    let of_all = |has: fn(&&Part) -> bool| {
-        let these: Vec<_> = sleeps.iter().filter(has).collect();
-        (these.len(), total(these.iter().map(|sleep| sleep.duration())) > whole / 2)
-    };
-    let (interrupted, are_most) = of_all(|sleep| sleep.is_woken && sleep.waker.is_none());
-    if is_stopped(band) {
-        let what = "a signal, like SIGSTOP, or a debugger stopped their thread";
-        lines.push(format!("Why: {what}.{woken}"));
-        return;
-    }
-    let ending = ending(survey, target).filter(|ending| ending.time >= whole / 2);
-    let joined = joined(survey, target).filter(|joined| joined.time >= whole / 2);
-    if let Some(joined) = joined {
-        lines.push(format!("Why: {}.{woken}", joined.text(sleeps.len())));
-    } else if let Some(ending) = ending.as_ref().filter(|ending| !ending.is_by_chance) {
-        lines.push(format!("Why: {}.{woken}", ending.text(sleeps.len())));
-    } else if band.split.uninterruptible > band.split.asleep / 2 {
-        lines.push(format!("Why: the sleep is uninterruptible, so it is for a disk as a rule.{woken}"));
-    } else if !wakers.is_empty() {
-        lines.push(format!("Why: they wait for other threads.{woken}"));
-    } else if are_most {
-        lines.push(format!(
-            "Why: an interrupt ended {interrupted} of {} sleeps, as of a disk, the network or a timer.",
-            sleeps.len()
-        ));
-    } else if !target.chosen.is_poll {
-        let seen = ending.map_or_else(
-            || {
-                "no slice of another thread was open during most of these sleeps and ran when they ended"
-                    .to_owned()
-            },
-            |ending| format!("`{}` was open so long that it says nothing", plain(&ending.name)),
-        );
-        lines.push(format!(
-            "Why: not known: {seen}. They may wait for a thread without slices, a disk, the network or a timer, \
-             or a signal may have stopped them."
-        ));
-    }
-    let (_, are_whole) = of_all(|sleep| !sleep.has_wakeup);
-    if are_whole && band.split.asleep > 0 {
-        let what = if survey.timeline.has_wakeups() {
-            "The trace has no wake-up for most of this time, so it contains the wait for a core at the end of each \
-             sleep: a session has the wake-ups by its own threads, `hairline record --sched` as root has all."
-        } else {
-            NO_WAKEUPS
-        };
-        lines.push(what.to_owned());
-    }
-}
 
 /// Adds what other threads did, if that is something.
 fn meanwhile_line(survey: &Survey, target: &Target, lines: &mut Vec<String>) {

@@ -196,8 +196,7 @@ impl Parts {
     }
 
     /// Ends the samples: they are a part then. `has_names`: another part has the names of all threads.
-    /// Returns the
-    /// switches that were in their rings.
+    /// Returns the switches that were in their rings.
     fn end_samples(&mut self, whole: &mut RecordResult, has_names: bool) -> Option<Result<Recorded, String>> {
         if let Some(why) = self.no_samples.take() {
             whole.refuse("stack samples by the command", why);

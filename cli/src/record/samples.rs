@@ -70,8 +70,7 @@ pub(super) struct Opened {
 }
 
 /// Opens the events of process `pid`, which count from its next exec on, `frequency` samples in a second.
-/// With
-/// `has_switches` the rings have its context switches too: one event costs the program less than two.
+/// With `has_switches` the rings have its context switches too: one event costs the program less than two.
 pub(super) fn open(pid: u32, frequency: u32, has_switches: bool) -> io::Result<Opened> {
     let cpus = online_cpus();
     let bytes = ring_size(cpus.len());

@@ -26,8 +26,7 @@ pub(crate) fn tid() -> u32 {
     u32::try_from(unsafe { libc::syscall(libc::SYS_gettid) }).unwrap_or(0)
 }
 
-/// Opens an event of the thread `tid`, on one processor or on all.
-/// Opens an event of a thread, or of all.
+/// Opens an event of the thread `tid` or of all threads, on one processor or on all.
 pub(crate) fn open(attr: &EventAttr, tid: Option<u32>, cpu: Option<u32>) -> io::Result<File> {
     let tid = match tid.map(libc::pid_t::try_from) {
         None => -1,

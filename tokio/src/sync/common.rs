@@ -160,9 +160,8 @@ macro_rules! guard {
             /// Keeps the lock for as long as the guard. `guard` is one of `lock`.
             pub(super) fn new(guard: $Guard<'_, T>, lock: Arc<$Lock<T>>) -> Self {
                 // SAFETY: The lifetime is that of a borrow of the lock. The lock does not move, since it is
-                // in an
-                // `Arc`, and is not freed before the drop of `Self`, which drops the guard first. Nobody gets a
-                // reference of this lifetime: `deref` shortens it.
+                // in an `Arc`, and is not freed before the drop of `Self`, which drops the guard first. Nobody
+                // gets a reference of this lifetime: `deref` shortens it.
                 let guard = unsafe { std::mem::transmute::<$Guard<'_, T>, $Guard<'static, T>>(guard) };
                 Self { guard: ManuallyDrop::new(guard), _lock: lock }
             }

@@ -1,8 +1,7 @@
 //! What is known of a lock of the program: who holds it, who waits for it, who released it last.
 //!
 //! ```text
-//! thread 1   [ wait: cache ................ released ]      the slice has the place of the waiter, and
-//! thread
+//! thread 1   [ wait: cache ................ released ]      the slice has the place of the waiter, and thread
 //!                                           ^               and place of the holder at its begin
 //! thread 2   .. holds it .. release: cache ─┘               a flow, from the release to the end of the wait
 //! ```
