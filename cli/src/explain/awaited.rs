@@ -12,15 +12,11 @@ use crate::explain::queue;
 use crate::explain::shares::percent;
 use crate::explain::survey::Survey;
 use crate::explain::target::{Awaited, Part, Source, Target, Waker, add, total, whole};
-use crate::explain::wakes::{self, Wakes};
+use crate::explain::wakes::{self, RIGHT_AFTER, Wakes};
 use crate::table::plain;
 
 /// The limit for lives that are kept, with the parts of each.
 const MOST_KEPT: usize = 1 << 18;
-
-/// How long after the wake of another task the poll around it ends its own task at most, and how long before
-/// a wake the poll right before it does: the end of a task wakes the one that awaits it after its last poll.
-const NEAR: i64 = 200_000;
 
 /// The lives of tasks that are over, by name and end.
 pub(super) struct Lives {
@@ -73,8 +69,8 @@ impl Lives {
             ends.filter(|((.., track), _)| is_own(*track)).map(|((.., track), life)| (*track, life))
         };
         match (waker.poll, waker.after) {
-            (Some(name), _) => of(name, wake, wake.saturating_add(NEAR)).next(),
-            (None, Some(name)) => of(name, wake.saturating_sub(NEAR), wake).next_back(),
+            (Some(name), _) => of(name, wake, wake.saturating_add(RIGHT_AFTER)).next(),
+            (None, Some(name)) => of(name, wake.saturating_sub(RIGHT_AFTER), wake).next_back(),
             (None, None) => None,
         }
     }

@@ -1,7 +1,8 @@
 //! The threads and processes whose ends may have ended the sleeps of a target: a thread that joins another
 //! one, or waits for a process, sleeps until that has ended.
 //!
-//! The kernel wakes those that wait for a thread as it ends. Since Linux 6.16, it records no such wake-up.
+//! The kernel wakes those that wait for a thread as it ends. By then it has closed the thread's own events
+//! (seen with Linux 6.18), so a session does not have that wake-up. `hairline record --sched` as root has it.
 
 use std::collections::HashMap;
 

@@ -17,8 +17,9 @@ use crate::explain::target::{Part, Place, Polls, Source, Target, Waker, add, tot
 use crate::explain::tasks;
 use crate::table::plain;
 
-/// How long after a poll its thread wakes the task that awaits the polled one at most.
-const RIGHT_AFTER: i64 = 200_000;
+/// How long after the last poll of a task its thread wakes the one that awaits it at most; and how long after
+/// such a wake the poll around it ends its own task.
+pub(super) const RIGHT_AFTER: i64 = 200_000;
 
 /// The limit for wakes. Further ones are not known.
 const MOST_WAKES: usize = 1 << 20;
