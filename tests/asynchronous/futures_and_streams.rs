@@ -3,6 +3,7 @@
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
 use futures::StreamExt;
 use hairline::{TraceFuture, TraceStream, future_arg, trace, trace_async, trace_future, trace_instant};
@@ -147,8 +148,34 @@ fn a_stream_lives_until_its_last_item() {
             assert_eq!(items, [0, 1, 2]);
             trace_instant!("io", "after the end");
         });
-        assert_eq!(trace.rows(LIVES), "lines\t-\t1", "{format:?}");
+        assert_eq!(trace.rows(LIVES), "lines\t-\t1\nnext\tlines\t1", "{format:?}");
         assert_eq!(trace.rows("select count(*) from flow"), "3", "{format:?}");
+    }
+}
+
+#[test]
+fn a_stream_waits_for_its_consumer_between_items() {
+    for format in FORMATS {
+        let trace = record(format, |_| {
+            let (mut send, receive) = futures::channel::mpsc::unbounded();
+            let mut stream = TraceStream::traced(receive, "io", "lines");
+            for item in 0..3 {
+                if item != 1 {
+                    assert!(poll_once(pin!(stream.next())).is_pending());
+                }
+                send.start_send(item).expect("a receiver");
+                assert_eq!(poll_once(pin!(stream.next())), Poll::Ready(Some(item)));
+                std::thread::sleep(Duration::from_millis(2));
+            }
+            assert!(poll_once(pin!(stream.next())).is_pending());
+            trace_instant!("io", "dropped");
+        });
+        // The first item, the last one, and that which does not come.
+        let nexts =
+            "select count(*), max(n.dur) < 2000000, min(n.ts >= l.ts and n.ts + n.dur <= l.ts + l.dur)
+                     from slice n, slice l where n.name = 'next' and l.category = 'io' and l.name = 'lines'
+                     and l.dur > 6000000";
+        assert_eq!(trace.rows(nexts), "3\t1\t1", "{format:?}");
     }
 }
 

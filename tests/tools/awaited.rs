@@ -1,10 +1,12 @@
 //! `hairline explain` finds what the requests of an async server waited for, of several things at once.
 
 use std::ffi::OsStr;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hairline::{TraceFuture, trace_scope};
+use futures::StreamExt;
+use hairline::{TraceFuture, TraceStream, trace_scope};
 use hairline_tests::recording::{FORMATS, Trace, extension, record};
 use hairline_tokio::{TraceRuntime, sync};
 use tokio::sync::oneshot;
@@ -371,9 +373,96 @@ fn a_poll_that_blocks_beside_an_open_interval_is_the_cause() {
             tokio::join!(users.traced("net", "users"), count);
         },
     );
-    let words =
-        ["In their polls, which take ", "inside `count`.", "Or in what was open inside of them meanwhile: "];
-    require(&first, &words, &[]);
+    require(&first, &["In their polls, which take ", "inside `count`."], &["users"]);
+}
+
+#[test]
+fn many_short_polls_beside_an_open_interval_are_the_cause() {
+    let first = first_lines(
+        || {},
+        |number| async move {
+            let (done, all) = oneshot::channel();
+            let count = async move {
+                for _ in 0..work(number).as_millis() {
+                    std::thread::sleep(SHORT);
+                    tokio::task::yield_now().await;
+                }
+                let _ = done.send(());
+            };
+            let users = async { all.await.expect("an answer") };
+            tokio::join!(users.traced("net", "users"), count);
+        },
+    );
+    require(&first, &["In their polls, which take ", " polls in each):"], &["`users`"]);
+}
+
+#[test]
+fn of_two_branches_at_once_the_longer_one_is_the_cause() {
+    let first = first_lines(
+        || {},
+        |number| async move {
+            let cache = Arc::new(sync::Mutex::named("cache", ()));
+            let held = Arc::clone(&cache).lock_owned().await;
+            let refresh = async move {
+                sleep(work(number) / 2).await;
+                drop(held);
+            };
+            tokio::spawn(refresh.traced_task("db", "refresh"));
+            let read = async { drop(cache.lock().await) };
+            tokio::join!(read.traced("app", "read"), sleep(work(number)).traced("net", "ask"));
+        },
+    );
+    require(&first, &["Cause: intervals inside of them, most of all `ask`."], &["`cache`"]);
+}
+
+#[test]
+fn a_stream_whose_consumer_waits_for_something_else_is_not_the_cause() {
+    let items = |pause: Duration| {
+        futures::stream::unfold(0, move |number| async move {
+            sleep(pause).await;
+            (number < 3).then_some((number, number + 1))
+        })
+    };
+    let first = first_lines(
+        || {},
+        |number| async move {
+            let mut lines = pin!(TraceStream::traced(items(SHORT / 10), "io", "lines"));
+            while lines.next().await.is_some() {
+                sleep(work(number) / 3).await;
+            }
+        },
+    );
+    require(&first, &["The runtime wakes them then"], &["`lines`"]);
+    let first = first_lines(
+        || {},
+        |number| async move {
+            let mut lines = pin!(TraceStream::traced(items(work(number) / 3), "io", "lines"));
+            while lines.next().await.is_some() {
+                sleep(SHORT / 10).await;
+            }
+        },
+    );
+    require(&first, &["Cause: intervals inside of them, most of all `lines`."], &[]);
+}
+
+#[test]
+fn what_is_tried_again_and_again_is_the_cause() {
+    let first = first_lines(
+        || {},
+        |number| async move {
+            let (send, mut receive) = tokio::sync::mpsc::channel(1);
+            std::thread::spawn(move || {
+                std::thread::sleep(work(number));
+                let _ = send.blocking_send(());
+            });
+            while timeout(4 * SHORT, receive.recv().traced("app", "receive")).await.is_err() {}
+        },
+    );
+    require(
+        &first,
+        &["Cause: `receive`, which was given up ", " times in each and tried again."],
+        &["Cause: a timer"],
+    );
 }
 
 #[test]

@@ -8,27 +8,30 @@ use hairline_convert::slices::{Key, Slice};
 
 use crate::explain::locks::{PREFIX, lock_name};
 use crate::explain::nested::{Within, covered};
+use crate::explain::own_polls::Poll;
+use crate::explain::polls::RIGHT_AFTER;
 use crate::explain::queue;
 use crate::explain::shares::percent;
 use crate::explain::survey::Survey;
-use crate::explain::target::{Awaited, Part, Source, Target, Waker, add, total, whole};
-use crate::explain::wakes::{self, RIGHT_AFTER, Wakes};
+use crate::explain::target::{Awaited, Part, Source, Target, Waker, add, total};
+use crate::explain::wakes::{self, Wakes};
 use crate::table::plain;
 
 /// The limit for lives that are kept, with the parts of each.
 const MOST_KEPT: usize = 1 << 18;
 
 /// The lives of tasks that are over, by name and end.
-pub(super) struct Lives {
-    ends: BTreeMap<(Key, i64, TrackId), Life>,
+pub(super) struct Lives<'s> {
+    ends: BTreeMap<(Key, i64, TrackId), Life<'s>>,
     count: usize,
     /// Shorter ones are not kept.
     shortest: i64,
 }
 
-struct Life {
+struct Life<'s> {
     start: i64,
     within: Within,
+    polls: &'s [Poll],
 }
 
 /// Where most of the time of such tasks went.
@@ -43,25 +46,25 @@ enum Where {
     Various,
 }
 
-impl Lives {
+impl<'s> Lives<'s> {
     /// Keeps lives that may take a good part of one of the slowest intervals.
     pub(super) fn new(shortest_of_slowest: i64) -> Self {
         Self { ends: BTreeMap::new(), count: 0, shortest: shortest_of_slowest / 4 }
     }
 
     /// Adds the life of a task.
-    pub(super) fn add(&mut self, slice: &Slice, within: &Within) {
-        let size = 1 + within.waits.len() + within.queues.len() + within.inside.names.len();
+    pub(super) fn add(&mut self, slice: &Slice, within: &Within, polls: &'s [Poll]) {
+        let size = 1 + within.own.len() + within.waits.len() + within.queues.len();
         if slice.duration >= self.shortest && self.count + size <= MOST_KEPT {
             self.count += size;
             let end = slice.start.saturating_add(slice.duration);
-            let life = Life { start: slice.start, within: within.clone() };
+            let life = Life { start: slice.start, within: within.clone(), polls };
             self.ends.insert((slice.name, end, slice.track), life);
         }
     }
 
     /// The life that ended with a wake: in the poll around it, or in the one right before it.
-    fn ended(&self, survey: &Survey, waker: &Waker, wake: i64) -> Option<(TrackId, &Life)> {
+    fn ended(&self, survey: &Survey, waker: &Waker, wake: i64) -> Option<(TrackId, &Life<'s>)> {
         let process = survey.track_names.process_of(waker.track);
         let is_own = |track: TrackId| survey.track_names.process_of(track) == process;
         let of = |name: Key, from: i64, to: i64| {
@@ -94,19 +97,16 @@ impl Lives {
             return;
         }
         let queues: Vec<Part> =
-            life.within.queues.iter().filter_map(|queue| clipped(queue, start, gap.end)).collect();
+            life.within.queues.iter().filter_map(|queue| queue.within(start, gap.end)).collect();
         let awaited = target.awaited.entry(name).or_default();
         awaited.time = awaited.time.saturating_add(time);
         awaited.queued = awaited.queued.saturating_add(covered(&queues));
-        // At least so much of it is after the begin of the wait.
-        let before = start.saturating_sub(life.start);
-        for (inside, inner) in &life.within.inside.names {
-            let own = whole(&inner.own).saturating_sub(before).clamp(0, time);
-            add(&mut awaited.inside, *inside, own);
+        for own in life.within.own.iter().filter_map(|own| own.within(start, gap.end)) {
+            add(&mut awaited.inside, own.name, own.end.saturating_sub(own.start));
         }
-        wakes::gaps((track, life.start), &life.within, |gap| {
+        wakes::gaps((track, life.start), &life.within, life.polls, |gap| {
             let source = wakes.of(survey, &gap).map(|waker| waker.source());
-            if let (Some(source), Some(gap)) = (source, clipped(&gap, start, i64::MAX)) {
+            if let (Some(source), Some(gap)) = (source, gap.within(start, i64::MAX)) {
                 add(&mut awaited.sources, source, gap.duration());
             }
         });
@@ -118,11 +118,6 @@ impl Lives {
             target.awaited_queues.times.add(Part { track, worker, ..*longest });
         }
     }
-}
-
-fn clipped(part: &Part, from: i64, to: i64) -> Option<Part> {
-    let (start, end) = (part.start.max(from), part.end.min(to));
-    (start < end).then_some(Part { start, end, ..*part })
 }
 
 /// The tasks of one name whose ends end most of the time of a target, and where their time went.

@@ -8,6 +8,7 @@ use crate::explain::survey::Survey;
 use crate::explain::target::{Band, Inner, Source, Target};
 use crate::explain::wakes;
 use crate::table::plain;
+use crate::text::grouped;
 
 /// The interval that was open for most of the time of the slowest, and without which they went on.
 fn most(band: &Band) -> Option<(Key, &Inner)> {
@@ -15,10 +16,20 @@ fn most(band: &Band) -> Option<(Key, &Inner)> {
     all.max_by_key(|(name, inner)| (inner.total, name.0)).filter(|(_, most)| most.total > band.duration / 2)
 }
 
+/// How many times each of the slowest gave that up, if it tried again: then it is what they wait for.
+fn tries(band: &Band) -> Option<u64> {
+    let (_, inner) = most(band)?;
+    Some(inner.count / band.count.max(1)).filter(|tries| *tries >= 3)
+}
+
 /// What let them go on before that, as a part of a sentence, if one thing did most times.
 pub(super) fn cause(survey: &Survey, target: &Target) -> Option<String> {
     let (before, _) = most(&target.slow)?;
     let text = |name: Key| plain(survey.keys().text(name));
+    if let Some(tries) = tries(&target.slow) {
+        let tries = grouped(tries);
+        return Some(format!("`{}`, which was given up {tries} times in each and tried again", text(before)));
+    }
     match wakes::most(&target.left_wakers)? {
         Source::Runtime => Some(format!("a timer or a socket, which was ready before `{}`", text(before))),
         Source::Inside(inside) => {
@@ -31,10 +42,15 @@ pub(super) fn cause(survey: &Survey, target: &Target) -> Option<String> {
 /// Says that it is not the cause.
 pub(super) fn sentence(survey: &Survey, target: &Target) -> Option<String> {
     let (name, inner) = most(&target.slow)?;
+    let what = if tries(&target.slow).is_some() {
+        "was not ready each time"
+    } else {
+        "was not ready as they went on"
+    };
     let duration = target.slow.duration;
     Some(format!(
-        "`{}` was open for {} of the time of the slowest, and was not ready as they went on: another branch of a \
-         `select!` or a timeout came first.",
+        "`{}` was open for {} of the time of the slowest, and {what}: another branch of a `select!` or a timeout \
+         came first.",
         plain(survey.keys().text(name)),
         percent(inner.total.min(duration), duration)
     ))

@@ -276,6 +276,8 @@ fn band(survey: &Survey, band: &Band) -> Value {
         "total_ns": band.duration,
         "split": split(survey, &band.split),
         "inner": inner.collect::<Vec<_>>(),
+        "polls": band.polls,
+        "polled_ns": band.polled,
         "functions_on_cpu": on_cpu.collect::<Vec<_>>(),
         "stacks_asleep": stacks(&band.off_cpu, At::Any, "ns"),
         "stacks_by_clock": stacks(&band.by_clock, At::Any, "samples"),

@@ -9,11 +9,11 @@ use hairline_convert::{Item, RunState, SampleKind, TrackId};
 
 use crate::explain::awaited::Lives;
 use crate::explain::locks::{HeldBy, Kind, Tags, is_end};
-use crate::explain::nested::{Below, Nested, Within, covered};
+use crate::explain::nested::{Below, Nested, Own, Within, covered};
 use crate::explain::polls::POLL_AFTER;
 use crate::explain::survey::{Chosen, SliceName, Survey};
-use crate::explain::target::{Band, InWaits, Inner, Inside, Longest, Part, Queued, Target, Wait, add};
-use crate::explain::tasks::{DROPPED_TAG, WAKE_TAG, is_drop, is_queued, is_wake, is_wake_slice};
+use crate::explain::target::{Band, InWaits, Inner, Inside, Longest, Part, Queued, Target, Wait, add, total};
+use crate::explain::tasks::{DROPPED_TAG, WAKE_TAG, is_drop, is_next, is_queued, is_wake, is_wake_slice};
 use crate::explain::turns::Turn;
 use crate::explain::wakes::{self, Wakes};
 use crate::trace::ItemVisitor;
@@ -35,7 +35,7 @@ struct Found<'s> {
     open: HashMap<(TrackId, u32), Inside>,
     /// The split of finished slices inside the open slice at each depth, by track.
     below: Vec<Vec<Split>>,
-    nested: Nested,
+    nested: Nested<'s>,
     /// The waits for locks inside open chosen slices, by track.
     waits: HashMap<TrackId, Longest<1024>>,
     /// The last wait of each track about whose end there is an instant: its begin, and the tag of that.
@@ -47,7 +47,7 @@ struct Found<'s> {
     /// The begins and ends of the chosen intervals. One without an end lasts for ever.
     lives: Vec<Vec<(i64, i64)>>,
     wakes: Wakes,
-    lives_of_tasks: Lives,
+    lives_of_tasks: Lives<'s>,
 }
 
 /// The limit for polls of one name, and for its intervals. The workers of further ones are not known.
@@ -159,7 +159,7 @@ impl ItemVisitor for Gather<'_> {
     }
 }
 
-impl Found<'_> {
+impl<'s> Found<'s> {
     fn number(&self, category: Key, name: Key, track: TrackId) -> Option<usize> {
         let is_on_thread = self.survey.track_names.tid(track).is_some();
         self.numbers.get(&SliceName { category, name, is_on_thread }).copied()
@@ -245,8 +245,12 @@ impl Found<'_> {
     ) -> (Within, i64) {
         let names = &self.survey.track_names;
         let part = Part::new(slice.track, slice.start, slice.start.saturating_add(slice.duration));
+        let wait = wait.map(|wait| Part { wait, ..part });
         if names.tid(slice.track).is_some() {
             return (Within::default(), slice.duration);
+        }
+        if let Some(wait) = wait.filter(|_| depth > 0) {
+            self.waits.entry(slice.track).or_default().add(wait);
         }
         // Those of spans, which are on the track of the outermost one.
         let waits = self.waits.get(&slice.track).map_or(&[][..], Longest::all);
@@ -255,35 +259,37 @@ impl Found<'_> {
             if is_queued(self.survey.keys(), slice) {
                 self.nested.add_queue(part);
             }
-            if let Some(wait) = wait {
-                self.waits.entry(slice.track).or_default().add(Part { tags: wait.tags, ..part });
-            }
             return (Within { waits, ..Within::default() }, slice.duration);
         }
         self.nested.end(slice, names);
-        let (mut within, mut own) = self.nested.take(slice, is_dropped);
+        if is_next(self.survey.keys(), slice) {
+            names.track_above(slice.track).into_iter().for_each(|stream| self.nested.add_next(stream, &part));
+            return (Within::default(), slice.duration);
+        }
+        let polls = self.survey.polls_of((slice.category, slice.name), part.place());
+        let (mut within, mut own) = self.nested.take(slice, is_dropped, polls);
         within.waits.extend(waits);
         self.waits.remove(&slice.track);
         let around = if wait.is_some() || is_asked { self.nested.queues(names, slice) } else { Vec::new() };
-        if let Some(wait) = wait {
-            // After the wake that ends a wait, the task waits for a worker.
-            let end = around.first().map_or(part.end, |queue| queue.start);
-            within.waits.push(Part { end, tags: wait.tags, ..part });
-            own = end.saturating_sub(slice.start);
+        // After the wake that ends a wait, the task waits for a worker.
+        let up_to_wake = around.first().map_or(part.end, |queue| queue.start);
+        let wait = wait.map(|wait| Part { end: up_to_wake, ..wait });
+        if wait.is_some() {
+            own = vec![Own { name: slice.name, start: slice.start, end: up_to_wake }];
         }
+        let own_time = total(own.iter().map(|own| own.end.saturating_sub(own.start)));
         if self.survey.tasks.is_life(slice.track) {
-            self.lives_of_tasks.add(slice, &within);
+            self.lives_of_tasks.add(slice, &within, polls);
         }
-        let wait = wait.map(|wait| {
-            (wait, turns(self.survey, wait.tags, &Part { end: part.start.saturating_add(own), ..part }))
-        });
         let mut copy = if is_asked { within.clone() } else { Within::default() };
-        within.children = Vec::new(); // of no use to the one around it
+        copy.waits.extend(wait);
         copy.queues.extend(around);
         if let Some(parent) = names.track_above(slice.track) {
-            self.nested.add(parent, Below { slice: *slice, wait, own, is_dropped, within });
+            within.waited = Vec::new(); // of no use to the one around it
+            within.own.extend(own);
+            self.nested.add(parent, Below { slice: *slice, wait, polls, is_dropped, within });
         }
-        (copy, own)
+        (copy, own_time)
     }
 
     /// Notes what is known of the end of the wait around.
@@ -296,16 +302,22 @@ impl Found<'_> {
     /// Adds the waits and the times in the queue of a chosen interval.
     fn waited(&mut self, number: usize, (slice, is_dropped): (&Slice, bool), within: &Within) {
         let Within { waits, queues, .. } = within;
-        let target = &mut self.targets[number];
-        let locks = &self.survey.locks;
+        let (survey, target) = (self.survey, &mut self.targets[number]);
+        let locks = &survey.locks;
         // A task may wait for a notification all the time, beside other things.
-        let may_count = |wait: &&Part| !wait.tags.is_dropped || locks.kind(wait.tags) != Kind::Notification;
+        let may_count =
+            |wait: &&Part| !wait.wait.tags.is_dropped || locks.kind(wait.wait.tags) != Kind::Notification;
         let of = |counts: &dyn Fn(&&Part) -> bool| InWaits {
             time: covered(waits.iter().filter(counts)),
             or_in_queue: covered(waits.iter().filter(counts).chain(queues)),
         };
-        let in_waits = [of(&|wait| !wait.tags.is_dropped), of(&may_count)];
+        let in_waits = [of(&|wait| !wait.wait.tags.is_dropped), of(&may_count)];
+        let life = (slice.track, slice.start, slice.start.saturating_add(slice.duration));
+        let polls = survey.polls_of((slice.category, slice.name), life);
+        let polled = total(polls.iter().map(|poll| poll.end.saturating_sub(poll.start)));
         for band in target.bands(slice.duration) {
+            band.polls += polls.len() as u64;
+            band.polled = band.polled.saturating_add(polled);
             band.in_queue = band.in_queue.saturating_add(covered(queues));
             for (sum, more) in band.in_waits.iter_mut().zip(in_waits) {
                 sum.time = sum.time.saturating_add(more.time);
@@ -313,9 +325,9 @@ impl Found<'_> {
             }
         }
         if target.is_slow(slice.duration) {
-            waits.iter().for_each(|wait| target.add_wait(self.survey, *wait));
+            waits.iter().for_each(|wait| target.add_wait(survey, *wait));
             queues.iter().for_each(|queue| target.queues.add(*queue));
-            wakes::gaps((slice.track, slice.start), within, |gap| target.gaps.add(gap));
+            wakes::gaps((slice.track, slice.start), within, polls, |gap| target.gaps.add(gap));
             let part = |last: Part| Part { track: slice.track, ..last };
             let last = wakes::last(queues, slice.start, i64::MAX).filter(|_| !is_dropped);
             last.into_iter().for_each(|last| target.lasts.add(part(last)));
@@ -378,16 +390,18 @@ impl Found<'_> {
 }
 
 /// Who had the lock in turn during a wait.
-fn turns(survey: &Survey, tags: Tags, wait: &Part) -> Vec<Turn> {
-    survey.locks.turns(survey.track_names.process_of(wait.track), tags, (wait.start, wait.end))
+fn turns(survey: &Survey, wait: &Part) -> Vec<Turn> {
+    let process = survey.track_names.process_of(wait.track);
+    survey.locks.turns(process, wait.wait.tags, (wait.start, wait.end))
 }
 
 impl Target {
     /// Adds a wait of one of the slowest.
     fn add_wait(&mut self, survey: &Survey, wait: Part) {
         self.waits.add(wait);
-        for Turn { held, start, end } in turns(survey, wait.tags, &wait) {
-            self.turns.add(Part { start, end, held, waker: held.holder.thread(), ..wait });
+        for Turn { held, start, end } in turns(survey, &wait) {
+            let wait = Part { wait: Wait { held, ..wait.wait }, ..wait };
+            self.turns.add(Part { start, end, waker: held.holder.thread(), ..wait });
         }
     }
 }
@@ -510,8 +524,8 @@ impl SliceSink for Found<'_> {
         let depth = above.len();
         self.poll(slice, slice.start.saturating_add(slice.duration));
         self.polled_inside(slice, above);
-        let (mut within, own_time) = self.nested((slice, is_dropped), depth, wait, number.is_some());
-        let mut inside = std::mem::take(&mut within.inside);
+        let (within, own_time) = self.nested((slice, is_dropped), depth, wait, number.is_some());
+        let mut inside = within.inside();
         if around.is_none() && number.is_none() {
             return;
         }
@@ -519,17 +533,21 @@ impl SliceSink for Found<'_> {
         own.unknown = own.unknown.saturating_sub(slice.duration.saturating_sub(own_time)).max(0);
         let itself = Inner { count: 1, total: slice.duration, own };
         inside.slices(slice.name, &itself);
-        if let Some(wait) = wait {
-            let until = slice.start.saturating_add(own_time);
-            let part = Part { tags: wait.tags, ..Part::new(slice.track, slice.start, until) };
-            inside.wait(wait, &turns(self.survey, wait.tags, &part), &itself);
-            if self.survey.track_names.tid(slice.track).is_some() {
-                self.waits.entry(slice.track).or_default().add(part);
-            }
+        if let Some(wait) = wait.filter(|_| self.survey.track_names.tid(slice.track).is_some()) {
+            let until = slice.start.saturating_add(slice.duration);
+            let part = Part { wait, ..Part::new(slice.track, slice.start, until) };
+            inside.wait(wait, &turns(self.survey, &part), &itself);
+            self.waits.entry(slice.track).or_default().add(part);
         }
         if let Some(number) = number {
             inside.add(&self.open.remove(&(slice.track, depth as u32)).unwrap_or_default());
-            self.chosen(number, slice, whole, &inside);
+            let mut with_waits = inside.clone();
+            for wait in &within.waits {
+                let own = Split { unknown: wait.duration(), ..Split::default() };
+                let inner = Inner { own, ..Inner::without_own(wait.duration()) };
+                with_waits.wait(wait.wait, &turns(self.survey, wait), &inner);
+            }
+            self.chosen(number, slice, whole, &with_waits);
             self.waited(number, (slice, is_dropped), &within);
         }
         if let Some(around) = around {

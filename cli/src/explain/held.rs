@@ -113,7 +113,7 @@ fn holders(survey: &Survey, target: &Target, waits: &[(Wait, i64)]) -> Vec<Held>
     let inside = by_holder(held_in, key);
     let woken = by_holder(target.woken.iter().map(|((held, place), time)| (*held, *place, *time)), key);
     let looked_at = |of: (Who, &str, bool)| {
-        let turns = target.turns.all().iter().filter(|turn| key(turn.held) == of);
+        let turns = target.turns.all().iter().filter(|turn| key(turn.wait.held) == of);
         total(turns.map(|turn| turn.duration()))
     };
     let mut tasks: HashMap<_, BTreeSet<TaskId>> = HashMap::new();

@@ -8,7 +8,8 @@ use hairline_convert::{Event, EventKind, Item, TrackId};
 
 use crate::explain::arguments::arguments;
 use crate::explain::locks::{Holder, is_wait};
-use crate::explain::survey::Survey;
+use crate::explain::own_polls::{Poll, is_inside};
+use crate::explain::survey::{SliceName, Survey};
 use crate::explain::target::{Chance, MOST, Other, Part, Target, add};
 use crate::explain::tasks::{NUMBER, is_parked};
 use crate::trace::ItemVisitor;
@@ -26,7 +27,7 @@ pub(super) fn near(slept: i64) -> i64 {
 fn is_open(part: &Part, slice: &Slice) -> bool {
     let end = slice.start.saturating_add(slice.duration);
     // The one that takes a lock next may begin its slice some time after the release.
-    let later = if part.held.is_timed { near(part.duration()) } else { 0 };
+    let later = if part.wait.held.is_timed { near(part.duration()) } else { 0 };
     slice.start <= part.start.saturating_add(later) && end >= part.end.saturating_sub(near(part.duration()))
 }
 
@@ -58,7 +59,7 @@ struct Found<'s> {
     survey: &'s Survey,
     targets: Vec<Target>,
     /// All examples and sleeps, by begin.
-    questions: Vec<Question>,
+    questions: Vec<Question<'s>>,
     /// The latest end of the questions up to each one, and of those of each [`BLOCK`]. A question as long as
     /// the trace is before all others.
     latest: Vec<i64>,
@@ -101,12 +102,14 @@ struct Open {
 }
 
 #[derive(Clone, Copy)]
-struct Question {
+struct Question<'s> {
     target: usize,
     part: Part,
     kind: Kind,
     /// The track of the life of the task that had the lock.
     life: Option<TrackId>,
+    /// The polls of an example.
+    polls: &'s [Poll],
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -131,16 +134,19 @@ const DEEPEST: usize = 64;
 
 impl<'s> Meanwhile<'s> {
     pub(super) fn new(survey: &'s Survey, slices: Slices, targets: Vec<Target>) -> Self {
-        let life = |part: &Part| match part.held.holder {
+        let life = |part: &Part| match part.wait.held.holder {
             Holder::Task(task) => survey.tasks.life(task).map(|life| life.track),
             _ => None,
         };
         let mut questions = Vec::new();
         for (target, of) in targets.iter().enumerate() {
-            let mut ask = |parts: &[Part], kind| {
+            let mut ask = |parts: &[Part], kind: Kind| {
                 let question = |part: &Part| {
                     let life = (kind == Kind::Wait).then(|| life(part)).flatten();
-                    Question { target, part: *part, kind, life }
+                    let SliceName { category, name, is_on_thread } = of.chosen.name;
+                    let has_polls = kind.is_example() && !is_on_thread;
+                    let polls = if has_polls { survey.polls_of((category, name), part.place()) } else { &[] };
+                    Question { target, part: *part, kind, life, polls }
                 };
                 questions.extend(parts.iter().map(question));
             };
@@ -161,7 +167,7 @@ impl<'s> Meanwhile<'s> {
             last
         });
         let latest = latest.collect();
-        let ends = |block: &[Question]| block.iter().map(|question| question.part.end).max();
+        let ends = |block: &[Question<'_>]| block.iter().map(|question| question.part.end).max();
         let latest_of_block = questions.chunks(BLOCK).filter_map(ends).collect();
         let mut examples: HashMap<_, Vec<_>> = HashMap::new();
         for Question { target, part, .. } in questions.iter().filter(|question| question.kind.is_example()) {
@@ -210,7 +216,7 @@ impl<'s> Meanwhile<'s> {
             let Question { target, part, kind, .. } = questions[number];
             let target = &mut targets[target];
             if kind == Kind::Wait {
-                add(&mut target.held_in, (part.held, name), part.duration());
+                add(&mut target.held_in, (part.wait.held, name), part.duration());
                 continue;
             }
             if let Some(thread) = part.waker.filter(|_| kind == Kind::Core) {
@@ -263,7 +269,7 @@ impl Kind {
     }
 }
 
-impl Found<'_> {
+impl<'s> Found<'s> {
     /// Takes the arguments of an example.
     fn begins(&mut self, event: &Event<'_>) {
         let place = (event.track, event.time);
@@ -280,7 +286,7 @@ impl Found<'_> {
         }
     }
 
-    fn other(&mut self, question: &Question, key: (Key, Key, TrackId)) -> &mut Other {
+    fn other(&mut self, question: &Question<'_>, key: (Key, Key, TrackId)) -> &mut Other {
         self.targets[question.target].others.entry(key).or_default()
     }
 
@@ -365,6 +371,7 @@ impl Found<'_> {
         let others = &self.targets[question.target].others;
         if overlap <= 0
             || question.part.track == slice.track
+            || is_inside(question.polls, slice)
             || others.len() >= MOST && !others.contains_key(&key)
         {
             return;
@@ -406,7 +413,7 @@ impl Found<'_> {
     }
 
     /// Whether the thread of a track may have ended a sleep or a wait.
-    fn may_end(&self, Question { part, kind, .. }: &Question, track: TrackId) -> bool {
+    fn may_end(&self, Question { part, kind, .. }: &Question<'_>, track: TrackId) -> bool {
         let tid = self.survey.track_names.own_tid(track);
         match (part.waker, tid) {
             (Some(waker), tid) => tid == Some(waker),

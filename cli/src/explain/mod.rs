@@ -23,6 +23,7 @@ mod memory;
 mod neighbours;
 mod nested;
 mod off_cpu;
+mod own_polls;
 mod paths;
 mod polls;
 mod queue;

@@ -7,17 +7,19 @@ use hairline_convert::TrackId;
 use hairline_convert::slices::{Frame, Key, Slice};
 use hairline_convert::timeline::Split;
 
-use crate::explain::target::{Inner, Inside, Part, Wait};
-use crate::explain::turns::Turn;
+use crate::explain::own_polls::{Poll, split};
+use crate::explain::target::{Inner, Inside, Part, Wait, total};
 use crate::inside::Open;
 use crate::track_names::TrackNames;
 
 /// The intervals that wait for the end of the one around them, by the track that they are below.
 #[derive(Default)]
-pub(super) struct Nested {
-    below: HashMap<TrackId, Vec<Below>>,
+pub(super) struct Nested<'s> {
+    below: HashMap<TrackId, Vec<Below<'s>>>,
     /// The times in the queue of the open life on a track, by their ends.
     queues: HashMap<TrackId, Vec<Part>>,
+    /// The times for which the next item of an open stream on a track was waited for.
+    nexts: HashMap<TrackId, Vec<(i64, i64)>>,
     count: usize,
     /// The open intervals, with their names.
     open: Open,
@@ -29,38 +31,87 @@ pub(super) struct Nested {
 /// What is inside of an interval.
 #[derive(Clone, Default)]
 pub(super) struct Within {
+    /// How many intervals of each name, without their own time, and what was dropped.
     pub(super) inside: Inside,
-    /// The waits for locks and the times in the queue, those of nested intervals too.
+    /// When it waited for what an interval does in itself, by the name of that. Of several that are open, it
+    /// waits for the one that ends last, unless it is polled and that one is not.
+    pub(super) own: Vec<Own>,
+    /// The waits for locks and the times in the queue then, those of nested intervals too.
     pub(super) waits: Vec<Part>,
     pub(super) queues: Vec<Part>,
-    /// The intervals directly below it, the waits too.
-    pub(super) children: Vec<Part>,
+    /// When it waited for the intervals directly below it, the waits too.
+    pub(super) waited: Vec<(i64, i64)>,
+    /// Of a stream, when its next item is waited for: between two items it waits for its consumer.
+    pub(super) nexts: Option<Vec<(i64, i64)>>,
     /// Those without which the one around them went on, those of nested intervals too.
     pub(super) left: Vec<Part>,
 }
 
+/// A time that an interval of a name has for itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Own {
+    pub(super) name: Key,
+    pub(super) start: i64,
+    pub(super) end: i64,
+}
+
+impl Own {
+    /// What of it is between two times, if that is something.
+    pub(super) fn within(self, from: i64, to: i64) -> Option<Self> {
+        let (start, end) = (self.start.max(from), self.end.min(to));
+        (start < end).then_some(Self { start, end, ..self })
+    }
+}
+
+/// Calls `each` with what a time has in common with others, which are in order.
+fn in_common((start, end): (i64, i64), times: &[(i64, i64)], mut each: impl FnMut(i64, i64)) {
+    let first = times.partition_point(|(_, time_end)| *time_end <= start);
+    times[first..].iter().take_while(|time| time.0 < end).for_each(|time| each(time.0, time.1));
+}
+
 impl Within {
-    /// Adds an interval without which the one around it, of this name, went on.
-    fn leave(&mut self, one: Below, around: Key) {
-        let own = Split { unknown: one.slice.duration, ..Split::default() };
-        let inner = Inner { count: 1, total: one.slice.duration, own };
-        self.left.push(Part::new(one.slice.track, one.slice.start, end(&one.slice)));
-        self.inside.leave(one.slice.name, &inner);
-        if let Some((wait, turns)) = one.wait {
-            self.inside.wait(Wait { around, ..wait }.dropped(), &turns, &inner);
+    /// Adds an interval for which the one around it, of this name, waited at these times.
+    fn wait_for(&mut self, one: Below<'_>, around: Key, times: &[(i64, i64)]) {
+        self.inside.slices(one.slice.name, &Inner::without_own(one.slice.duration));
+        self.inside.add(&one.within.inside);
+        self.left.extend(one.within.left);
+        let wait = one.wait.map(|part| Part { wait: Wait { around, ..part.wait }, ..part });
+        let parts = |all: &mut Vec<Part>, part: Part| {
+            in_common((part.start, part.end), times, |from, to| all.extend(part.within(from, to)));
+        };
+        wait.into_iter().chain(one.within.waits).for_each(|wait| parts(&mut self.waits, wait));
+        one.within.queues.into_iter().for_each(|queue| parts(&mut self.queues, queue));
+        for own in one.within.own {
+            in_common((own.start, own.end), times, |from, to| self.own.extend(own.within(from, to)));
         }
-        self.inside.leave_all(&one.within.inside);
-        self.waits.extend(one.within.waits.into_iter().map(Part::dropped));
+    }
+
+    /// Adds an interval without which the one around it, of this name, went on.
+    fn leave(&mut self, one: Below<'_>, around: Key) {
+        self.left.push(Part::new(one.slice.track, one.slice.start, end(&one.slice)));
+        self.inside.leave(one.slice.name, &Inner::without_own(one.slice.duration));
+        let wait = one.wait.map(|part| Part { wait: Wait { around, ..part.wait }, ..part });
+        self.waits.extend(wait.into_iter().chain(one.within.waits).map(Part::dropped));
+    }
+
+    /// What is inside of it, by name, with the time for which it waited for that.
+    pub(super) fn inside(&self) -> Inside {
+        let mut inside = self.inside.clone();
+        for own in &self.own {
+            let own_time = Split { unknown: own.end.saturating_sub(own.start), ..Split::default() };
+            inside.slices(own.name, &Inner { own: own_time, ..Inner::default() });
+        }
+        inside
     }
 }
 
 /// An interval that is over.
-pub(super) struct Below {
+pub(super) struct Below<'s> {
     pub(super) slice: Slice,
-    /// The wait for a lock that it is, and who had that in turn.
-    pub(super) wait: Option<(Wait, Vec<Turn>)>,
-    /// Its time without what is inside of it.
-    pub(super) own: i64,
+    /// The wait for a lock that it is, up to the wake that ended it.
+    pub(super) wait: Option<Part>,
+    /// Its polls, if they are known.
+    pub(super) polls: &'s [Poll],
     /// Whether its future was dropped before it was ready.
     pub(super) is_dropped: bool,
     pub(super) within: Within,
@@ -79,9 +130,24 @@ const DEEPEST: usize = 64;
 /// The limit for the times in the queue that are found for one interval: the last ones.
 const MOST_QUEUES: usize = 4096;
 
-impl Below {
+impl Below<'_> {
     fn size(&self) -> usize {
-        1 + self.within.waits.len() + self.within.queues.len() + self.within.left.len()
+        let Within { own, waits, queues, left, .. } = &self.within;
+        1 + own.len() + waits.len() + queues.len() + left.len()
+    }
+
+    /// Calls `each` with the parts of a time, and whether the one around it may wait for it then.
+    fn awaited(&self, (start, end): (i64, i64), mut each: impl FnMut(bool, (i64, i64))) {
+        let Some(nexts) = &self.within.nexts else { return each(true, (start, end)) };
+        let polls = self.polls.iter().map(|poll| (poll.start, poll.end));
+        let mut since = start;
+        in_common((start, end), &merged(nexts.iter().copied().chain(polls)), |from, to| {
+            let (from, to) = (from.max(since), to.min(end));
+            each(false, (since, from));
+            each(true, (from, to));
+            since = to;
+        });
+        each(false, (since, end));
     }
 
     /// Whether the interval around it, of which something begins last at `last`, went on without it: what is
@@ -91,51 +157,58 @@ impl Below {
     }
 }
 
-impl Nested {
-    /// Takes the intervals below one that ends, maybe because its future is dropped. Returns them, and the
-    /// interval's time without them.
-    pub(super) fn take(&mut self, slice: &Slice, is_dropped: bool) -> (Within, i64) {
-        let (mut within, mut own) = (Within::default(), slice.duration);
+impl<'s> Nested<'s> {
+    /// Takes the intervals below one that ends, maybe because its future is dropped, and that has these polls.
+    /// Returns them, and when the interval did not wait for them.
+    pub(super) fn take(&mut self, slice: &Slice, is_dropped: bool, polls: &[Poll]) -> (Within, Vec<Own>) {
+        let mut within = Within::default();
+        let own = |start, end| Own { name: slice.name, start, end };
         if let Some(parts) = self.queues.remove(&slice.track) {
             self.count -= parts.len();
             within.queues.extend(parts.into_iter().filter(|part| part.start >= slice.start));
         }
+        if let Some(nexts) = self.nexts.remove(&slice.track) {
+            self.count -= nexts.len();
+            within.nexts = Some(nexts.into_iter().filter(|(start, _)| *start >= slice.start).collect());
+        }
         self.leave_open(slice, &mut within);
-        let Some(mut below) = self.below.remove(&slice.track) else { return (within, own) };
+        let Some(mut below) = self.below.remove(&slice.track) else {
+            return (within, vec![own(slice.start, end(slice))]);
+        };
         self.count -= below.iter().map(Below::size).sum::<usize>();
         // What began before it is of an earlier one on its track.
         below.retain(|one| one.slice.start >= slice.start);
-        below.sort_unstable_by_key(|one| one.slice.start);
+        // From the last end to the first.
+        below.sort_unstable_by_key(|one| {
+            (std::cmp::Reverse(end(&one.slice).min(end(slice))), one.slice.start)
+        });
         let begins =
             below.iter().map(|one| one.slice.start).chain(within.queues.iter().map(|queue| queue.start));
         let last = begins.max().unwrap_or(slice.start);
-        let mut until = slice.start;
-        // Those of one name at the same time count once.
-        let mut until_of: HashMap<Key, i64> = HashMap::new();
+        let (mut alone, mut from) = (Vec::new(), end(slice));
         for one in below {
-            let end = end(&one.slice).min(end(slice));
             if one.is_left(is_dropped, last) {
                 within.leave(one, slice.name);
                 continue;
             }
-            let before = until_of.entry(one.slice.name).or_insert(slice.start);
-            let more = end.saturating_sub(one.slice.start.max(*before)).max(0);
-            *before = end.max(*before);
-            own = own.saturating_sub(end.saturating_sub(one.slice.start.max(until)).max(0));
-            within.children.push(Part::new(one.slice.track, one.slice.start, end));
-            until = until.max(end);
-            let split = Split { unknown: one.own.min(more), ..Split::default() };
-            let inner = Inner { count: 1, total: one.slice.duration, own: split };
-            within.inside.slices(one.slice.name, &inner);
-            if let Some((wait, turns)) = one.wait {
-                within.inside.wait(Wait { around: slice.name, ..wait }, &turns, &inner);
-            }
-            within.inside.add(&one.within.inside);
-            within.waits.extend(one.within.waits);
-            within.left.extend(one.within.left);
-            within.queues.extend(one.within.queues);
+            let (start, end) = (one.slice.start, end(&one.slice).min(end(slice)));
+            alone.extend(own(end, from).within(end, from));
+            let (until, mut times) = (end.min(from), Vec::new());
+            from = from.min(start);
+            let mut other = |start, end| alone.extend(own(start, end).within(start, end));
+            one.awaited((from, until), |waits_for_it, time| match waits_for_it {
+                true => split(time, polls, one.polls, |waits_for_it, (start, end)| match waits_for_it {
+                    true if start < end => times.push((start, end)),
+                    true => {}
+                    false => other(start, end),
+                }),
+                false => other(time.0, time.1),
+            });
+            within.waited.extend(&times);
+            within.wait_for(one, slice.name, &times);
         }
-        (within, own)
+        alone.extend(own(slice.start, from).within(slice.start, from));
+        (within, alone)
     }
 
     /// An outermost interval begins.
@@ -167,10 +240,8 @@ impl Nested {
         for (start, track) in self.open.of(slice) {
             let Some(name) = self.names.get(&(track, start)) else { continue };
             if self.polled.contains(&(slice.name, *name)) {
-                let duration = end(slice).saturating_sub(start);
                 within.left.push(Part::new(track, start, end(slice)));
-                let own = Split { unknown: duration, ..Split::default() };
-                within.inside.leave(*name, &Inner { count: 1, total: duration, own });
+                within.inside.leave(*name, &Inner::without_own(end(slice).saturating_sub(start)));
             }
         }
     }
@@ -183,8 +254,16 @@ impl Nested {
         }
     }
 
+    /// Adds a time for which the next item of the stream on a track was waited for.
+    pub(super) fn add_next(&mut self, stream: TrackId, part: &Part) {
+        if self.count < MOST_WAITING {
+            self.count += 1;
+            self.nexts.entry(stream).or_default().push((part.start, part.end));
+        }
+    }
+
     /// Adds an interval below another track.
-    pub(super) fn add(&mut self, parent: TrackId, below: Below) {
+    pub(super) fn add(&mut self, parent: TrackId, below: Below<'s>) {
         if self.count >= MOST_WAITING {
             return;
         }
@@ -210,16 +289,24 @@ fn end(slice: &Slice) -> i64 {
     slice.start.saturating_add(slice.duration)
 }
 
+/// Times in order, those that touch each other as one.
+pub(super) fn merged(times: impl IntoIterator<Item = (i64, i64)>) -> Vec<(i64, i64)> {
+    let mut all: Vec<_> = times.into_iter().collect();
+    all.sort_unstable();
+    all.dedup_by(|next, before| {
+        let touches = next.0 <= before.1;
+        if touches {
+            before.1 = before.1.max(next.1);
+        }
+        touches
+    });
+    all
+}
+
 /// The time that parts of an interval cover. Parts at the same time count once.
 pub(super) fn covered<'p>(parts: impl IntoIterator<Item = &'p Part>) -> i64 {
-    let mut all: Vec<_> = parts.into_iter().map(|part| (part.start, part.end)).collect();
-    all.sort_unstable();
-    let (mut sum, mut until) = (0_i64, i64::MIN);
-    for (start, end) in all {
-        sum = sum.saturating_add(end.saturating_sub(start.max(until)).max(0));
-        until = until.max(end);
-    }
-    sum
+    let parts = parts.into_iter().map(|part| (part.start, part.end));
+    total(merged(parts).into_iter().map(|(start, end)| end.saturating_sub(start)))
 }
 
 #[cfg(test)]
@@ -232,37 +319,59 @@ mod tests {
         Slice { track: TrackId(track), name, category: name, start, duration, self_time, busy, tag: 0 }
     }
 
+    /// Takes what is inside of an interval that ends, and adds the interval below another one.
+    fn end_below(nested: &mut Nested<'_>, parent: u32, slice: Slice, is_dropped: bool) {
+        let (mut within, own) = nested.take(&slice, is_dropped, &[]);
+        within.own.extend(own);
+        nested.add(TrackId(parent), Below { slice, wait: None, polls: &[], is_dropped, within });
+    }
+
+    fn time(own: &[Own]) -> i64 {
+        own.iter().map(|own| own.end - own.start).sum()
+    }
+
     #[test]
     fn the_time_of_an_interval_is_that_of_those_below_it_and_its_own() {
         let mut nested = Nested::default();
-        let mut add = |parent, slice: Slice| {
-            let (within, own) = nested.take(&slice, false);
-            nested.add(TrackId(parent), Below { slice, wait: None, own, is_dropped: false, within });
-        };
+        let mut add = |parent, slice| end_below(&mut nested, parent, slice, false);
         add(1, slice(2, 10, 20)); // of an earlier one on the track
         add(2, slice(3, 50, 60));
         add(1, slice(2, 40, 70));
         add(1, slice(4, 60, 90)); // at the same time
-        let (within, own) = nested.take(&slice(1, 30, 100), false);
-        assert_eq!(own, 70 - 50);
-        let all = within.inside.names.values().next().expect("a name");
-        assert_eq!((all.count, all.total, all.own.unknown), (3, 10 + 30 + 30, 10 + 20 + 20));
+        let (within, own) = nested.take(&slice(1, 30, 100), false, &[]);
+        assert_eq!(time(&own), 70 - 50);
+        let all = within.inside();
+        let all = all.names.values().next().expect("a name");
+        assert_eq!((all.count, all.total, all.own.unknown), (3, 10 + 30 + 30, 10 + 10 + 30));
         assert_eq!(nested.count, 0);
+    }
+
+    #[test]
+    fn of_intervals_at_the_same_time_the_one_that_ends_last_is_waited_for() {
+        let mut nested = Nested::default();
+        end_below(&mut nested, 2, slice(3, 10, 40), false); // inside of the shorter one
+        end_below(&mut nested, 1, slice(2, 10, 50), false);
+        end_below(&mut nested, 1, slice(4, 30, 90), false);
+        let (within, own) = nested.take(&slice(1, 0, 100), false, &[]);
+        let times = |own: &[Own]| own.iter().map(|own| (own.start, own.end)).collect::<Vec<_>>();
+        assert_eq!(times(&own), [(90, 100), (0, 10)]);
+        assert_eq!(
+            times(&within.own),
+            [(30, 90), (10, 30)],
+            "the second one up to the begin of the longer one"
+        );
     }
 
     #[test]
     fn what_is_dropped_took_no_time_of_an_interval_that_went_on() {
         let of = |is_dropped| {
             let mut nested = Nested::default();
-            let mut add = |slice: Slice, is_dropped| {
-                let (within, own) = nested.take(&slice, is_dropped);
-                nested.add(TrackId(1), Below { slice, wait: None, own, is_dropped, within });
-            };
+            let mut add = |slice, is_dropped| end_below(&mut nested, 1, slice, is_dropped);
             add(slice(2, 10, 20), true);
             add(slice(3, 20, 40), false);
             add(slice(4, 5, 99), true);
-            let (within, own) = nested.take(&slice(1, 0, 100), is_dropped);
-            (own, within.inside.dropped.values().map(|inner| inner.total).sum::<i64>())
+            let (within, own) = nested.take(&slice(1, 0, 100), is_dropped, &[]);
+            (time(&own), within.inside.dropped.values().map(|inner| inner.total).sum::<i64>())
         };
         assert_eq!(of(false), (100 - 20, 10 + 94));
         assert_eq!(of(true), (100 - 94, 10), "the last one goes with it");

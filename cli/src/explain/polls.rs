@@ -12,6 +12,10 @@ const MOST_POLLS: usize = 1 << 21;
 /// processor between the two.
 pub(super) const POLL_AFTER: i64 = 1_000_000;
 
+/// How long after its last poll a life ends at most, or wakes the one that awaits it; and how long after such
+/// a wake the poll around it ends its own task.
+pub(super) const RIGHT_AFTER: i64 = 200_000;
+
 /// The outermost polls of tasks: their begins and threads, by name.
 #[derive(Debug, Default)]
 pub(super) struct AllPolls {

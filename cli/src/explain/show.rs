@@ -151,11 +151,15 @@ fn bands(target: &Target, states: &[State]) -> Table {
     let (per, kinds) = (format!("per {kind}, on average"), format!("{kind}s"));
     let mut titles = vec![&*per, &*kinds, "time"];
     titles.extend(states().map(|(title, _)| title));
+    // As far as it is known which ones are whose.
+    let has_polls = target.all.polls > 0;
+    titles.extend(has_polls.then_some("polled"));
     let mut table = Table::new(1, &titles);
     for (what, band) in rows {
         let split = band.mean_split();
         let mut row = vec![what.to_owned(), grouped(band.count), duration(band.mean())];
         row.extend(states().map(|(_, time)| duration(time(&split))));
+        row.extend(has_polls.then(|| duration(band.per_slice(band.polled))));
         table.add(row);
     }
     table

@@ -12,6 +12,7 @@ use crate::explain::functions::{At, Folders, Named};
 use crate::explain::locks::Locks;
 use crate::explain::memory::Memory;
 use crate::explain::neighbours::Neighbours;
+use crate::explain::own_polls::{OwnPolls, Poll};
 use crate::explain::refused::Refused;
 use crate::explain::tasks::{Tasks, is_no_work};
 use crate::folded::without_symbols;
@@ -53,6 +54,7 @@ struct Found {
     open: u64,
     /// The places at which events are missing.
     losses: u64,
+    own_polls: OwnPolls,
 }
 
 /// The slices that are explained together.
@@ -120,6 +122,9 @@ impl Survey {
 
     pub(super) fn finish(&mut self) -> io::Result<()> {
         self.slices.finish(&mut self.found)?;
+        let mut own_polls = std::mem::take(&mut self.found.own_polls);
+        own_polls.finish(&self.track_names, |category, name| self.has_polls(category, name));
+        self.found.own_polls = own_polls;
         self.timeline.finish();
         self.samples.finish();
         self.locks.finish(&self.track_names, self.found.losses > 0);
@@ -152,6 +157,11 @@ impl Survey {
     /// The same, or the polls of tasks, whose lives say so.
     pub(super) fn has_polls(&self, category: Key, name: Key) -> bool {
         self.is_poll(category, name) || self.tasks.are_polls(category, name)
+    }
+
+    /// The polls of a life that is over, in order. None if they are not known.
+    pub(super) fn polls_of(&self, name: (Key, Key), life: (TrackId, i64, i64)) -> &[Poll] {
+        self.found.own_polls.of(&self.track_names, name, life)
     }
 
     /// The kinds of slices that a pattern means, or that took most: the longest first. Last are the polls of
@@ -251,6 +261,9 @@ impl ItemVisitor for Survey {
                 self.neighbours.add(event);
                 self.memory.event(event);
                 self.tasks.add(event, &self.track_names, self.slices.keys_mut());
+                if self.track_names.tid(event.track).is_some() {
+                    self.found.own_polls.event(event);
+                }
             }
             Item::Heap(sums) => self.memory.profile.add(sums, &mut self.samples),
             _ => self.samples.item(item),
@@ -263,6 +276,9 @@ impl ItemVisitor for Survey {
 impl SliceSink for Found {
     fn slice(&mut self, slice: &Slice, _: &mut [Frame]) {
         let is_on_thread = self.is_thread.get(slice.track.0 as usize) == Some(&true);
+        if is_on_thread {
+            self.own_polls.slice(slice);
+        }
         let name = SliceName { category: slice.category, name: slice.name, is_on_thread };
         let next = self.names.len();
         let number = match self.numbers.get(&name) {

@@ -186,6 +186,9 @@ pub(super) struct Band {
     pub(super) by_clock: HashMap<StackId, i64>,
     /// Stacks of the events in them, and of slow ones.
     pub(super) events: HashMap<StackId, i64>,
+    /// Of intervals: their polls, as far as they are known, and the time of those.
+    pub(super) polls: u64,
+    pub(super) polled: i64,
     /// Of intervals: the time in the queue, and the time that waits for locks cover, without and with those
     /// that were dropped.
     pub(super) in_queue: i64,
@@ -271,9 +274,8 @@ pub(super) struct Part {
     /// the thread that had the lock or the core.
     pub(super) is_woken: bool,
     pub(super) waker: Option<u64>,
-    /// Those of a wait for a lock, and who had it.
-    pub(super) tags: Tags,
-    pub(super) held: HeldBy,
+    /// What a wait for a lock is.
+    pub(super) wait: Wait,
     /// The track of the worker that polled the task after its time in the queue.
     pub(super) worker: Option<TrackId>,
 }
@@ -374,8 +376,7 @@ impl Part {
             has_wakeup: false,
             is_woken: false,
             waker: None,
-            tags: Tags::default(),
-            held: HeldBy::default(),
+            wait: Wait::default(),
             worker: None,
         }
     }
@@ -384,9 +385,19 @@ impl Part {
         self.end.saturating_sub(self.start)
     }
 
+    pub(super) fn place(&self) -> (TrackId, i64, i64) {
+        (self.track, self.start, self.end)
+    }
+
+    /// What of it is between two times, if that is something.
+    pub(super) fn within(self, from: i64, to: i64) -> Option<Self> {
+        let (start, end) = (self.start.max(from), self.end.min(to));
+        (start < end).then_some(Self { start, end, ..self })
+    }
+
     /// A wait in something that was dropped.
     pub(super) fn dropped(self) -> Self {
-        Self { tags: Tags { is_dropped: true, ..self.tags }, ..self }
+        Self { wait: self.wait.dropped(), ..self }
     }
 }
 
@@ -483,11 +494,6 @@ impl Inside {
         add_inner(&mut self.dropped, name, Key::OTHER, inner);
     }
 
-    /// Adds the waits inside of something that was dropped.
-    pub(super) fn leave_all(&mut self, other: &Self) {
-        other.waits.iter().for_each(|(wait, inner)| self.add_wait(wait.dropped(), inner));
-    }
-
     /// The time of all waits for locks.
     pub(super) fn waited(&self) -> Split {
         self.waits.values().fold(Split::default(), |sum, inner| sum.plus(inner.own))
@@ -501,6 +507,11 @@ fn add_inner<K: Copy + Eq + std::hash::Hash>(sums: &mut HashMap<K, Inner>, key: 
 }
 
 impl Inner {
+    /// One, of whose own time nothing is said.
+    pub(super) fn without_own(total: i64) -> Self {
+        Self { count: 1, total, own: Split::default() }
+    }
+
     /// What falls into a part of the time.
     fn part(&self, time: i64, whole: i64) -> Self {
         let share = |of: i64| {

@@ -14,6 +14,8 @@ use crate::track_names::TrackNames;
 
 pub(super) const CATEGORY: &str = "task";
 const QUEUED: &str = "queued";
+/// The interval below the life of a stream while its next item is waited for.
+const NEXT: &str = "next";
 pub(super) const WAKE: &str = "wake";
 /// The argument with the number of a task.
 pub(super) const NUMBER: &str = "task";
@@ -142,10 +144,16 @@ pub(super) fn is_queued(keys: &Keys, slice: &Slice) -> bool {
     keys.text(slice.name) == QUEUED && keys.text(slice.category) == CATEGORY
 }
 
+/// Whether an interval is the time for which the next item of a stream is waited for.
+pub(super) fn is_next(keys: &Keys, slice: &Slice) -> bool {
+    keys.text(slice.name) == NEXT && keys.text(slice.category) == CATEGORY
+}
+
 /// Whether the slices of a category and name are no work of their own: a worker has nothing to do, a life
 /// waits, which explains the life, or a lock is held.
 pub(super) fn is_no_work(name: (&str, &str), is_on_thread: bool) -> bool {
-    let is_wait = name == (CATEGORY, QUEUED) || name.0 == LOCK && name.1.starts_with(PREFIX);
+    let is_wait = [QUEUED, NEXT].map(|wait| (CATEGORY, wait)).contains(&name)
+        || name.0 == LOCK && name.1.starts_with(PREFIX);
     name == PARKED || is_hold(name.0, name.1) || is_wait && !is_on_thread
 }
 

@@ -110,28 +110,18 @@ pub(super) fn verdict(survey: &Survey, target: &Target, all: &[Target]) -> Verdi
 }
 
 fn with_polls(survey: &Survey, target: &Target, all: &[Target]) -> Verdict {
-    let mut verdict = of_its_own(survey, target);
-    if target.chosen.name.is_on_thread {
+    let mut verdict = of_its_own(survey, target, true);
+    if target.chosen.name.is_on_thread || verdict.cause != Cause::Unknown {
         return verdict;
     }
     let name_of_polls = SliceName { is_on_thread: true, ..target.chosen.name };
     let polls = all.iter().find(|polls| polls.chosen.name == name_of_polls);
-    let Some(polls) = polls.filter(|_| verdict.cause == Cause::Unknown) else { return verdict };
-    let (polled, whole) = (polls.chosen.total.min(target.chosen.total), target.chosen.total);
-    let share = percent(polled, whole);
-    let of_polls = of_its_own(survey, polls);
-    let are_compared = verdict.is_compared && of_polls.is_compared;
-    let of_slowest = are_compared.then(|| polled_of_slowest(target, polls)).flatten();
-    if verdict.in_itself < verdict.share / 2 {
-        if let Some(share) = of_slowest {
-            beside_polls(&mut verdict, of_polls, &share);
-        }
-    } else if polled >= whole / 2 {
+    let Some(polls) = polls.filter(|_| verdict.in_itself >= verdict.share / 2) else { return verdict };
+    let polled = Polled::of(target, polls, verdict.is_compared);
+    if polled.is_most {
+        let of_polls = of_its_own(survey, polls, polled.are_few);
         (verdict.lines, verdict.functions) = (of_polls.lines, of_polls.functions);
-        verdict.lines.insert(0, format!("In their polls, which take {share} of all their time:"));
-    } else if let Some(share) = of_slowest {
-        (verdict.lines, verdict.functions) = (of_polls.lines, of_polls.functions);
-        verdict.lines.insert(0, format!("In their polls, which take {share} of the time of the slowest:"));
+        verdict.lines.insert(0, format!("In their polls, which take {}:", polled.share));
     } else {
         // The cause, and the place if that is known.
         verdict.lines.truncate(if wakes::late(target).is_some() { 1 } else { 2 });
@@ -139,8 +129,8 @@ fn with_polls(survey: &Survey, target: &Target, all: &[Target]) -> Verdict {
         let woken = awaited::sentence(survey, target).or_else(|| wakes::sentence(survey, target));
         let woken = woken.map(|woken| format!(" {woken}")).unwrap_or_default();
         verdict.lines.push(format!(
-            "Polls: {share} of all their time. Between them they wait for something that is no interval inside \
-             of them.{woken}"
+            "Polls: {}. Between them they wait for something that is no interval inside of them.{woken}",
+            polled.share
         ));
         verdict.lines.extend(dropped::sentence(survey, target));
         if between(survey, target).is_none() {
@@ -148,22 +138,6 @@ fn with_polls(survey: &Survey, target: &Target, all: &[Target]) -> Verdict {
         }
     }
     verdict
-}
-
-/// Puts polls that take as long as the intervals inside of a slow one first: where a poll computes or blocks,
-/// all that is open in its task waits. A poll of another interval of this name may be at the same time.
-fn beside_polls(verdict: &mut Verdict, of_polls: Verdict, share: &str) {
-    let inside = verdict.lines.get(1).and_then(|line| line.strip_prefix("Where: ")).map(str::to_owned);
-    (verdict.lines, verdict.functions) = (of_polls.lines, of_polls.functions);
-    let first = format!(
-        "In their polls, which take {share} of the time of the slowest (some may be those of others):"
-    );
-    verdict.lines.insert(0, first);
-    let inside = inside.map(|inside| format!("Or in what was open inside of them meanwhile: {inside}"));
-    if let Some(inside) = inside {
-        let after_place = verdict.lines.len().min(3);
-        verdict.lines.insert(after_place, inside);
-    }
 }
 
 /// What intervals wait for between their polls, as a part of a sentence, if that is known.
@@ -175,34 +149,49 @@ fn between(survey: &Survey, target: &Target) -> Option<String> {
     late.or_else(|| awaited::cause(survey, target)).or_else(|| dropped::cause(survey, target))
 }
 
-/// The share of their polls in the time of the slowest intervals, if these take most of what they take longer
-/// than the typical ones, and the longest poll is as long: else many polls of others may be at the same time.
-fn polled_of_slowest(target: &Target, polls: &Target) -> Option<String> {
-    let SliceName { category, name, .. } = target.chosen.name;
-    let others = target.others.iter().filter(|((of, poll, _), _)| (*of, *poll) == (category, name));
-    let polled = total(others.clone().map(|(_, other)| other.overlap_slow));
-    let typically = total(others.map(|(_, other)| other.overlap_typical));
-    let whole = target.slow_examples.total();
-    let [.., longest_poll] = polls.chosen.quantiles;
-    let per_slice = |polled: i64, whole: i64, mean: i64| {
-        let share = i128::from(polled.min(whole)) * i128::from(mean) / i128::from(whole.max(1));
-        i64::try_from(share).unwrap_or(i64::MAX)
-    };
-    let (slow, typical) = (target.slow.mean(), target.typical.mean());
-    let extra = slow.saturating_sub(typical);
-    let more = per_slice(polled, whole, slow).saturating_sub(per_slice(
-        typically,
-        target.typical_examples.total(),
-        typical,
-    ));
-    let is_most = more >= extra / 2 && longest_poll >= extra / 2;
-    is_most.then(|| percent(polled.min(whole), whole))
+/// How much of the time of intervals their polls take.
+struct Polled {
+    /// Whether it is most of what the slowest take longer, or of all their time if that is not compared.
+    is_most: bool,
+    /// Whether one poll takes a good part of it, and not many together.
+    are_few: bool,
+    /// As a part of a sentence.
+    share: String,
 }
 
-fn of_its_own(survey: &Survey, target: &Target) -> Verdict {
+impl Polled {
+    fn of(target: &Target, polls: &Target, is_compared: bool) -> Self {
+        let (all, slow, typical) = (&target.all, &target.slow, &target.typical);
+        if all.polls == 0 {
+            // The trace does not tell which are whose.
+            let (polled, whole) = (polls.chosen.total.min(all.duration), all.duration);
+            let share = format!("{} of all their time", percent(polled, whole));
+            return Self { is_most: polled >= whole / 2, are_few: true, share };
+        }
+        let (band, extra, more, whose) = if is_compared {
+            let more = slow.per_slice(slow.polled).saturating_sub(typical.per_slice(typical.polled));
+            (slow, slow.mean().saturating_sub(typical.mean()), more, "the time of the slowest")
+        } else {
+            (all, all.mean(), all.per_slice(all.polled), "all their time")
+        };
+        let longest = band.polled.checked_div(i64::try_from(band.polls).unwrap_or(i64::MAX)).unwrap_or(0);
+        let (share, count) = (percent(band.polled, band.duration), band.polls.div_ceil(band.count.max(1)));
+        let each =
+            if count > 1 { format!(" ({} in each)", grouped_count(count, "poll")) } else { String::new() };
+        Self {
+            is_most: more >= extra / 2,
+            are_few: longest >= extra / 4,
+            share: format!("{share} of {whose}{each}"),
+        }
+    }
+}
+
+/// The slowest are compared with the typical ones, if they are to be, and take longer.
+fn of_its_own(survey: &Survey, target: &Target, is_compared: bool) -> Verdict {
     let (typical, slow) = (&target.typical, &target.slow);
-    let is_compared =
-        typical.count > 0 && slow.mean() > typical.mean().saturating_add(typical.mean() / 10 * 3);
+    let is_compared = is_compared
+        && typical.count > 0
+        && slow.mean() > typical.mean().saturating_add(typical.mean() / 10 * 3);
     let nothing = Band::default();
     let (band, base) = if is_compared { (slow, typical) } else { (&target.all, &nothing) };
     let extra = band.mean_split().minus(base.mean_split());

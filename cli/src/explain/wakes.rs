@@ -8,18 +8,15 @@ use hairline_convert::TrackId;
 use hairline_convert::slices::{Frame, Key, Slice};
 
 use crate::explain::locks::{Holder, Kind};
-use crate::explain::nested::{Within, covered};
-use crate::explain::polls::AllPolls;
+use crate::explain::nested::{Within, merged};
+use crate::explain::own_polls::Poll;
+use crate::explain::polls::{AllPolls, RIGHT_AFTER};
 use crate::explain::queue::counted;
 use crate::explain::shares::percent;
 use crate::explain::survey::Survey;
 use crate::explain::target::{Part, Place, Polls, Source, Target, Waker, add, total};
 use crate::explain::tasks;
 use crate::table::plain;
-
-/// How long after the last poll of a task its thread wakes the one that awaits it at most; and how long after
-/// such a wake the poll around it ends its own task.
-pub(super) const RIGHT_AFTER: i64 = 200_000;
 
 /// The limit for wakes. Further ones are not known.
 const MOST_WAKES: usize = 1 << 20;
@@ -86,7 +83,7 @@ impl Wakes {
         }
         for wait in target.waits.all() {
             let waker = of(wait).filter(|_| names.tid(wait.track).is_none());
-            if wait.tags.is_dropped && survey.locks.kind(wait.tags) != Kind::Notification {
+            if wait.wait.tags.is_dropped && survey.locks.kind(wait.wait.tags) != Kind::Notification {
                 let is_elsewhere = waker.is_some_and(|waker| waker.inside.is_some() && !waker.is_parked);
                 let (time, elsewhere) = &mut target.dropped_waits;
                 *time += wait.duration();
@@ -96,14 +93,14 @@ impl Wakes {
             let life = |task| survey.tasks.life(task).map(|life| life.name);
             let turns = target.turns.all().iter();
             if turns.clone().any(|turn| {
-                turn.held.is_timed
+                turn.wait.held.is_timed
                     && turn.start >= wait.start
                     && turn.end <= wait.end
                     && turn.track == wait.track
             }) {
                 continue;
             }
-            let held = survey.locks.holder(wait.tags);
+            let held = survey.locks.holder(wait.wait.tags);
             let place = match (held.holder, waker.inside) {
                 _ if waker.is_parked => continue,
                 (Holder::Unknown, None) => Place::On(waker.track),
@@ -127,21 +124,25 @@ pub(super) fn last(queues: &[Part], start: i64, end: i64) -> Option<Part> {
     Some(Part::new(TrackId(0), start, last))
 }
 
-/// Calls `each` with the times of an interval up to when it could run, without what is inside of it.
-pub(super) fn gaps((track, start): (TrackId, i64), within: &Within, mut each: impl FnMut(Part)) {
+/// Calls `each` with the times of an interval up to when it could run, without what is inside of it and its
+/// polls.
+pub(super) fn gaps(
+    (track, start): (TrackId, i64),
+    within: &Within,
+    polls: &[Poll],
+    mut each: impl FnMut(Part),
+) {
     let mut queues: Vec<&Part> = within.queues.iter().filter(|queue| queue.start >= start).collect();
     queues.sort_unstable_by_key(|queue| queue.start);
+    let polls = polls.iter().map(|poll| (poll.start, poll.end));
+    let inside = merged(within.waited.iter().copied().chain(polls));
     let mut since = start;
     for queue in queues {
-        let gap = since..queue.start.max(since);
-        let inside = within.children.iter().map(|child| Part {
-            start: child.start.clamp(gap.start, gap.end),
-            end: child.end.clamp(gap.start, gap.end),
-            ..*child
-        });
-        let inside: Vec<Part> = inside.collect();
-        let start = gap.start.saturating_add(covered(&inside)).min(gap.end);
-        each(Part::new(track, start, gap.end));
+        let end = queue.start.max(since);
+        let first = inside.partition_point(|(_, inside_end)| *inside_end <= since);
+        let parts = inside[first..].iter().take_while(|(inside_start, _)| *inside_start < end);
+        let covered = total(parts.map(|part| part.1.min(end).saturating_sub(part.0.max(since))));
+        each(Part::new(track, since.saturating_add(covered).min(end), end));
         since = since.max(queue.end);
     }
 }

@@ -12,7 +12,7 @@ pub(super) enum By {
     Thread,
     /// Process: all its threads together
     Process,
-    /// Nothing: all processes and threads together
+    /// Nothing: all processes and threads together. The life of a future and its polls both count
     All,
 }
 

@@ -6,6 +6,9 @@
 //! thread 2                      └─> [ request ] ──┘                 linked by a flow
 //! ```
 //!
+//! An interval `next` below the life of a stream is there while an item is waited for: between two items, the
+//! stream waits for its consumer. The first one is always there, which tells the life of a stream.
+//!
 //! While a traced future is polled, it is the thread's current one: the intervals of futures that are wrapped
 //! meanwhile go below its interval.
 
@@ -17,6 +20,8 @@ use std::task::{Context, Poll};
 use hairline_formats::Value;
 
 use crate::on::bridges::long_polls::PollOfTask;
+#[cfg(feature = "futures")]
+use crate::on::bridges::polled::Next;
 use crate::on::bridges::polled::{self, Recorded};
 #[cfg(feature = "subscriber")]
 use crate::on::bridges::tracing;
@@ -28,6 +33,8 @@ use crate::on::lifecycle::{connect, entry};
 use crate::on::thread::end_arguments::EndArguments;
 use crate::on::thread::guards::Scope;
 use crate::on::thread::guards::interval::AsyncScope;
+#[cfg(feature = "futures")]
+use crate::site::{CallsiteKind, Site};
 
 /// Adds an argument to the end of the future that this thread polls: the innermost one with `traced`,
 /// [`trace_future!`](crate::trace_future) or `#[trace]`. Outside of a recorded future it does nothing.
@@ -144,9 +151,38 @@ impl Life {
 
     fn of(callsite: &'static Callsite, interval: AsyncScope) -> Self {
         let is_recorded = interval.is_recorded();
-        let recorded =
-            is_recorded.then(|| Recorded { interval, flow: Flow::new(), arguments: None, spans: 0 });
+        let recorded = is_recorded.then(|| Recorded {
+            interval,
+            flow: Flow::new(),
+            arguments: None,
+            spans: 0,
+            #[cfg(feature = "futures")]
+            next: Next::default(),
+        });
         Self { callsite, recorded }
+    }
+
+    /// The next item of the stream is waited for.
+    #[cfg(feature = "futures")]
+    fn await_item(&mut self) {
+        let Some(Recorded { interval, next, .. }) = &mut self.recorded else { return };
+        if let Some(epoch) = NEXT.registered_epoch().filter(|_| !matches!(next, Next::Awaited(_))) {
+            let below = Extras::new().track(&*interval);
+            *next = Next::Awaited(Box::new(AsyncScope::begin(&NEXT, epoch, &(), &below)));
+        }
+    }
+
+    /// The stream has given an item, or is over.
+    #[cfg(feature = "futures")]
+    fn give_item(&mut self) {
+        if let Some(recorded) = &mut self.recorded {
+            recorded.next = Next::Given;
+        }
+    }
+
+    #[cfg(feature = "futures")]
+    fn is_first_item(&self) -> bool {
+        self.recorded.as_ref().is_some_and(|recorded| matches!(recorded.next, Next::Unasked))
     }
 
     /// Returns the interval and the flow of its polls, if it is recorded and not over.
@@ -182,6 +218,9 @@ impl Life {
         self.recorded = None;
     }
 }
+
+#[cfg(feature = "futures")]
+static NEXT: Callsite = Callsite::new(CallsiteKind::Scope, "task", "next", &[], &Site::NOWHERE);
 
 /// The argument of the end of a life or a wait whose future was dropped before it was ready.
 pub(crate) const DROPPED: &str = "dropped";
@@ -263,9 +302,14 @@ impl<S: futures_core::Stream> futures_core::Stream for Traced<S> {
 
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<S::Item>> {
         let this = self.project();
+        if this.life.is_first_item() {
+            this.life.await_item();
+        }
         let outcome = this.life.poll(|slice| slice, || this.inner.poll_next(cx));
-        if matches!(outcome, Poll::Ready(None)) {
-            this.life.end();
+        match outcome {
+            Poll::Ready(None) => this.life.end(),
+            Poll::Ready(Some(_)) => this.life.give_item(),
+            Poll::Pending => this.life.await_item(),
         }
         outcome
     }

@@ -177,10 +177,28 @@ pub(crate) struct Recorded {
     pub(crate) arguments: Option<Box<EndArguments>>,
     /// The number of spans of `tracing` that the thread which polls it had entered before.
     pub(crate) spans: usize,
+    /// Of a stream, the interval while its next item is waited for.
+    #[cfg(feature = "futures")]
+    pub(crate) next: Next,
+}
+
+/// When the next item of a stream is waited for.
+#[cfg(feature = "futures")]
+#[derive(Debug, Default)]
+pub(crate) enum Next {
+    /// Nobody has asked for an item yet.
+    #[default]
+    Unasked,
+    Awaited(#[allow(dead_code)] Box<AsyncScope>), // it ends when it is dropped
+    Given,
 }
 
 impl Drop for Recorded {
     fn drop(&mut self) {
+        #[cfg(feature = "futures")]
+        {
+            self.next = Next::Given; // it ends before what it is below
+        }
         self.interval.arguments = self.arguments.take();
     }
 }

@@ -1,0 +1,202 @@
+//! The polls of each life: those that one flow goes through.
+
+use std::collections::HashMap;
+
+use hairline_convert::slices::{Key, Slice};
+use hairline_convert::{Event, EventKind, TrackId};
+
+use crate::explain::polls::RIGHT_AFTER;
+use crate::track_names::TrackNames;
+
+/// The limit for slices of threads with flows. The polls of further ones are not known.
+const MOST_POLLS: usize = 1 << 21;
+
+/// So many lives of a name end before the one that is looked for, and right before the same time, at most.
+const MOST_BESIDE: usize = 64;
+
+/// The slices of threads through which flows go, by flow.
+#[derive(Debug, Default)]
+pub(super) struct OwnPolls {
+    /// The begin of the last slice of each thread, and the flows through those that are open.
+    begins: HashMap<TrackId, i64>,
+    open: HashMap<(TrackId, i64), u64>,
+    polls: Vec<(u64, Slice)>,
+    /// The polls of each flow, in order, and the flows by category, name and last end.
+    all: Vec<Poll>,
+    flows: Vec<Flow>,
+}
+
+#[derive(Debug)]
+struct Flow {
+    process: Option<TrackId>,
+    name: (Key, Key),
+    /// The end of the last poll.
+    end: i64,
+    polls: std::ops::Range<usize>,
+}
+
+/// The track, the begin and the end of a life.
+type Place = (TrackId, i64, i64);
+
+/// A poll on a thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Poll {
+    pub(super) start: i64,
+    pub(super) end: i64,
+    pub(super) thread: TrackId,
+}
+
+impl OwnPolls {
+    /// Adds an event of a thread.
+    pub(super) fn event(&mut self, event: &Event<'_>) {
+        let flow = match event.kind {
+            EventKind::Begin | EventKind::Complete { .. } => {
+                self.begins.insert(event.track, event.time);
+                event.flows().first().copied()
+            }
+            EventKind::Flow { id, to_next: false, .. } => {
+                Some(id).filter(|_| self.begins.get(&event.track) == Some(&event.time))
+            }
+            _ => None,
+        };
+        if let Some(flow) = flow.filter(|_| self.open.len() < MOST_POLLS) {
+            self.open.insert((event.track, event.time), flow);
+        }
+    }
+
+    /// Adds a slice of a thread.
+    pub(super) fn slice(&mut self, slice: &Slice) {
+        if self.open.is_empty() {
+            return;
+        }
+        let flow = self.open.remove(&(slice.track, slice.start)).filter(|_| self.polls.len() < MOST_POLLS);
+        self.polls.extend(flow.map(|flow| (flow, *slice)));
+    }
+
+    /// Call it once there are no more, with what tells the names of polls.
+    pub(super) fn finish(&mut self, names: &TrackNames, are_polls: impl Fn(Key, Key) -> bool) {
+        let Self { polls, .. } = std::mem::take(self);
+        let polls = polls.into_iter().filter(|(_, poll)| are_polls(poll.category, poll.name));
+        let mut polls: Vec<_> = polls
+            .map(|(flow, Slice { track, category, name, start, duration, .. })| {
+                let poll = Poll { start, end: start.saturating_add(duration), thread: track };
+                ((names.process_of(track), (category, name), flow), poll)
+            })
+            .collect();
+        polls.sort_unstable();
+        for of_flow in polls.chunk_by(|(a, _), (b, _)| a == b) {
+            let ((process, name, _), Poll { end, .. }) = of_flow[of_flow.len() - 1];
+            let first = self.all.len();
+            self.all.extend(of_flow.iter().map(|(_, poll)| *poll));
+            self.flows.push(Flow { process, name, end, polls: first..self.all.len() });
+        }
+        self.flows.sort_unstable_by_key(|flow| (flow.name, flow.end));
+    }
+
+    /// The polls of a life that is over: it ends right after the last one. None if they are not known.
+    pub(super) fn of(&self, names: &TrackNames, name: (Key, Key), (track, start, end): Place) -> &[Poll] {
+        let last = self.flows.partition_point(|flow| (flow.name, flow.end) <= (name, end));
+        let process = names.process_of(track);
+        let before = self.flows[..last].iter().rev().take(MOST_BESIDE);
+        let mut before =
+            before.take_while(|flow| flow.name == name && end.saturating_sub(flow.end) <= RIGHT_AFTER);
+        let own = before.find(|flow| flow.process == process && self.all[flow.polls.start].start >= start);
+        own.map_or(&[], |flow| &self.all[flow.polls.clone()])
+    }
+}
+
+/// Whether a slice of a thread is one of the polls, or inside of one.
+pub(super) fn is_inside(polls: &[Poll], slice: &Slice) -> bool {
+    let end = slice.start.saturating_add(slice.duration);
+    let before = polls.partition_point(|poll| poll.start <= slice.start).checked_sub(1);
+    before.is_some_and(|before| polls[before].thread == slice.track && polls[before].end >= end)
+}
+
+/// Splits a time in which a future was inside of another one, which has these polls, while it has those of
+/// itself: calls `each` with the times, and whether the outer one waited for it then, or did something else
+/// in a poll.
+pub(super) fn split(
+    (start, end): (i64, i64),
+    outer: &[Poll],
+    inner: &[Poll],
+    mut each: impl FnMut(bool, (i64, i64)),
+) {
+    let mut since = start;
+    let first = outer.partition_point(|poll| poll.end <= start);
+    for poll in &outer[first..] {
+        let (from, to) = (poll.start.max(since), poll.end.min(end));
+        if from >= to {
+            break;
+        }
+        each(true, (since, from));
+        let mut other = from;
+        let first = inner.partition_point(|poll| poll.end <= from);
+        for poll in inner[first..].iter().take_while(|poll| poll.start < to) {
+            let (inner_start, inner_end) = (poll.start.max(other), poll.end.min(to));
+            each(false, (other, inner_start));
+            each(true, (inner_start, inner_end));
+            other = inner_end.max(other);
+        }
+        each(false, (other, to));
+        since = to;
+    }
+    each(true, (since, end));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn poll(track: u32, flow: u64, (start, end): (i64, i64), polls: &mut OwnPolls) {
+        let event = Event::new(start, TrackId(track), EventKind::Begin);
+        polls.event(&event);
+        let kind = EventKind::Flow {
+            id: flow,
+            step: hairline_convert::FlowStep::Begin,
+            to_next: false,
+            lasts: false,
+        };
+        polls.event(&Event::new(start, TrackId(track), kind));
+        polls.slice(&slice(track, (start, end)));
+    }
+
+    fn slice(track: u32, (start, end): (i64, i64)) -> Slice {
+        let (name, duration) = (Key::OTHER, end - start);
+        let (self_time, busy) = (duration, duration);
+        Slice { track: TrackId(track), name, category: name, start, duration, self_time, busy, tag: 0 }
+    }
+
+    #[test]
+    fn a_life_has_the_polls_of_the_flow_that_ends_right_before_it() {
+        let mut polls = OwnPolls::default();
+        poll(1, 7, (10, 20), &mut polls);
+        poll(2, 8, (12, 22), &mut polls);
+        poll(2, 7, (30, 40), &mut polls);
+        poll(1, 8, (35, 39), &mut polls);
+        polls.slice(&slice(1, (50, 60))); // without a flow
+        polls.finish(&TrackNames::default(), |_, _| true);
+        let of = |start, end| {
+            let name = (Key::OTHER, Key::OTHER);
+            let polls = polls.of(&TrackNames::default(), name, (TrackId(3), start, end));
+            polls.iter().map(|poll| (poll.thread.0, poll.start, poll.end)).collect::<Vec<_>>()
+        };
+        assert_eq!(of(5, 41), [(1, 10, 20), (2, 30, 40)]);
+        assert_eq!(of(11, 40), [(2, 12, 22), (1, 35, 39)], "the other one begins before the life");
+        assert_eq!(of(5, 39), [(2, 12, 22), (1, 35, 39)]);
+        assert_eq!(of(5, 40 + RIGHT_AFTER + 1), []);
+        assert_eq!(of(15, 41), []);
+    }
+
+    #[test]
+    fn the_outer_future_does_something_else_where_the_inner_one_is_not_polled() {
+        let (mut waits, mut others) = (0, 0);
+        let polls =
+            |times: [(i64, i64); 3]| times.map(|(start, end)| Poll { start, end, thread: TrackId(1) });
+        let outer = polls([(0, 15), (40, 60), (90, 120)]);
+        split((10, 100), &outer, &polls([(12, 14), (45, 50), (95, 99)]), |waits_for_it, (start, end)| {
+            let time = if waits_for_it { &mut waits } else { &mut others };
+            *time += end - start;
+        });
+        assert_eq!((waits, others), (90 - 3 - 15 - 6, 3 + 15 + 6));
+    }
+}
