@@ -36,6 +36,8 @@ pub(crate) struct Planted {
     /// Time, thread that leaves with its state, thread that comes; all on processor 0.
     pub(crate) switches: Vec<(u64, (u64, State), u64)>,
     pub(crate) now: u64,
+    /// The flow of the slices that begin now.
+    pub(crate) flow: Option<u64>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,7 +58,7 @@ impl Planted {
         }
         let track = CustomTrack { uuid: TrackUuid(LIVES), name: "lives", ..CustomTrack::default() };
         te::custom_descriptor(&mut out, SEQUENCE, &track);
-        Self { out, switches: Vec::new(), now: 1_000 * MS }
+        Self { out, switches: Vec::new(), now: 1_000 * MS, flow: None }
     }
 
     pub(crate) fn slice(&mut self, track: u64, times: (u64, u64), category: &str, name: &str) {
@@ -92,6 +94,7 @@ impl Planted {
             name: (!is_end).then_some(Name::Text(name)),
             categories: if is_end { &[] } else { &categories },
             annotations: &annotations,
+            flow_ids: if is_end { &[] } else { self.flow.as_slice() },
             ..Event::new(SEQUENCE, kind, time)
         };
         te::event(&mut self.out, &event);

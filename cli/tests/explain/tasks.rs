@@ -404,8 +404,10 @@ fn a_lock_that_holds_up_few_polls_is_named_for_the_slowest() {
             let poll = start + 2 * MS;
             let end = poll + MS / 10 + if number % 100 == 50 { 50 * MS } else { number * 100 };
             let name = ("web", "request");
+            trace.flow = Some(number + 1);
             trace.slice(SERVER, (start, start + MS / 10), name.0, name.1);
             trace.event(SERVER, (EventType::SliceBegin, poll), name, &[]);
+            trace.flow = None;
             if number % 100 == 50 {
                 let held = [("held_by", Value::I64(OTHER as i64)), ("held_at", Value::Str("src/main.rs:3"))];
                 wait(&mut trace, SERVER, (poll + 1000, poll + 50 * MS), "wait: cache", &held);
@@ -417,7 +419,7 @@ fn a_lock_that_holds_up_few_polls_is_named_for_the_slowest() {
         trace
     };
     let words = [
-        "In their polls, which take 96 % of the time of the slowest:",
+        "In their polls, which take 96 % of the time of the slowest (2 polls in each):",
         "Cause: waiting for the lock `cache`.",
         "held by the thread rebuilder (102), at src/main.rs:3, as they began to wait.",
     ];
