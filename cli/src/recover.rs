@@ -6,6 +6,7 @@ use hairline::recovery::{self, FoundRegion, ProcessState, RecoverError, RecoverO
 
 use crate::input::is_standard;
 use crate::outcome::Outcome;
+use crate::record::PARTS;
 use crate::region::{check_output, is_missing, of_no_process, refuse_stdout};
 use crate::text::{complain, count, failed, is_pid, say_all, shown, size, who};
 
@@ -47,6 +48,14 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     if arguments.output.as_deref().is_some_and(is_standard) {
         return refuse_stdout();
     }
+    if let Some(folder) = arguments.region.as_ref().filter(|region| is_of_parts(region)) {
+        complain(format_args!(
+            "{0}: the traces of the processes that a killed `hairline record` has left: `hairline recover --all` \
+             completes them, and `hairline merge -o OUTPUT {0}/*.*` joins them. The states of threads are lost",
+            shown(folder)
+        ));
+        return Outcome::Failed;
+    }
     let regions = match &arguments.region {
         Some(region) if !is_pid(region) => vec![region.clone()],
         one => match find(one.as_deref(), arguments.assume_dead) {
@@ -73,6 +82,11 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         }
     };
     regions.iter().map(outcome).max().unwrap_or_default()
+}
+
+/// Whether a path is the folder of the parts of `record`.
+fn is_of_parts(path: &Path) -> bool {
+    path.is_dir() && path.file_name().is_some_and(|name| name.to_string_lossy().contains(PARTS))
 }
 
 /// The regions of a process, or all dead regions.

@@ -76,6 +76,16 @@ fn what_a_dead_process_left_is_listed_and_recovered_once() {
 }
 
 #[test]
+fn what_a_killed_record_has_left_is_joined_by_other_commands() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let folder = directory.path().join("trace.pftrace.parts-aB3dEf");
+    std::fs::create_dir(&folder).expect("a folder");
+    let output = hairline(&["recover", &folder.to_string_lossy()]);
+    let (code, said) = (output.status.code(), stderr(&output));
+    assert!(code == Some(1) && said.contains("hairline merge -o OUTPUT"), "{code:?}: {said}");
+}
+
+#[test]
 fn a_trace_whose_folder_is_gone_says_so_and_how_its_events_are_discarded() {
     let directory = tempfile::tempdir().expect("a directory");
     let folder = directory.path().join("folder");

@@ -16,6 +16,7 @@ use std::process::{self, ExitCode};
 
 use crate::record::arguments::policy;
 pub(crate) use crate::record::arguments::{Arguments, LEVELS, Options, check};
+pub(crate) use crate::record::parts::PARTS;
 pub(crate) use crate::record::report::FAILED;
 use crate::record::report::{Failed, Made, report};
 pub(crate) use crate::record::trial::{Trial, of_command, of_process};

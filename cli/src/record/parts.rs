@@ -34,6 +34,9 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// The interval of checks for processes that have recorded nothing: it reads a file of each process.
 const SEARCH_EVERY: Duration = Duration::from_millis(200);
 
+/// What follows the name of the output in the name of the folder.
+pub(crate) const PARTS: &str = ".parts-";
+
 /// The name of the part with what the kernel's rings had no room for.
 const TOLD: &str = "told";
 
@@ -154,7 +157,7 @@ impl Parts {
         // The processes may have other working directories.
         let parent = parent.canonicalize().map_err(at)?;
         let mut prefix = name.to_owned();
-        prefix.push(".parts-");
+        prefix.push(PARTS);
         let folder = Folder::create(&parent, &prefix).map_err(at)?;
         if folder.path().to_str().is_none() {
             return Err(format!("{}: its path must be UTF-8", output.display()));
