@@ -416,6 +416,26 @@ fn of_two_branches_at_once_the_longer_one_is_the_cause() {
 }
 
 #[test]
+fn what_the_holder_of_a_lock_computes_in_is_named() {
+    let first = first_lines(
+        || {},
+        |number| async move {
+            let cache = Arc::new(sync::Mutex::named("cache", ()));
+            let held = Arc::clone(&cache);
+            let refresh = async move {
+                let _held = held.lock().await;
+                trace_scope!("db", "rebuild");
+                std::thread::sleep(work(number));
+            };
+            tokio::spawn(refresh.traced_task("db", "refresh"));
+            sleep(SHORT / 4).await;
+            drop(cache.lock().await);
+        },
+    );
+    require(&first, &["Cause: waiting for the lock `cache`.", " refresh, at ", ", inside `rebuild`"], &[]);
+}
+
+#[test]
 fn a_stream_whose_consumer_waits_for_something_else_is_not_the_cause() {
     let items = |pause: Duration| {
         futures::stream::unfold(0, move |number| async move {

@@ -1,7 +1,7 @@
 //! The tasks whose end wakes the slowest intervals: those that they spawn and await, or that answer. Where
 //! the time of such a task went is why the interval waited.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use hairline_convert::TrackId;
 use hairline_convert::slices::{Key, Slice};
@@ -26,6 +26,8 @@ pub(super) struct Lives<'s> {
     count: usize,
     /// Shorter ones are not kept.
     shortest: i64,
+    /// The begins and the polls of the lives on each track.
+    polls: HashMap<TrackId, Vec<(i64, &'s [Poll])>>,
 }
 
 struct Life<'s> {
@@ -49,11 +51,14 @@ enum Where {
 impl<'s> Lives<'s> {
     /// Keeps lives that may take a good part of one of the slowest intervals.
     pub(super) fn new(shortest_of_slowest: i64) -> Self {
-        Self { ends: BTreeMap::new(), count: 0, shortest: shortest_of_slowest / 4 }
+        Self { ends: BTreeMap::new(), count: 0, shortest: shortest_of_slowest / 4, polls: HashMap::new() }
     }
 
     /// Adds the life of a task.
     pub(super) fn add(&mut self, slice: &Slice, within: &Within, polls: &'s [Poll]) {
+        if !polls.is_empty() && self.polls.len() < MOST_KEPT {
+            self.polls.entry(slice.track).or_default().push((slice.start, polls));
+        }
         let size = 1 + within.own.len() + within.waits.len() + within.queues.len();
         if slice.duration >= self.shortest && self.count + size <= MOST_KEPT {
             self.count += size;
@@ -61,6 +66,13 @@ impl<'s> Lives<'s> {
             let life = Life { start: slice.start, within: within.clone(), polls };
             self.ends.insert((slice.name, end, slice.track), life);
         }
+    }
+
+    /// The polls of the life that is on a track at this time.
+    pub(super) fn polls_at(&self, track: TrackId, time: i64) -> &'s [Poll] {
+        let lives = self.polls.get(&track).map_or(&[][..], Vec::as_slice);
+        let before = lives.partition_point(|(start, _)| *start <= time).checked_sub(1);
+        before.map_or(&[], |before| lives[before].1)
     }
 
     /// The life that ended with a wake: in the poll around it, or in the one right before it.

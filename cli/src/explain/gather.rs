@@ -114,7 +114,7 @@ impl<'s> Gather<'s> {
         Self { slices, found }
     }
 
-    pub(super) fn finish(mut self) -> io::Result<Vec<Target>> {
+    pub(super) fn finish(mut self) -> io::Result<(Vec<Target>, Lives<'s>)> {
         self.slices.finish(&mut self.found)?;
         let Found { survey, mut targets, polls, lives, mut wakes, lives_of_tasks, .. } = self.found;
         wakes.sort();
@@ -142,7 +142,7 @@ impl<'s> Gather<'s> {
             }
             target.polls_alone = alone(&polls, lives);
         }
-        Ok(targets)
+        Ok((targets, lives_of_tasks))
     }
 }
 

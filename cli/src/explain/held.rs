@@ -1,6 +1,6 @@
 //! Who had the locks that the slices of one name waited for.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
 
 use hairline_convert::slices::Key;
@@ -49,6 +49,8 @@ enum Who {
     One(Holder),
     /// The tasks of this name.
     Tasks(Key),
+    /// Those of one name, which gave it to those of another one.
+    Given(Key, Key),
 }
 
 /// The limit for the rows of each list.
@@ -100,6 +102,10 @@ fn holders(survey: &Survey, target: &Target, waits: &[(Wait, i64)]) -> Vec<Held>
     let key = |held: HeldBy| {
         let who = match held.holder {
             Holder::Task(task) => name_of(task).map_or(Who::One(held.holder), Who::Tasks),
+            Holder::Given(Some(taker), by) => match (name_of(taker), name_of(by)) {
+                (Some(taker), Some(by)) => Who::Given(taker, by),
+                _ => Who::One(held.holder),
+            },
             other => Who::One(other),
         };
         (who, survey.locks.held_at(held), held.is_timed)
@@ -116,10 +122,10 @@ fn holders(survey: &Survey, target: &Target, waits: &[(Wait, i64)]) -> Vec<Held>
         let turns = target.turns.all().iter().filter(|turn| key(turn.wait.held) == of);
         total(turns.map(|turn| turn.duration()))
     };
-    let mut tasks: HashMap<_, BTreeSet<TaskId>> = HashMap::new();
+    let mut tasks: HashMap<_, BTreeMap<TaskId, Holder>> = HashMap::new();
     for (wait, _) in waits {
-        if let Holder::Task(task) = wait.held.holder {
-            tasks.entry(key(wait.held)).or_default().insert(task);
+        if let Holder::Task(task) | Holder::Given(Some(task), _) = wait.held.holder {
+            tasks.entry(key(wait.held)).or_default().insert(task, wait.held.holder);
         }
     }
     let held = |(of, time): ((Who, &str, bool), i64)| {
@@ -132,11 +138,11 @@ fn holders(survey: &Survey, target: &Target, waits: &[(Wait, i64)]) -> Vec<Held>
         let tasks = tasks.get(&of);
         let holder = match of.0 {
             Who::One(holder) => holder,
-            Who::Tasks(_) => {
-                tasks.and_then(BTreeSet::first).map_or(Holder::Unknown, |task| Holder::Task(*task))
+            Who::Tasks(_) | Who::Given(..) => {
+                tasks.and_then(BTreeMap::first_key_value).map_or(Holder::Unknown, |(_, first)| *first)
             }
         };
-        let (place, tasks) = (of.1.to_owned(), tasks.map_or(0, BTreeSet::len));
+        let (place, tasks) = (of.1.to_owned(), tasks.map_or(0, BTreeMap::len));
         Held { holder, tasks, place, time, is_timed: of.2, inside, woken }
     };
     let mut all: Vec<_> = times.into_iter().map(held).collect();
@@ -227,9 +233,9 @@ impl Lock {
                 Holder::Given(taker, by) => {
                     let taker = taker.map_or_else(
                         || "a task that is not recorded".to_owned(),
-                        |taker| tasks(survey, taker, 1),
+                        |taker| tasks(survey, taker, held.tasks),
                     );
-                    format!("taken by {taker} and released by {}", tasks(survey, by, 1))
+                    format!("taken by {taker} and released by {}", tasks(survey, by, held.tasks))
                 }
                 Holder::Thread(tid) => format!("held by {}", thread(tid)),
                 Holder::Releaser(tid) => format!("released by {}", thread(tid)),

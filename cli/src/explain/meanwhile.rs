@@ -7,6 +7,7 @@ use hairline_convert::slices::{Frame, Key, Slice, SliceSink, Slices};
 use hairline_convert::{Event, EventKind, Item, TrackId};
 
 use crate::explain::arguments::arguments;
+use crate::explain::awaited::Lives;
 use crate::explain::locks::{Holder, is_wait};
 use crate::explain::own_polls::{Poll, is_inside};
 use crate::explain::survey::{SliceName, Survey};
@@ -108,7 +109,7 @@ struct Question<'s> {
     kind: Kind,
     /// The track of the life of the task that had the lock.
     life: Option<TrackId>,
-    /// The polls of an example.
+    /// The polls of an example, or of that task.
     polls: &'s [Poll],
 }
 
@@ -133,7 +134,7 @@ enum Kind {
 const DEEPEST: usize = 64;
 
 impl<'s> Meanwhile<'s> {
-    pub(super) fn new(survey: &'s Survey, slices: Slices, targets: Vec<Target>) -> Self {
+    pub(super) fn new(survey: &'s Survey, slices: Slices, targets: Vec<Target>, lives: &Lives<'s>) -> Self {
         let life = |part: &Part| match part.wait.held.holder {
             Holder::Task(task) => survey.tasks.life(task).map(|life| life.track),
             _ => None,
@@ -144,8 +145,13 @@ impl<'s> Meanwhile<'s> {
                 let question = |part: &Part| {
                     let life = (kind == Kind::Wait).then(|| life(part)).flatten();
                     let SliceName { category, name, is_on_thread } = of.chosen.name;
-                    let has_polls = kind.is_example() && !is_on_thread;
-                    let polls = if has_polls { survey.polls_of((category, name), part.place()) } else { &[] };
+                    let polls = match (kind, life) {
+                        (Kind::Slow | Kind::Typical, _) if !is_on_thread => {
+                            survey.polls_of((category, name), part.place())
+                        }
+                        (Kind::Wait, Some(life)) => lives.polls_at(life, part.start),
+                        _ => &[],
+                    };
                     Question { target, part: *part, kind, life, polls }
                 };
                 questions.extend(parts.iter().map(question));
@@ -371,7 +377,7 @@ impl<'s> Found<'s> {
         let others = &self.targets[question.target].others;
         if overlap <= 0
             || question.part.track == slice.track
-            || is_inside(question.polls, slice)
+            || question.kind.is_example() && is_inside(question.polls, slice)
             || others.len() >= MOST && !others.contains_key(&key)
         {
             return;
@@ -387,10 +393,11 @@ impl<'s> Found<'s> {
             }
             Kind::Queue | Kind::AwaitedQueue | Kind::Late | Kind::After => {}
             Kind::Sleep | Kind::Wait | Kind::Core => {
-                // Intervals of one task are on several tracks: the innermost of all counts.
-                let place = (number, question.life.filter(|_| is_interval).unwrap_or(slice.track));
+                // Intervals and polls of one task are on several tracks: the innermost of all counts.
+                let is_of_task = is_interval || is_inside(question.polls, slice);
+                let place = (number, question.life.filter(|_| is_of_task).unwrap_or(slice.track));
                 let is_full = self.open.len() >= MOST_OPEN && !self.open.contains_key(&place);
-                let may_end = is_interval || self.may_end(&question, slice.track);
+                let may_end = is_of_task || self.may_end(&question, slice.track);
                 // A thread may begin a slice some time after it got the core.
                 let is_open = match question.kind {
                     Kind::Core => overlap > question.part.duration() / 2,

@@ -179,8 +179,8 @@ fn explain(arguments: &Arguments, trace: &TraceArguments) -> Result<Explained, S
     }
     let mut gather = Gather::new(&survey, new_slices(), chosen);
     trace.show_again(&mut gather)?;
-    let targets = gather.finish().map_err(unsorted)?;
-    let mut meanwhile = Meanwhile::new(&survey, new_slices(), targets);
+    let (targets, lives) = gather.finish().map_err(unsorted)?;
+    let mut meanwhile = Meanwhile::new(&survey, new_slices(), targets, &lives);
     if meanwhile.has_questions() {
         trace.show_again(&mut meanwhile)?;
     }
