@@ -510,6 +510,31 @@ fn a_task_or_call_that_computes_is_named_by_those_that_await_it() {
 }
 
 #[test]
+fn a_span_of_the_branch_of_a_select_that_loses_is_not_the_cause() {
+    let subscriber = tracing_subscriber::registry().with(hairline::layer());
+    let _default = tracing::subscriber::set_default(subscriber);
+    let traces = FORMATS.map(|format| {
+        record(format, |_| {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
+            runtime.expect("a runtime").block_on(async {
+                for number in 0..REQUESTS {
+                    let request = async {
+                        let shutdown = std::future::pending::<()>();
+                        tokio::select! {
+                            () = shutdown.instrument(tracing::info_span!(target: "app", "shutdown")) => {}
+                            () = sleep(work(number)).instrument(tracing::info_span!(target: "db", "query")) => {}
+                        }
+                    };
+                    request.instrument(tracing::info_span!(target: "web", "request")).await;
+                }
+            });
+        })
+    });
+    let words = ["Cause: intervals inside of them, most of all `query`.", "inside `query`."];
+    require(&traces.each_ref().map(first_lines_of), &words, &["shutdown"]);
+}
+
+#[test]
 fn a_wait_inside_of_a_span_is_a_wait() {
     let subscriber = tracing_subscriber::registry().with(hairline::layer());
     let _default = tracing::subscriber::set_default(subscriber);

@@ -110,8 +110,9 @@ pub(super) struct Below<'s> {
     pub(super) slice: Slice,
     /// The wait for a lock that it is, up to the wake that ended it.
     pub(super) wait: Option<Part>,
-    /// Its polls, if they are known.
+    /// Its polls, if they are known, and whether flows go through those of other intervals of its name.
     pub(super) polls: &'s [Poll],
+    pub(super) has_flows: bool,
     /// Whether its future was dropped before it was ready.
     pub(super) is_dropped: bool,
     pub(super) within: Within,
@@ -155,6 +156,22 @@ impl Below<'_> {
     fn is_left(&self, is_around_dropped: bool, last: i64) -> bool {
         self.is_dropped && !(is_around_dropped && end(&self.slice) > last)
     }
+
+    /// Whether it ends in a poll of the one around it, and became ready in none of its own: its future was
+    /// dropped. A span of `tracing` does not say so. `before` is the one that ended before it.
+    fn is_unready(&self, polls: &[Poll], before: Option<&Self>) -> bool {
+        let end = end(&self.slice);
+        let is_in_poll = polls[..polls.partition_point(|poll| poll.start <= end)].last();
+        if !self.has_flows || is_in_poll.is_none_or(|poll| poll.end < end) {
+            return false;
+        }
+        let last = |polls: &[Poll]| polls.last().copied();
+        match (last(self.polls), before.and_then(|before| last(before.polls))) {
+            (None, _) => true,
+            (Some(own), Some(before)) => before.start >= own.end,
+            (Some(_), None) => false,
+        }
+    }
 }
 
 impl<'s> Nested<'s> {
@@ -185,6 +202,10 @@ impl<'s> Nested<'s> {
         let begins =
             below.iter().map(|one| one.slice.start).chain(within.queues.iter().map(|queue| queue.start));
         let last = begins.max().unwrap_or(slice.start);
+        for number in 0..below.len() {
+            let is_unready = below[number].is_unready(polls, below.get(number + 1));
+            below[number].is_dropped |= is_unready;
+        }
         let (mut alone, mut from) = (Vec::new(), end(slice));
         for one in below {
             if one.is_left(is_dropped, last) {
@@ -323,7 +344,10 @@ mod tests {
     fn end_below(nested: &mut Nested<'_>, parent: u32, slice: Slice, is_dropped: bool) {
         let (mut within, own) = nested.take(&slice, is_dropped, &[]);
         within.own.extend(own);
-        nested.add(TrackId(parent), Below { slice, wait: None, polls: &[], is_dropped, within });
+        nested.add(
+            TrackId(parent),
+            Below { slice, wait: None, polls: &[], has_flows: false, is_dropped, within },
+        );
     }
 
     fn time(own: &[Own]) -> i64 {
