@@ -112,6 +112,9 @@ impl<'s> Lives<'s> {
             life.within.queues.iter().filter_map(|queue| queue.within(start, gap.end)).collect();
         let awaited = target.awaited.entry(name).or_default();
         awaited.time = awaited.time.saturating_add(time);
+        if waker.poll.is_none() {
+            awaited.after = awaited.after.saturating_add(time);
+        }
         awaited.queued = awaited.queued.saturating_add(covered(&queues));
         for own in life.within.own.iter().filter_map(|own| own.within(start, gap.end)) {
             add(&mut awaited.inside, own.name, own.end.saturating_sub(own.start));
@@ -155,9 +158,9 @@ fn most(target: &Target) -> Option<(Key, &Awaited, Where)> {
 
 /// The cause, as a part of a sentence.
 pub(super) fn cause(survey: &Survey, target: &Target) -> Option<String> {
-    let (name, _, place) = most(target)?;
+    let (name, awaited, place) = most(target)?;
     let task = plain(survey.keys().text(name));
-    Some(match place {
+    let cause = match place {
         Where::Queue if survey.tasks.is_call(name) => {
             format!("the call `{task}`, which waits for a thread of the blocking pool")
         }
@@ -176,7 +179,14 @@ pub(super) fn cause(survey: &Survey, target: &Target) -> Option<String> {
             }
             inside => format!("the task `{task}`, most of all inside `{}`", plain(inside)),
         },
-    })
+    };
+    Some(if is_sure(survey, name, awaited) { cause } else { format!("perhaps {cause}") })
+}
+
+/// Whether nothing else can have woken them: after the end of a task, its thread may have polled one that is
+/// not recorded.
+fn is_sure(survey: &Survey, name: Key, awaited: &Awaited) -> bool {
+    awaited.after <= awaited.time / 2 || survey.tasks.is_call(name) || survey.tasks.partial().is_none()
 }
 
 /// Says where the time of those tasks went.
@@ -215,8 +225,9 @@ pub(super) fn sentence(survey: &Survey, target: &Target) -> Option<String> {
         _ => String::new(),
     };
     let what = if is_call { "call" } else { "task" };
+    let after = if is_sure(survey, name, awaited) { "" } else { ", or what its thread did right after it," };
     let said = format!(
-        "The end of the {what} `{}` wakes them{inside} ({of_wakes} of that time). {time}",
+        "The end of the {what} `{}`{after} wakes them{inside} ({of_wakes} of that time). {time}",
         text(name)
     );
     Some(said.trim_end().to_owned())

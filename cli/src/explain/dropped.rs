@@ -16,10 +16,12 @@ fn most(band: &Band) -> Option<(Key, &Inner)> {
     all.max_by_key(|(name, inner)| (inner.total, name.0)).filter(|(_, most)| most.total > band.duration / 2)
 }
 
-/// How many times each of the slowest gave that up, if it tried again: then it is what they wait for.
+/// How many times each of the slowest gave that up, if it tried again until it was ready: then it is what
+/// they wait for.
 fn tries(band: &Band) -> Option<u64> {
-    let (_, inner) = most(band)?;
-    Some(inner.count / band.count.max(1)).filter(|tries| *tries >= 3)
+    let (name, inner) = most(band)?;
+    let ready = band.inside.names.get(&name).map_or(0, |inner| inner.count);
+    Some(inner.count / band.count.max(1)).filter(|tries| *tries >= 3 && ready >= band.count)
 }
 
 /// What let them go on before that, as a part of a sentence, if one thing did most times.

@@ -24,7 +24,7 @@ pub(super) struct Lock {
     /// The places of the waiters.
     pub(super) places: Vec<Share>,
     /// Whether most of the waits were dropped before their end.
-    are_dropped: bool,
+    pub(super) are_dropped: bool,
 }
 
 /// One of those who had a lock.
@@ -280,7 +280,11 @@ impl Lock {
         };
         let are_few = |held: &&Held| held.time >= self.time / 50;
         let held = self.holders.iter().filter(are_few).take(3).map(one).collect::<Vec<_>>().join("; ");
-        if self.are_dropped { format!("{held}; the waits were dropped, as after a timeout") } else { held }
+        if self.are_dropped {
+            format!("{held}; the waits were dropped, as after a timeout, or as something else was ready")
+        } else {
+            held
+        }
     }
 
     fn without_holder(&self) -> &'static str {

@@ -403,6 +403,7 @@ impl<'s> Found<'s> {
                     Kind::Core => overlap > question.part.duration() / 2,
                     // Who waits for a lock has it nowhere.
                     Kind::Wait if is_wait(self.survey.keys(), slice) => false,
+                    Kind::Wait if is_interval && !self.may_release(candidate, question.part.end) => false,
                     _ => is_open(&question.part, slice),
                 };
                 if is_full || !is_open || !may_end {
@@ -417,6 +418,15 @@ impl<'s> Found<'s> {
                 }
             }
         }
+    }
+
+    /// Whether an interval of the task that has a lock may be what the lock is held for: it ends before the
+    /// release, or is polled then. Another branch of a `join!` is neither.
+    fn may_release(&self, Candidate { slice, end, .. }: &Candidate, release: i64) -> bool {
+        let place = (slice.track, slice.start, *end);
+        let polls = self.survey.polls_of((slice.category, slice.name), place);
+        let is_polled = |poll: &Poll| (poll.start..=poll.end).contains(&release);
+        *end <= release || polls.is_empty() || polls.iter().any(is_polled)
     }
 
     /// Whether the thread of a track may have ended a sleep or a wait.

@@ -39,6 +39,7 @@ mod tasks;
 mod threads;
 mod turns;
 mod verdict;
+mod waited;
 mod wakes;
 
 use std::path::PathBuf;

@@ -7,8 +7,9 @@ use hairline_convert::TrackId;
 use hairline_convert::slices::{Frame, Key, Slice};
 use hairline_convert::timeline::Split;
 
-use crate::explain::own_polls::{Poll, split};
+use crate::explain::own_polls::Poll;
 use crate::explain::target::{Inner, Inside, Part, Wait, total};
+use crate::explain::waited::{Child, Waited, merged, waited};
 use crate::inside::Open;
 use crate::track_names::TrackNames;
 
@@ -137,20 +138,6 @@ impl Below<'_> {
         1 + own.len() + waits.len() + queues.len() + left.len()
     }
 
-    /// Calls `each` with the parts of a time, and whether the one around it may wait for it then.
-    fn awaited(&self, (start, end): (i64, i64), mut each: impl FnMut(bool, (i64, i64))) {
-        let Some(nexts) = &self.within.nexts else { return each(true, (start, end)) };
-        let polls = self.polls.iter().map(|poll| (poll.start, poll.end));
-        let mut since = start;
-        in_common((start, end), &merged(nexts.iter().copied().chain(polls)), |from, to| {
-            let (from, to) = (from.max(since), to.min(end));
-            each(false, (since, from));
-            each(true, (from, to));
-            since = to;
-        });
-        each(false, (since, end));
-    }
-
     /// Whether the interval around it, of which something begins last at `last`, went on without it: what is
     /// inside of it took none of the time. An interval that is dropped itself drops what it waits for.
     fn is_left(&self, is_around_dropped: bool, last: i64) -> bool {
@@ -206,30 +193,27 @@ impl<'s> Nested<'s> {
             let is_unready = below[number].is_unready(polls, below.get(number + 1));
             below[number].is_dropped |= is_unready;
         }
-        let (mut alone, mut from) = (Vec::new(), end(slice));
-        for one in below {
-            if one.is_left(is_dropped, last) {
-                within.leave(one, slice.name);
-                continue;
-            }
-            let (start, end) = (one.slice.start, end(&one.slice).min(end(slice)));
-            alone.extend(own(end, from).within(end, from));
-            let (until, mut times) = (end.min(from), Vec::new());
-            from = from.min(start);
-            let mut other = |start, end| alone.extend(own(start, end).within(start, end));
-            one.awaited((from, until), |waits_for_it, time| match waits_for_it {
-                true => split(time, polls, one.polls, |waits_for_it, (start, end)| match waits_for_it {
-                    true if start < end => times.push((start, end)),
-                    true => {}
-                    false => other(start, end),
-                }),
-                false => other(time.0, time.1),
-            });
+        let wakes: Vec<i64> = within.queues.iter().map(|queue| queue.start).collect();
+        let (left, below): (Vec<_>, Vec<_>) =
+            below.into_iter().partition(|one| one.is_left(is_dropped, last));
+        left.into_iter().for_each(|one| within.leave(one, slice.name));
+        let children: Vec<_> = below
+            .iter()
+            .map(|one| Child {
+                start: one.slice.start,
+                end: end(&one.slice).min(end(slice)),
+                polls: one.polls,
+                nexts: one.within.nexts.as_deref(),
+            })
+            .collect();
+        let Waited { of_each, beside, alone } = waited((slice.start, end(slice)), polls, &wakes, &children);
+        for ((one, times), beside) in below.into_iter().zip(of_each).zip(beside) {
+            let Some(times) = times else { continue };
+            within.inside.beside(one.slice.name, beside);
             within.waited.extend(&times);
             within.wait_for(one, slice.name, &times);
         }
-        alone.extend(own(slice.start, from).within(slice.start, from));
-        (within, alone)
+        (within, alone.into_iter().map(|(start, end)| own(start, end)).collect())
     }
 
     /// An outermost interval begins.
@@ -310,20 +294,6 @@ fn end(slice: &Slice) -> i64 {
     slice.start.saturating_add(slice.duration)
 }
 
-/// Times in order, those that touch each other as one.
-pub(super) fn merged(times: impl IntoIterator<Item = (i64, i64)>) -> Vec<(i64, i64)> {
-    let mut all: Vec<_> = times.into_iter().collect();
-    all.sort_unstable();
-    all.dedup_by(|next, before| {
-        let touches = next.0 <= before.1;
-        if touches {
-            before.1 = before.1.max(next.1);
-        }
-        touches
-    });
-    all
-}
-
 /// The time that parts of an interval cover. Parts at the same time count once.
 pub(super) fn covered<'p>(parts: impl IntoIterator<Item = &'p Part>) -> i64 {
     let parts = parts.into_iter().map(|part| (part.start, part.end));
@@ -378,7 +348,7 @@ mod tests {
         end_below(&mut nested, 1, slice(4, 30, 90), false);
         let (within, own) = nested.take(&slice(1, 0, 100), false, &[]);
         let times = |own: &[Own]| own.iter().map(|own| (own.start, own.end)).collect::<Vec<_>>();
-        assert_eq!(times(&own), [(90, 100), (0, 10)]);
+        assert_eq!(times(&own), [(0, 10), (90, 100)]);
         assert_eq!(
             times(&within.own),
             [(30, 90), (10, 30)],

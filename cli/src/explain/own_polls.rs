@@ -113,40 +113,15 @@ impl OwnPolls {
 
 /// Whether a slice of a thread is one of the polls, or inside of one.
 pub(super) fn is_inside(polls: &[Poll], slice: &Slice) -> bool {
-    let end = slice.start.saturating_add(slice.duration);
-    let before = polls.partition_point(|poll| poll.start <= slice.start).checked_sub(1);
-    before.is_some_and(|before| polls[before].thread == slice.track && polls[before].end >= end)
+    let (start, end) = (slice.start, slice.start.saturating_add(slice.duration));
+    is_in(polls, &Poll { start, end, thread: slice.track }).is_some()
 }
 
-/// Splits a time in which a future was inside of another one, which has these polls, while it has those of
-/// itself: calls `each` with the times, and whether the outer one waited for it then, or did something else
-/// in a poll.
-pub(super) fn split(
-    (start, end): (i64, i64),
-    outer: &[Poll],
-    inner: &[Poll],
-    mut each: impl FnMut(bool, (i64, i64)),
-) {
-    let mut since = start;
-    let first = outer.partition_point(|poll| poll.end <= start);
-    for poll in &outer[first..] {
-        let (from, to) = (poll.start.max(since), poll.end.min(end));
-        if from >= to {
-            break;
-        }
-        each(true, (since, from));
-        let mut other = from;
-        let first = inner.partition_point(|poll| poll.end <= from);
-        for poll in inner[first..].iter().take_while(|poll| poll.start < to) {
-            let (inner_start, inner_end) = (poll.start.max(other), poll.end.min(to));
-            each(false, (other, inner_start));
-            each(true, (inner_start, inner_end));
-            other = inner_end.max(other);
-        }
-        each(false, (other, to));
-        since = to;
-    }
-    each(true, (since, end));
+/// The number of the poll that another one is inside of.
+pub(super) fn is_in(polls: &[Poll], inner: &Poll) -> Option<usize> {
+    let before = polls.partition_point(|poll| poll.start <= inner.start).checked_sub(1)?;
+    let outer = polls[before];
+    (outer.thread == inner.thread && outer.end >= inner.end).then_some(before)
 }
 
 #[cfg(test)]
@@ -191,18 +166,5 @@ mod tests {
         assert_eq!(of(5, 39), [(2, 12, 22), (1, 35, 39)]);
         assert_eq!(of(5, 40 + RIGHT_AFTER + 1), []);
         assert_eq!(of(15, 41), []);
-    }
-
-    #[test]
-    fn the_outer_future_does_something_else_where_the_inner_one_is_not_polled() {
-        let (mut waits, mut others) = (0, 0);
-        let polls =
-            |times: [(i64, i64); 3]| times.map(|(start, end)| Poll { start, end, thread: TrackId(1) });
-        let outer = polls([(0, 15), (40, 60), (90, 120)]);
-        split((10, 100), &outer, &polls([(12, 14), (45, 50), (95, 99)]), |waits_for_it, (start, end)| {
-            let time = if waits_for_it { &mut waits } else { &mut others };
-            *time += end - start;
-        });
-        assert_eq!((waits, others), (90 - 3 - 15 - 6, 3 + 15 + 6));
     }
 }

@@ -202,7 +202,13 @@ fn lists(stacks: &mut Stacks, survey: &Survey, target: &Target) {
     wakers(stacks, survey, band(|band| !band.wakers.is_empty()));
     let others = meanwhile(survey, target);
     if !others.is_empty() {
-        let mut table = Table::new(1, &["on other threads meanwhile", &slowest, "typical"]);
+        // The polls of an interval may be on the same ones.
+        let on_threads = if target.chosen.name.is_on_thread {
+            "on other threads meanwhile"
+        } else {
+            "on threads meanwhile"
+        };
+        let mut table = Table::new(1, &[on_threads, &slowest, "typical"]);
         for (name, slow, typical) in others.into_iter().take(ROWS) {
             table.add(vec![name, percent(slow, 1000), percent(typical, 1000)]);
         }

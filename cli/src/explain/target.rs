@@ -121,6 +121,8 @@ impl Waker {
 pub(super) struct Awaited {
     /// The part of the time up to those wakes in which they were alive.
     pub(super) time: i64,
+    /// How much of that ends with wakes after their last polls, and not in them.
+    pub(super) after: i64,
     /// How much of that they were in the queue.
     pub(super) queued: i64,
     /// The time in other intervals inside of them, by name.
@@ -237,6 +239,8 @@ pub(super) struct Inside {
     pub(super) waits: HashMap<Wait, Inner>,
     /// Intervals that were dropped before their end, without which the one around went on.
     pub(super) dropped: HashMap<Key, Inner>,
+    /// How long intervals were open while another one was waited for.
+    pub(super) beside: HashMap<Key, i64>,
 }
 
 /// A kind of waits for a lock.
@@ -487,6 +491,14 @@ impl Inside {
         other.names.iter().for_each(|(name, inner)| self.slices(*name, inner));
         other.waits.iter().for_each(|(wait, inner)| self.add_wait(*wait, inner));
         other.dropped.iter().for_each(|(name, inner)| add_inner(&mut self.dropped, *name, Key::OTHER, inner));
+        other.beside.iter().for_each(|(name, time)| self.beside(*name, *time));
+    }
+
+    /// Adds an interval that was open so long while another one was waited for.
+    pub(super) fn beside(&mut self, name: Key, time: i64) {
+        if time > 0 {
+            add(&mut self.beside, name, time);
+        }
     }
 
     /// Adds what was dropped before its end.

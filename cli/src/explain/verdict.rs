@@ -12,6 +12,7 @@ use crate::explain::functions::{At, StackShare, function_list, largest_stacks};
 use crate::explain::heap;
 use crate::explain::held::{Lock, counts, locks};
 use crate::explain::lists::part_of_time;
+use crate::explain::locks::PREFIX;
 use crate::explain::off_cpu::{asleep, is_stopped, waiting};
 use crate::explain::queue;
 use crate::explain::separation::Separation;
@@ -267,6 +268,10 @@ impl Verdict {
         let known = |band: &Band| percent(band.duration.saturating_sub(band.split.unknown), band.duration);
         let (what, does) = match self.cause {
             Cause::Lock => match self.main_locks() {
+                [lock] if lock.are_dropped => (
+                    format!("waiting for {}, or for what was ready before it", lock.what()),
+                    "they wait for it",
+                ),
                 [lock] => (format!("waiting for {}", lock.what()), "they wait for it"),
                 [lock, ..] if self.locks.iter().all(Lock::is_lock) => {
                     let most = plain(&lock.name);
@@ -291,7 +296,11 @@ impl Verdict {
             Cause::Unknown if !target.chosen.name.is_on_thread => {
                 let inside = self.inside.filter(|_| self.in_itself < self.share / 2);
                 let inside = inside.map(|name| {
-                    format!("intervals inside of them, most of all `{}`", plain(survey.keys().text(name)))
+                    let most = plain(survey.keys().text(name));
+                    let beside = self.beside(survey, band, name).map_or_else(String::new, |name| {
+                        format!(", or `{}`, which was open at the same time", plain(survey.keys().text(name)))
+                    });
+                    format!("intervals inside of them, most of all `{most}`{beside}")
                 });
                 let unknown = || "not known, because an interval is on no thread".to_owned();
                 (inside.or_else(|| between(survey, target)).unwrap_or_else(unknown), "")
@@ -324,6 +333,14 @@ impl Verdict {
             }
             (_, false) => format!("Cause: {what}. They take {extra} each, and {does} for {share} of that."),
         }
+    }
+
+    /// The interval that was open for nearly as long as the one that is waited for, which ended a little later.
+    fn beside(&self, survey: &Survey, band: &Band, most: Key) -> Option<Key> {
+        let others = band.inside.beside.iter().filter(|(name, _)| **name != most);
+        let others = others.filter(|(name, _)| !survey.keys().text(**name).starts_with(PREFIX));
+        let (name, time) = others.max_by_key(|(name, time)| (**time, name.0))?;
+        (band.per_slice(*time) >= self.share / 10 * 9).then_some(*name)
     }
 
     fn running(&mut self, survey: &Survey, band: &Band) {
@@ -442,7 +459,8 @@ fn meanwhile_line(survey: &Survey, target: &Target, lines: &mut Vec<String>) {
     let first = meanwhile(survey, target).into_iter().next();
     if let Some((name, slow, typical)) = first.filter(|(_, slow, typical)| *slow >= typical + 50) {
         lines.push(format!(
-            "Meanwhile on other threads: `{}`, for {} of the time of the slowest and {} of the typical ones.",
+            "Meanwhile{}: `{}`, for {} of the time of the slowest and {} of the typical ones.",
+            if target.chosen.name.is_on_thread { " on other threads" } else { "" },
             plain(&name),
             percent(slow, 1000),
             percent(typical, 1000)

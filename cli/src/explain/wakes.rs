@@ -8,7 +8,7 @@ use hairline_convert::TrackId;
 use hairline_convert::slices::{Frame, Key, Slice};
 
 use crate::explain::locks::{Holder, Kind};
-use crate::explain::nested::{Within, merged};
+use crate::explain::nested::Within;
 use crate::explain::own_polls::Poll;
 use crate::explain::polls::{AllPolls, RIGHT_AFTER};
 use crate::explain::queue::counted;
@@ -16,6 +16,7 @@ use crate::explain::shares::percent;
 use crate::explain::survey::Survey;
 use crate::explain::target::{Part, Place, Polls, Source, Target, Waker, add, total};
 use crate::explain::tasks;
+use crate::explain::waited::merged;
 use crate::table::plain;
 
 /// The limit for wakes. Further ones are not known.
