@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use hairline::Format;
 use hairline::recovery::{self, RecoverOptions};
 use hairline_tests::judge;
-use hairline_tests::recording::{FORMATS, extension};
+use hairline_tests::recording::{FORMATS, extension, turn};
 use hairline_tests::regions::region_of;
 
 use crate::{ALLOCATIONS, question, sums};
@@ -39,6 +39,7 @@ fn has_all(path: &Path, what: &str) -> bool {
 }
 
 fn check(format: Format, settings: &[(&str, &str)]) {
+    let _turn = turn(); // recovery allocates, and other tests profile this process
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join(format!("t.{}", extension(format)));
     let copy = folder.path().join(format!("copy.{}", extension(format)));
