@@ -77,3 +77,45 @@ fn now(profile: &Profile, progress: HeapProgress) -> (u64, u64, HeapProgress) {
     let totals = profile.totals();
     (totals.samples, totals.live, progress)
 }
+
+#[cfg(test)]
+mod tests {
+    use hairline_formats::track_event::SequenceId;
+    use hairline_shm::{RegionConfig, tape_entries};
+    use hairline_stacks::{Allocated, HeapWindow, REGISTERS};
+
+    use super::*;
+
+    /// Adds an allocation whose stack no other one has.
+    fn allocate(profile: &mut Profile, n: u32) {
+        let caller = (allocate as *const ()).addr() as u64 + u64::from(n);
+        let stack = [[0; 8], caller.to_ne_bytes()].concat(); // at the frame pointer
+        let registers = &[0x10; 4][..REGISTERS.count_ones() as usize];
+        profile.allocated(&Allocated { slot: n, bytes: 1 << 20, count: 1 << 16, registers, stack: &stack });
+    }
+
+    #[test]
+    fn a_profile_is_written_again_and_again_and_one_that_is_too_large_is_not_there() {
+        let region = Region::create(&RegionConfig { tapes: [0, 0, 64 << 10], ..RegionConfig::small() });
+        let mut tape = OnTape::of(&region.expect("a region")).expect("a tape");
+        let mut profile = Profile::packets(SequenceId(9), std::process::id(), 100, "heap.rs");
+        let read = |tape: &OnTape| {
+            let bytes = tape.tape.read(0);
+            HeapWindow::read(&tape_entries(&bytes).collect::<Vec<_>>(), false).map(|window| window.is_some())
+        };
+        for n in 0..100 {
+            allocate(&mut profile, n);
+        }
+        for n in 0..10_000 {
+            allocate(&mut profile, n % 100);
+            assert!(tape.write(&mut profile, KeptAt::default()), "{n}");
+            assert!(n % 50 > 0 || read(&tape) == Ok(true), "{n}");
+        }
+        assert!(tape.tape.end() > 3 * (64 << 10), "it has gone round");
+        let is_too_large = (100..4_000).any(|n| {
+            allocate(&mut profile, n);
+            !tape.write(&mut profile, KeptAt::default())
+        });
+        assert!(is_too_large && read(&tape).is_err());
+    }
+}
