@@ -44,8 +44,8 @@ def of_pipeline(out, copies):
     samples = {**recorder, "HAIRLINE_SAMPLE": "99"}
     yield Way("off", program)
     yield Way("flight recorder", program, variables=recorder)
-    yield Way("flight recorder, 99 Hz by perf events", program, variables=samples)
-    yield Way("flight recorder, 99 Hz by signals", program, variables={**recorder, "HAIRLINE_SAMPLE": "signals:99"})
+    yield Way("flight recorder, 99 Hz by perf events", program, variables={**recorder, "HAIRLINE_SAMPLE": "kernel:99"})
+    yield Way("flight recorder, 99 Hz by signals", program, variables=samples)
     if copies == COPIES:
         yield from outside(out, program, 99)
 

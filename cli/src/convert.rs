@@ -28,9 +28,10 @@ use crate::transfer::{self, Transfer};
 /// Everything else, such as counters, is left out and counted. Without a rule all spans are kept, otherwise
 /// the traces that any rule asks for.
 ///
-/// OUT.pb.gz and OUT.pprof are profiles for pprof: the stack samples of running threads, with functions,
-/// inlined functions, lines, programs and build ids, and the labels `thread` and `process`. The values are
-/// the number of samples, and their CPU time in nanoseconds if the trace has the period of its samples.
+/// OUT.pb.gz and OUT.pprof are profiles for pprof: the stack samples of running threads and the heap
+/// profile, with functions, inlined functions, lines, programs and build ids, and the labels `thread`
+/// and `process`. The values are the number of samples, their CPU time in nanoseconds if the trace has
+/// the period of its samples, and the bytes that were allocated and are live.
 ///
 /// OUT.firefox.json and OUT.firefox.json.gz are for the Firefox Profiler (profiler.firefox.com), in version
 /// 60 of its processed format: threads with their samples, and slices and instants as markers.

@@ -1,16 +1,46 @@
 //! Samples that threads take of themselves.
 
 use std::io;
+use std::marker::PhantomData;
 
 use crate::ring::{Claimed, Note, Ring};
-use crate::sys::{self, REGISTERS, sample_at};
+use crate::sys::{self, REGISTERS, SignalMask, sample_at};
+
+/// Blocks all signals of the calling thread until it is dropped.
+///
+/// A thread that claims a slot must fill it: a handler of the program that left by `siglongjmp` in
+/// between, or a thread that was cancelled there, would hold up the reader for good. Two system calls,
+/// together 0.4 us.
+#[derive(Debug)]
+pub struct Undisturbed {
+    before: SignalMask,
+    /// It restores the signals of the thread that made it.
+    thread: PhantomData<*const ()>,
+}
+
+impl Undisturbed {
+    /// Blocks all signals of the calling thread.
+    #[must_use]
+    #[allow(clippy::new_without_default)] // it has an effect
+    pub fn new() -> Self {
+        Self { before: sys::block_signals(), thread: PhantomData }
+    }
+}
+
+impl Drop for Undisturbed {
+    fn drop(&mut self) {
+        sys::restore_signals(self.before);
+    }
+}
 
 /// A ring of samples that threads take of themselves, each with a note of three numbers.
 ///
 /// ```
 /// # #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))] {
 /// let stacks = hairline_sampler::Stacks::new(2, 4096)?;
-/// stacks.claim().expect("a free slot").sample([1, 2, 3]);
+/// let undisturbed = hairline_sampler::Undisturbed::new();
+/// stacks.claim(&undisturbed).expect("a free slot").sample([1, 2, 3]);
+/// drop(undisturbed);
 /// let mut notes = Vec::new();
 /// let position = stacks.read(0, |note, _registers, stack| notes.push((note, stack.is_empty())));
 /// assert_eq!((position, notes), (1, vec![([1, 2, 3], false)]));
@@ -42,7 +72,7 @@ impl Stacks {
     }
 
     /// Claims a slot; `None` if none is free, which is counted. It neither waits nor allocates.
-    pub fn claim(&self) -> Option<Here<'_>> {
+    pub fn claim<'s>(&'s self, _: &'s Undisturbed) -> Option<Here<'s>> {
         self.0.claim().map(Here)
     }
 

@@ -47,7 +47,7 @@ mod sys;
 mod watch;
 
 pub use asking::Asked;
-pub use here::{Here, Stacks, from_here};
+pub use here::{Here, Stacks, Undisturbed, from_here};
 pub use ring::Note;
 pub use sampler::{Clock, Earlier, Sampler, advice, as_record, frequency_of};
 pub use watch::{Next, Watch, Watched};

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use hairline_perf::Record;
-use hairline_sampler::{Asked, Clock, Next, Sampler, Stacks};
+use hairline_sampler::{Asked, Clock, Next, Sampler, Stacks, Undisturbed};
 
 /// A process has one sampler at a time.
 static ONE: Mutex<()> = Mutex::new(());
@@ -270,13 +270,10 @@ fn jump_about(go_on: &mut dyn FnMut() -> bool) {
     spin(go_on);
 }
 
-#[test]
-fn handlers_of_the_program_interrupt_and_jump_away() {
-    let _one = ONE.lock();
-    let mut sampler = start(8192);
-    let (mut seen, mut go_on) = (Seen::default(), for_a_while());
+/// Jumps out of a handler on the calling thread, 10,000 times in a second.
+fn jump_often() -> libc::timer_t {
     // SAFETY: a handler that the test is about. The timer's signal goes to this thread.
-    let timer = unsafe {
+    unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
         action.sa_sigaction = jump as *const () as usize;
         libc::sigaction(libc::SIGUSR1, &raw const action, std::ptr::null_mut());
@@ -290,7 +287,15 @@ fn handlers_of_the_program_interrupt_and_jump_away() {
         let times = libc::itimerspec { it_interval: every, it_value: every };
         libc::timer_settime(timer, 0, &raw const times, std::ptr::null_mut());
         timer
-    };
+    }
+}
+
+#[test]
+fn handlers_of_the_program_interrupt_and_jump_away() {
+    let _one = ONE.lock();
+    let mut sampler = start(8192);
+    let (mut seen, mut go_on) = (Seen::default(), for_a_while());
+    let timer = jump_often();
     jump_about(&mut go_on);
     // SAFETY: the timer from above.
     unsafe { libc::timer_delete(timer) };
@@ -304,6 +309,50 @@ fn handlers_of_the_program_interrupt_and_jump_away() {
         "{} {lost}",
         seen.samples
     );
+}
+
+/// Takes stacks of the thread until the time is over, and is left by jumps.
+#[inline(never)]
+fn take_about(stacks: &Stacks, taken: &AtomicU64, go_on: &mut dyn FnMut() -> bool) {
+    // SAFETY: nothing that a jump passes over has a destructor: while there is one, no signal comes.
+    unsafe { sigsetjmp(&raw mut PLACE, 1) };
+    while go_on() {
+        let undisturbed = Undisturbed::new();
+        if let Some(here) = stacks.claim(&undisturbed) {
+            taken.fetch_add(1, Ordering::Relaxed);
+            here.sample([1, 2, 3]);
+        }
+    }
+}
+
+#[test]
+fn a_jump_out_of_a_handler_leaves_no_stack_of_an_event_half_done() {
+    let _one = ONE.lock();
+    let stacks = Stacks::new(16, 32 << 10).expect("a ring");
+    let (taken, ends, before) = (AtomicU64::new(0), AtomicBool::new(false), JUMPS.load(Ordering::Relaxed));
+    let read = std::thread::scope(|scope| {
+        let reader = scope.spawn(|| {
+            let (mut read, mut position) = (0, 0);
+            loop {
+                let is_last = ends.load(Ordering::Acquire);
+                position = stacks.read(position, |_, _, stack| read += u64::from(!stack.is_empty()));
+                if is_last {
+                    return read;
+                }
+                std::thread::yield_now();
+            }
+        });
+        let timer = jump_often();
+        take_about(&stacks, &taken, &mut for_a_while());
+        // SAFETY: the timer from above.
+        unsafe { libc::timer_delete(timer) };
+        ends.store(true, Ordering::Release);
+        reader.join().expect("it reads")
+    });
+    assert!(JUMPS.load(Ordering::Relaxed) - before > 1_000);
+    // A slot that a jump had left open would hold up all stacks after it.
+    assert_eq!(read, taken.load(Ordering::Relaxed), "{} without a slot", stacks.lost());
+    assert!(read > 1_000, "{read}");
 }
 
 #[test]

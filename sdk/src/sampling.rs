@@ -12,8 +12,11 @@ const MOST_BY_CLOCK: u32 = 1_000;
 #[derive(Clone, Debug)]
 #[cfg_attr(not(all(feature = "enable", feature = "sampling")), allow(dead_code))]
 pub(crate) enum Sampling {
-    /// So many times in a second of CPU time: by the kernel's events, or by signals where it refuses them.
+    /// So many times in a second of CPU time: by the kernel's events, or by signals where it refuses
+    /// them, and in a flight recorder.
     CpuTime(u32),
+    /// So many times in a second of CPU time: by the kernel's events, or by signals where it refuses them.
+    Kernel(u32),
     /// So many times in a second of CPU time, by signals.
     Signals(u32),
     /// So many times in a second, of threads whose names this filter includes.
@@ -21,20 +24,22 @@ pub(crate) enum Sampling {
 }
 
 impl Sampling {
-    /// Reads `HAIRLINE_SAMPLE`: `997`, `signals:99`, `wall:99` or `wall:99:PATTERNS`. `None`: no samples.
+    /// Reads `HAIRLINE_SAMPLE`: `997`, `signals:99`, `kernel:99`, `wall:99` or `wall:99:PATTERNS`.
+    /// `None`: no samples.
     ///
     /// # Errors
     /// [`Error::Value`] for another text, and those of [`Filter::parse`].
     #[cfg(feature = "enable")]
     pub(crate) fn parse(text: &str) -> Result<Option<Self>, Error> {
         let expected = "use the number of samples in a second, 1 to 10000, or 0 for none; signals:99 for samples \
-                        without perf events; or wall:99, 1 to 1000, for samples by the clock, or wall:99:worker* for \
+                        without perf events, kernel:99 for those by perf events in a flight recorder too; or wall:99, 1 to 1000, for samples by the clock, or wall:99:worker* for \
                         those of some threads";
         let wrong = || Error::Value { what: "HAIRLINE_SAMPLE", value: text.to_owned(), expected };
         let number = |text: &str| text.trim().parse::<u32>().map_err(|_| wrong());
         let sampling = match text.trim().split_once(':') {
             None => Self::CpuTime(number(text)?),
             Some(("signals", frequency)) => Self::Signals(number(frequency)?),
+            Some(("kernel", frequency)) => Self::Kernel(number(frequency)?),
             Some(("wall", rest)) => {
                 let (frequency, threads) = rest.split_once(':').unwrap_or((rest, ""));
                 Self::WallTime(number(frequency)?, Filter::parse(threads)?)
@@ -54,6 +59,7 @@ impl Sampling {
     pub(crate) fn check(&self) -> Result<(), Error> {
         let (what, expected) = match self {
             Self::CpuTime(_) => ("sampling", "use the number of samples in a second, 0 to 10000"),
+            Self::Kernel(_) => ("kernel_sampling", "use the number of samples in a second, 0 to 10000"),
             Self::Signals(_) => ("signal_sampling", "use the number of samples in a second, 0 to 10000"),
             Self::WallTime(..) => ("wall_sampling", "use the number of samples in a second, 0 to 1000"),
         };
@@ -63,7 +69,10 @@ impl Sampling {
 
     /// The number of samples in a second.
     pub(crate) fn frequency(&self) -> u32 {
-        let (Self::CpuTime(frequency) | Self::Signals(frequency) | Self::WallTime(frequency, _)) = self;
+        let (Self::CpuTime(frequency)
+        | Self::Kernel(frequency)
+        | Self::Signals(frequency)
+        | Self::WallTime(frequency, _)) = self;
         *frequency
     }
 

@@ -69,7 +69,7 @@ use crate::sync::{AtomicU32, AtomicU64, Ordering};
 pub const MAGIC: [u8; 8] = *b"HAIRLINE";
 
 /// Grows with each layout that readers of the previous one cannot read.
-pub const ABI_VERSION: u32 = 6;
+pub const ABI_VERSION: u32 = 7;
 
 /// Bytes of [`RegionHeader`].
 pub const REGION_HEADER_SIZE: usize = 512;
@@ -95,7 +95,7 @@ pub const MAX_PATH: usize = 4096;
 pub const MAX_PRELUDE: usize = 1 << 20;
 
 /// The number of tapes of a region.
-pub const TAPES: usize = 2;
+pub const TAPES: usize = 3;
 
 /// The longest tape, in bytes.
 pub const MAX_TAPE: u32 = 64 << 20;
@@ -189,7 +189,6 @@ pub struct RegionHeader {
     pub(crate) tape_offset: [atomic::AtomicU64; TAPES],
     /// Bytes of each tape: a position's place in it is the rest of a division by this.
     pub(crate) tape_len: [AtomicU64; TAPES],
-    reserved2: [atomic::AtomicU64; 2],
     /// The number of lost events for each [`LossReason`](crate::LossReason). On its own cache lines. Until
     /// the region is closed, those in the chunks ([`CHUNK_LOST_SIZE`]) belong to the first one too.
     pub(crate) lost: [AtomicU64; 16],
@@ -207,7 +206,7 @@ pub struct RegionHeader {
     /// The position of each tape's oldest entry, and that after its newest one. They only grow.
     pub(crate) tape_begin: [AtomicU64; TAPES],
     pub(crate) tape_end: [AtomicU64; TAPES],
-    reserved3: [atomic::AtomicU64; 3],
+    reserved2: atomic::AtomicU64,
 }
 
 /// The owner of a chunk, and the chunk's place in its sequence.

@@ -24,7 +24,7 @@ use crate::platform;
 ///     session: [7; 16],
 ///     process_name: "server".to_owned(),
 ///     about: Default::default(), // no file to recover
-///     tapes: [0; 2],
+///     tapes: [0; 3],
 /// })?;
 /// assert_eq!((region.chunk_count(), region.chunk_size()), (16, 65_536));
 /// # Ok::<(), hairline_shm::RegionError>(())

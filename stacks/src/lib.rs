@@ -49,6 +49,9 @@ mod window;
 
 pub use machine::{LEAST_STACK, REGISTERS, stack_bytes};
 pub use order::{SampledAt, WRITING};
-pub use profile::{Allocated, HeapMoment, HeapProfile, HeapTotals, HeapWriter, Profile, Totals};
+pub use profile::{
+    Allocated, HeapMoment, HeapProfile, HeapProgress, HeapTotals, HeapWindow, HeapWriter, KeptAt, Profile,
+    Totals,
+};
 pub use tape::is_sample;
 pub use window::{Functions, Window};

@@ -21,17 +21,31 @@ const PIECE_BYTES: usize = 24 << 10;
 pub(crate) struct Packets {
     sequence: SequenceId,
     by: SampledBy,
-    /// The numbers below these have been written.
-    files: usize,
-    mappings: usize,
-    frames: usize,
-    stacks: u32,
+    interned: Interned,
     has_started: bool,
+}
+
+/// What has been written of the tables: the numbers below these.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Interned {
+    pub(crate) files: usize,
+    pub(crate) mappings: usize,
+    pub(crate) frames: usize,
+    pub(crate) stacks: u32,
 }
 
 impl Packets {
     pub(crate) fn new(sequence: SequenceId, by: SampledBy) -> Self {
-        Self { sequence, by, files: 0, mappings: 0, frames: 0, stacks: 0, has_started: false }
+        Self { sequence, by, interned: Interned::default(), has_started: false }
+    }
+
+    /// Continues a sequence that has these items of equal tables.
+    pub(crate) fn continued(sequence: SequenceId, by: SampledBy, interned: Interned) -> Self {
+        Self { interned, has_started: true, ..Self::new(sequence, by) }
+    }
+
+    pub(crate) fn interned(&self) -> Interned {
+        self.interned
     }
 
     /// Sets what the samples are taken at, before the first one.
@@ -62,22 +76,27 @@ impl Packets {
 
     /// Writes what is new in the tables.
     pub(crate) fn intern(&mut self, out: &mut Vec<u8>, files: &[Arc<ProgramFile>], table: &Table) {
-        if self.stacks == table.stacks.end() && self.has_started {
+        if self.interned.stacks == table.stacks.end() && self.has_started {
             return;
         }
         let frames_of = |stack: &[u32]| stack.iter().map(|frame| iid(*frame)).collect();
-        let stacks: Vec<(u32, Vec<u64>)> =
-            table.stacks.since(self.stacks).map(|(number, stack)| (number, frames_of(stack))).collect();
+        let stacks: Vec<(u32, Vec<u64>)> = table
+            .stacks
+            .since(self.interned.stacks)
+            .map(|(number, stack)| (number, frames_of(stack)))
+            .collect();
         let paths: Vec<[u64; 1]> =
-            table.mappings.values()[self.mappings..].iter().map(|m| [iid(m.file)]).collect();
+            table.mappings.values()[self.interned.mappings..].iter().map(|m| [iid(m.file)]).collect();
         let mut entries = Vec::new();
-        for (number, file) in (0..).zip(files).skip(self.files) {
+        for (number, file) in (0..).zip(files).skip(self.interned.files) {
             entries.push(InternedStack::Path { iid: iid(number), path: &file.path });
             if !file.build_id.is_empty() {
                 entries.push(InternedStack::BuildId { iid: iid(number), bytes: &file.build_id });
             }
         }
-        for ((number, of), path) in (0..).zip(table.mappings.values()).skip(self.mappings).zip(&paths) {
+        for ((number, of), path) in
+            (0..).zip(table.mappings.values()).skip(self.interned.mappings).zip(&paths)
+        {
             let has_build_id = files.get(of.file as usize).is_some_and(|file| !file.build_id.is_empty());
             let mapping = MappingPart {
                 build_id: if has_build_id { iid(of.file) } else { 0 },
@@ -89,7 +108,7 @@ impl Packets {
             };
             entries.push(InternedStack::Mapping { iid: iid(number), mapping });
         }
-        for (number, of) in (0..).zip(table.frames.values()).skip(self.frames) {
+        for (number, of) in (0..).zip(table.frames.values()).skip(self.interned.frames) {
             let frame = FramePart { function: 0, mapping: iid(of.mapping), rel_pc: of.rel_pc };
             entries.push(InternedStack::Frame { iid: iid(number), frame });
         }
@@ -103,10 +122,12 @@ impl Packets {
             interned_stacks(out, self.sequence, false, entries);
         }
         self.has_started = true;
-        self.files = files.len();
-        self.mappings = table.mappings.values().len();
-        self.frames = table.frames.values().len();
-        self.stacks = table.stacks.end();
+        self.interned = Interned {
+            files: files.len(),
+            mappings: table.mappings.values().len(),
+            frames: table.frames.values().len(),
+            stacks: table.stacks.end(),
+        };
     }
 }
 

@@ -23,7 +23,9 @@ use crate::table::{Mapping, Table, UNKNOWN};
 use crate::tape::{Form, Keeps, Tape};
 use crate::window::Functions;
 
-pub use heap::{Allocated, HeapMoment, HeapProfile, HeapTotals, HeapWriter};
+pub use heap::{
+    Allocated, HeapMoment, HeapProfile, HeapProgress, HeapTotals, HeapWindow, HeapWriter, KeptAt,
+};
 
 /// The files that are kept open for their symbols. Later ones are opened again by their path.
 const MOST_OPEN: usize = 128;

@@ -63,8 +63,8 @@ pub(crate) struct Kept {
 }
 
 const START: u8 = 1;
-const FILE: u8 = 2;
-const MAPPING: u8 = 3;
+pub(crate) const FILE: u8 = 2;
+pub(crate) const MAPPING: u8 = 3;
 const NAME: u8 = 4;
 const THREAD: u8 = 5;
 const SAMPLE: u8 = 6;
@@ -79,9 +79,8 @@ const MOST_REPEATED: usize = 20_000;
 pub(crate) struct Tape {
     keeps: Keeps,
     entries: Entries,
-    /// The numbers below these are on the tape.
-    files: usize,
-    mappings: usize,
+    defined: Defined,
+    /// The frames with lower numbers are on the tape.
     frames: usize,
     /// The threads of the samples.
     threads: Map<u32, Known>,
@@ -103,13 +102,13 @@ struct Known {
 
 /// Entries, each with its end.
 #[derive(Debug, Default)]
-struct Entries {
+pub(crate) struct Entries {
     bytes: Vec<u8>,
     ends: Vec<usize>,
 }
 
 impl Entries {
-    fn begin(&mut self, kind: u8, numbers: &[u64]) -> &mut Vec<u8> {
+    pub(crate) fn begin(&mut self, kind: u8, numbers: &[u64]) -> &mut Vec<u8> {
         self.end(); // of the entry before
         self.bytes.push(kind);
         numbers.iter().for_each(|number| put_varint(&mut self.bytes, *number));
@@ -121,13 +120,52 @@ impl Entries {
             self.ends.push(self.bytes.len());
         }
     }
+
+    /// Calls `visit` with each entry since the last call.
+    pub(crate) fn take(&mut self, mut visit: impl FnMut(&[u8])) {
+        let mut entries = std::mem::take(self);
+        entries.end();
+        let mut from = 0;
+        for end in entries.ends {
+            visit(&entries.bytes[from..end]);
+            from = end;
+        }
+    }
+}
+
+/// The files and mappings that a tape has: the numbers below these.
+#[derive(Debug, Default)]
+pub(crate) struct Defined {
+    files: usize,
+    mappings: usize,
+}
+
+impl Defined {
+    /// Writes the new files and mappings.
+    pub(crate) fn define(&mut self, entries: &mut Entries, files: &[Arc<ProgramFile>], table: &Table) {
+        for (number, file) in (0_u64..).zip(files).skip(self.files) {
+            let (nanos, size) = file.written().map_or((0, 0), |(at, size)| {
+                let since = at.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+                (u64::try_from(since.as_nanos()).unwrap_or(0), size)
+            });
+            let numbers = [number, nanos, size, file.build_id.len() as u64];
+            let entry = entries.begin(FILE, &numbers);
+            entry.extend_from_slice(&file.build_id);
+            entry.extend_from_slice(file.path.as_bytes());
+        }
+        for (number, of) in (0_u64..).zip(table.mappings.values()).skip(self.mappings) {
+            let numbers = [number, of.file.into(), of.start, of.end, of.offset, of.bias];
+            entries.begin(MAPPING, &numbers);
+        }
+        (self.files, self.mappings) = (files.len(), table.mappings.values().len());
+    }
 }
 
 impl Tape {
     pub(crate) fn new(keeps: Keeps) -> Self {
         let entries = Entries::default();
         let (threads, sampled, named) = (Map::default(), Set::default(), Set::default());
-        Self { keeps, entries, files: 0, mappings: 0, frames: 0, threads, sampled, named }
+        Self { keeps, entries, defined: Defined::default(), frames: 0, threads, sampled, named }
     }
 
     pub(crate) fn keeps(&self) -> Keeps {
@@ -135,14 +173,8 @@ impl Tape {
     }
 
     /// Calls `visit` with each entry since the last call.
-    pub(crate) fn take(&mut self, mut visit: impl FnMut(&[u8])) {
-        let mut entries = std::mem::take(&mut self.entries);
-        entries.end();
-        let mut from = 0;
-        for end in entries.ends {
-            visit(&entries.bytes[from..end]);
-            from = end;
-        }
+    pub(crate) fn take(&mut self, visit: impl FnMut(&[u8])) {
+        self.entries.take(visit);
     }
 
     /// Writes again what later entries refer to: those before may be forgotten from here on.
@@ -154,8 +186,8 @@ impl Tape {
         };
         let numbers = [form.sequence.0.into(), form.events.0.into(), period, form.is_fxt.into(), is_wall];
         self.entries.begin(START, &numbers);
-        (self.files, self.mappings) = (0, 0);
-        self.define(files, table);
+        self.defined = Defined::default();
+        self.defined.define(&mut self.entries, files, table);
         for (tid, Known { name, pid, time }) in self.threads.iter().filter(|(_, of)| !of.name.is_empty()) {
             self.entries.begin(NAME, &[u64::from(*tid)]).extend_from_slice(name.as_bytes());
             if self.keeps == Keeps::Frames {
@@ -181,25 +213,6 @@ impl Tape {
         }
     }
 
-    /// Writes the new files and mappings.
-    fn define(&mut self, files: &[Arc<ProgramFile>], table: &Table) {
-        for (number, file) in (0_u64..).zip(files).skip(self.files) {
-            let (nanos, size) = file.written().map_or((0, 0), |(at, size)| {
-                let since = at.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-                (u64::try_from(since.as_nanos()).unwrap_or(0), size)
-            });
-            let numbers = [number, nanos, size, file.build_id.len() as u64];
-            let entry = self.entries.begin(FILE, &numbers);
-            entry.extend_from_slice(&file.build_id);
-            entry.extend_from_slice(file.path.as_bytes());
-        }
-        for (number, of) in (0_u64..).zip(table.mappings.values()).skip(self.mappings) {
-            let numbers = [number, of.file.into(), of.start, of.end, of.offset, of.bias];
-            self.entries.begin(MAPPING, &numbers);
-        }
-        (self.files, self.mappings) = (files.len(), table.mappings.values().len());
-    }
-
     /// Writes a sample of a thread, or what a trace with it needs.
     pub(crate) fn sample(
         &mut self,
@@ -208,7 +221,7 @@ impl Tape {
         (files, table, names): (&[Arc<ProgramFile>], &Table, &Names),
         stack: &[u32],
     ) {
-        self.define(files, table);
+        self.defined.define(&mut self.entries, files, table);
         let task = Task { pid: sample.pid, tid: sample.tid };
         let is_new = !self.threads.contains_key(&task.tid);
         self.sampled.insert(task.tid);
@@ -387,7 +400,7 @@ fn start(mut start: Reader<'_>) -> Option<Form> {
     })
 }
 
-fn read_file(mut file: Reader<'_>) -> Option<ProgramFile> {
+pub(crate) fn read_file(mut file: Reader<'_>) -> Option<ProgramFile> {
     let [nanos, size, length] = file.numbers()?;
     let (build_id, path) = file.0.split_at_checked(usize::try_from(length).ok()?)?;
     let written = SystemTime::UNIX_EPOCH.checked_add(Duration::from_nanos(nanos)).map(|at| (at, size));
@@ -418,15 +431,15 @@ fn read_sample(sample: &mut Reader<'_>) -> Option<(u64, SampledAt, PerfSample)> 
 
 /// The rest of an entry.
 #[derive(Clone, Copy)]
-struct Reader<'t>(&'t [u8]);
+pub(crate) struct Reader<'t>(pub(crate) &'t [u8]);
 
 impl<'t> Reader<'t> {
     /// Returns the content of an entry of this kind.
-    fn of(entry: &'t [u8], kind: u8) -> Option<Self> {
+    pub(crate) fn of(entry: &'t [u8], kind: u8) -> Option<Self> {
         entry.split_first().filter(|(of, _)| **of == kind).map(|(_, rest)| Self(rest))
     }
 
-    fn number(&mut self) -> Option<u64> {
+    pub(crate) fn number(&mut self) -> Option<u64> {
         let length = self.0.iter().take(10).position(|byte| byte & 0x80 == 0)? + 1;
         let (bytes, rest) = self.0.split_at(length);
         self.0 = rest;
@@ -434,7 +447,7 @@ impl<'t> Reader<'t> {
         Some((0..).zip(bytes).map(bits).fold(0, |sum, bits| sum | bits))
     }
 
-    fn numbers<const N: usize>(&mut self) -> Option<[u64; N]> {
+    pub(crate) fn numbers<const N: usize>(&mut self) -> Option<[u64; N]> {
         let mut numbers = [0; N];
         for number in &mut numbers {
             *number = self.number()?;

@@ -2,6 +2,7 @@
 
 #![allow(unsafe_code)] // fork, and calls of an allocator
 
+mod killed;
 mod recorder;
 mod rotated;
 
@@ -16,6 +17,8 @@ use hairline::{Format, Heap, HeapProfile, Overflow, Session};
 use hairline_tests::children;
 use hairline_tests::judge::{self, Verdict};
 use hairline_tests::recording::{FORMATS, Trace, extension, record_with, turn};
+#[cfg(feature = "command")]
+use serde_json::Value;
 
 #[global_allocator]
 static HEAP: Heap<System> = Heap::new(System).report_above(usize::MAX);
@@ -340,6 +343,34 @@ fn a_dump_has_what_was_live_at_each_peak() {
 
 #[cfg(feature = "command")]
 #[test]
+fn the_command_says_that_nothing_is_live() {
+    let trace = profiled(Format::Fxt, |session| drops(Pace::of(session), 10, 100_000));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_hairline_command"));
+    let output =
+        command.args(["flame", "--heap", "--by", "all"]).arg(trace.path()).output().expect("it runs");
+    let (folded, said) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    // What the program's other parts allocate meanwhile may be.
+    assert!(
+        !folded.contains("::drops") && (!folded.is_empty() || said.contains("nothing was live")),
+        "{said}"
+    );
+}
+
+/// The trace as a profile of pprof, decoded by protobuf's own package.
+#[cfg(feature = "command")]
+fn pprof(trace: &Path) -> Value {
+    let profile = trace.with_extension("pb.gz");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_hairline_command"));
+    assert!(command.arg("convert").arg(trace).arg(&profile).status().expect("it runs").success());
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("oracle/pprof.py");
+    let output = Command::new("python3").arg(script).arg(&profile).output().expect("python3");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "run tests/oracle/setup.sh first: {said}");
+    serde_json::from_slice(&output.stdout).expect("JSON")
+}
+
+#[cfg(feature = "command")]
+#[test]
 fn the_command_draws_what_is_live_what_was_allocated_and_the_peak() {
     for format in FORMATS {
         let mut kept = Vec::with_capacity(100);
@@ -373,6 +404,20 @@ fn the_command_draws_what_is_live_what_was_allocated_and_the_peak() {
         let explained = String::from_utf8_lossy(&explained).into_owned();
         assert!(explained.starts_with("Heap profile"), "{format:?}, without slices: {explained}");
         assert!(explained.contains("\nheap_profile::keeps "), "{format:?}: {explained}");
+        let profile = pprof(trace.path());
+        let types = serde_json::json!([["alloc_space", "bytes"], ["inuse_space", "bytes"]]);
+        assert_eq!(profile["types"], types, "{format:?}");
+        let of = |function: &str| {
+            let is_it = |frame: &Value| frame[0].as_str().is_some_and(|name| name.ends_with(function));
+            let has = |sample: &&Value| sample["stack"].as_array().expect("frames").iter().any(is_it);
+            let samples = profile["samples"].as_array().expect("samples").iter().filter(has);
+            samples.fold([0, 0], |sums, sample| {
+                [0, 1].map(|n| sums[n] + sample["values"][n].as_u64().expect("a number"))
+            })
+        };
+        assert_eq!((of("::keeps"), of("::drops")), ([10_000_000, 1_000_000], [10_000_000, 0]), "{format:?}");
+        let is_call = |sample: &Value| sample["stack"].to_string().contains("[allocation]");
+        assert!(!profile["samples"].as_array().expect("samples").iter().any(is_call), "{format:?}");
         let peak = bytes(&["--peak"], "::keeps");
         assert!((8_000_000..=10_000_000).contains(&peak), "{format:?}: {peak}");
         drop(kept);

@@ -108,3 +108,48 @@ fn a_peak_is_in_the_file_of_its_time() {
         assert_eq!(with_peak, 1, "{format:?}: of {} files", files.len());
     }
 }
+
+/// A burst ends more files in a pass of the session's thread than can wait for their profile.
+#[test]
+fn files_that_end_too_many_at_a_time_have_their_profile_or_a_note_counts_them() {
+    let _turn = turn();
+    for format in FORMATS {
+        let folder = tempfile::tempdir().expect("a folder");
+        let folder = folder.path();
+        let output = folder.join(format!("t.{}", extension(format)));
+        let builder = Session::builder().output(&output).rotate(64 << 10, 0).buffer_size(32 << 20);
+        let session = builder.heap_profile(HeapProfile::new().every(EVERY)).start().expect("a session");
+        let mut kept = Vec::with_capacity(50);
+        keeps(Pace::of(&session), &mut kept, 50, BLOCK);
+        session.flush().expect("flushed");
+        for n in 0..300_000 {
+            trace_instant!("heap", "filler", n);
+        }
+        let summary = session.stop().expect("a stopped session");
+        drop(kept);
+        let count = |what: &str| {
+            let note = summary.notes.iter().find(|note| note.contains(what));
+            note.map_or(0, |note| note.split(' ').find_map(|word| word.parse().ok()).expect("a number"))
+        };
+        let (without_profile, without_functions) = (count("no heap profile"), count("no functions"));
+        let files = files(folder, format);
+        assert!(files.len() > 40, "{} files", files.len());
+        let (mut empty, mut nameless) = (0, 0);
+        for path in &files {
+            let keeps = question("keeps", None);
+            let rows = "select count(*) from heap_profile_allocation";
+            let verdict = judge::load(path, &[ALLOCATIONS, rows, &keeps]);
+            verdict.require_clean();
+            let is_empty = verdict.results[1].text() == "0";
+            empty += usize::from(is_empty);
+            nameless += usize::from(!is_empty && sums(&verdict, 2).blocks == 0.0);
+        }
+        assert_eq!(
+            (empty, nameless),
+            (without_profile, without_functions),
+            "{format:?}: {:?}",
+            summary.notes
+        );
+        assert!(empty > 0, "{format:?}: the thread came soon enough; nothing is shown");
+    }
+}

@@ -1,6 +1,6 @@
 //! The samples of a flight recorder: each snapshot has those up to its moment, with their functions.
 
-use hairline::{Format, Overflow, Session};
+use hairline::{Format, MemoryOutput, Overflow, Session, SessionBuilder};
 use hairline_tests::judge;
 use hairline_tests::recording::{FORMATS, extension};
 
@@ -11,14 +11,31 @@ use crate::refused::without_perf;
 #[test]
 fn a_snapshot_has_the_samples_up_to_its_moment_with_functions() {
     let _one = crate::ONE.lock();
-    snapshots(Format::TrackEvent);
-    without_perf(|| FORMATS.into_iter().for_each(snapshots));
+    snapshots(Format::TrackEvent, |builder| builder.kernel_sampling(249));
+    without_perf(|| FORMATS.into_iter().for_each(|format| snapshots(format, |b| b.sampling(249))));
 }
 
-fn snapshots(format: Format) {
+#[test]
+fn a_flight_recorder_is_sampled_by_signals_and_says_so() {
+    let _one = crate::ONE.lock();
+    let by_signals = |builder: SessionBuilder| {
+        let summary = builder.start().expect("it starts").stop().expect("it stops");
+        summary.notes.join("\n").contains("samples are taken by signals")
+    };
+    let recorder = || Session::builder().overflow(Overflow::Overwrite);
+    assert!(by_signals(recorder().sampling(99)));
+    if by_signals(Session::builder().output_memory(&MemoryOutput::new()).sampling(99)) {
+        return; // the kernel permits no others here
+    }
+    assert!(!by_signals(recorder().kernel_sampling(99)));
+    assert!(!by_signals(recorder().sampling(4999)), "more than the kernel has ticks");
+    assert!(!by_signals(recorder().signal_sampling(99)), "who asks for them knows");
+}
+
+fn snapshots(format: Format, with: impl FnOnce(SessionBuilder) -> SessionBuilder) {
     let folder = tempfile::tempdir().expect("a folder");
     let path = |name: &str| folder.path().join(format!("{name}.{}", extension(format)));
-    let builder = Session::builder().output(path("end")).overflow(Overflow::Overwrite).sampling(249);
+    let builder = with(Session::builder().output(path("end")).overflow(Overflow::Overwrite));
     let session = builder.start().expect("it starts");
     let work = || {
         hairline::trace_scope!("samples", "work");

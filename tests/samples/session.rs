@@ -93,7 +93,7 @@ fn the_environment_asks_for_samples_and_a_wrong_number_is_said() {
             let output = command.output().expect("it runs");
             String::from_utf8_lossy(&output.stderr).into_owned()
         };
-        for right in ["1997", "signals:1997"] {
+        for right in ["1997", "signals:1997", "kernel:1997"] {
             let said = run(right);
             assert!(said.is_empty() || said.contains("samples are not recorded"), "{said}");
             judge::load(&trace, &["select count(*) from perf_sample"]).require_clean();
@@ -102,4 +102,31 @@ fn the_environment_asks_for_samples_and_a_wrong_number_is_said() {
             assert!(run(wrong).contains("HAIRLINE_SAMPLE"), "a wrong value is said");
         }
     }
+}
+
+/// Bytes that the C library's allocator has given out, or keeps at hand for threads: up to some 10 KiB.
+#[cfg(target_env = "gnu")]
+fn bytes_in_use() -> usize {
+    // SAFETY: no arguments; it returns numbers.
+    #[allow(unsafe_code)]
+    unsafe { libc::mallinfo2() }.uordblks
+}
+
+#[test]
+#[cfg(target_env = "gnu")]
+fn sessions_one_after_the_other_leave_no_memory_behind() {
+    const SESSIONS: usize = 500;
+    let _one = crate::ONE.lock();
+    let sessions = |count: usize| {
+        for _ in 0..count {
+            let memory = MemoryOutput::new();
+            let builder = Session::builder().output_memory(&memory).sampling(97).slow_stacks(true);
+            let session = builder.trigger_on_slow("net/*", std::time::Duration::from_secs(1)).start();
+            session.expect("it starts").stop().expect("it stops");
+        }
+        bytes_in_use()
+    };
+    let before = sessions(50); // tables have their size
+    let left = sessions(SESSIONS).saturating_sub(before);
+    assert!(left < 32 * SESSIONS, "{left} bytes of {SESSIONS} sessions");
 }

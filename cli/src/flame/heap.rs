@@ -50,8 +50,7 @@ pub(super) fn read(trace: &TraceArguments, lowest: Lowest, part: &Part) -> Resul
     if heap.profile.is_empty() {
         return Err(format!(
             "{name}: it has no heap profile: HAIRLINE_HEAP=on adds one to a program whose #[global_allocator] is \
-             a hairline::Heap; it is written when the session ends, and before a kill only at peaks \
-             (HAIRLINE_HEAP=peak:64M)"
+             a hairline::Heap; it is written when the session ends, and after a kill by `hairline recover`"
         ));
     }
     // A profile has no threads.

@@ -132,6 +132,17 @@ impl Arguments {
         }
     }
 
+    /// Why a trace without stacks has none.
+    fn why_empty(&self) -> &'static str {
+        if self.is_of_heap() {
+            "nothing was live then: `--allocated` has what was freed too, and `--peak` what was live at a peak"
+        } else if self.selection.is_all() {
+            "it has no slices: `--samples` takes the functions of stack samples instead"
+        } else {
+            "the chosen part of it has no slices: `--samples` takes the functions of stack samples instead"
+        }
+    }
+
     fn stacks(&self, trace: &TraceArguments) -> Result<Stacked, String> {
         let naming = if self.diff.is_some() { Naming::WithoutIds } else { Naming::WithIds };
         let lowest = Lowest { by: self.by, naming };
@@ -151,11 +162,7 @@ fn fold(arguments: &Arguments) -> Result<(String, Outcome), String> {
     let Some(old) = &arguments.diff else {
         let stacked = arguments.stacks(&trace)?;
         if stacked.weights.is_empty() {
-            let of = if arguments.selection.is_all() { "it has" } else { "the chosen part of it has" };
-            let why = format!(
-                "{}: {of} no slices: `--samples` takes the functions of stack samples instead",
-                stacked.name
-            );
+            let why = format!("{}: {}", stacked.name, arguments.why_empty());
             if arguments.svg {
                 return Err(why);
             }

@@ -1,4 +1,6 @@
-//! Samples as pprof's `perftools.profiles.Profile`.
+//! Samples, and a heap profile, as pprof's `perftools.profiles.Profile`.
+//!
+//! A profile has a list of values, which each of its samples has: those of another kind are 0 in it.
 //!
 //! A location is a frame: an address of a program or library, with its function and those that are inlined in
 //! it. Addresses are those of the file, so a mapping has no start: readers then take them as they are.
@@ -9,9 +11,11 @@ use std::io::{self, Write};
 use hairline_convert::sampled::{Function, Place, Samples, StackId};
 use hairline_convert::{BriefEvent, Item, Report, SampleKind, Strings};
 use hairline_formats::proto::{PutMessages, put_bytes, put_str, put_uint, put_varint};
+use hairline_formats::track_event::ALLOCATION;
 
 use crate::aligned::zero;
 use crate::folded::NO_SAMPLES;
+use crate::heap_sums::HeapProfile;
 use crate::profiles::made::{Made, Profile, settle};
 use crate::profiles::texts::Texts;
 use crate::trace::{ItemVisitor, TraceArguments};
@@ -30,6 +34,7 @@ mod fields {
         pub(in super::super) const DURATION_NANOS: u32 = 10;
         pub(in super::super) const PERIOD_TYPE: u32 = 11;
         pub(in super::super) const PERIOD: u32 = 12;
+        pub(in super::super) const DEFAULT_SAMPLE_TYPE: u32 = 14;
     }
     pub(super) mod value_type {
         pub(in super::super) const KIND: u32 = 1;
@@ -76,13 +81,18 @@ pub(super) fn make(trace: &TraceArguments) -> Result<Made, String> {
     let summary = trace.show(false, &mut collected)?;
     let mut report = std::mem::take(&mut collected.report);
     settle(&mut collected.samples, &mut report);
-    let mut is_empty = true;
-    collected.samples.each(collected.samples.of_time(), &mut |_, _, _| is_empty = false);
-    if is_empty {
+    collected.heap.end_dump();
+    report.add_many(
+        "call stacks of the heap profile left out, because there are too many",
+        collected.heap.left_out,
+    );
+    collected.samples.each(collected.samples.of_time(), &mut |_, _, _| collected.has_samples = true);
+    if !collected.has_samples && collected.heap.is_empty() {
         let end = summary.stopped.as_ref().map(|e| format!("; {e}")).unwrap_or_default();
         return Err(format!("{}: {NO_SAMPLES}{end}", summary.name));
     }
-    report.add_many(NO_PERIOD, u64::from(collected.samples.period().is_none()));
+    let has_no_period = collected.has_samples && collected.samples.period().is_none();
+    report.add_many(NO_PERIOD, has_no_period.into());
     Ok(Made { summary, profile: Box::new(collected), report })
 }
 
@@ -90,6 +100,8 @@ pub(super) fn make(trace: &TraceArguments) -> Result<Made, String> {
 #[derive(Default)]
 struct Collected {
     samples: Samples,
+    has_samples: bool,
+    heap: HeapProfile,
     names: TrackNames,
     since_1970: Option<i64>,
     report: Report,
@@ -109,6 +121,7 @@ impl ItemVisitor for Collected {
             Item::Event(_) => self.report.add(EVENTS),
             Item::Scheduling(_) => self.report.add("records of the scheduler left out"),
             Item::Loss(_) => self.report.add("places where events are missing"),
+            Item::Heap(new) => self.heap.add(new, &mut self.samples),
             _ => self.samples.item(item),
         }
     }
@@ -116,12 +129,20 @@ impl ItemVisitor for Collected {
 
 const EVENTS: &str = "events left out: pprof has samples only";
 
+impl Collected {
+    /// The time that a sample stands for, if there are samples and the trace has it.
+    fn period(&self) -> Option<u64> {
+        self.samples.period().filter(|_| self.has_samples)
+    }
+}
+
 impl Profile for Collected {
     fn write(&self, output: &mut dyn Write) -> io::Result<()> {
         let mut writer = Writer { output, message: Vec::new(), texts: Texts::default() };
         writer.texts.number(""); // the format demands it
         writer.head(self)?;
         writer.samples(self)?;
+        writer.heap(self)?;
         let resolved = writer.locations(&self.samples)?;
         writer.mappings(self, &resolved)?;
         writer.text_table()
@@ -161,14 +182,23 @@ impl Writer<'_> {
 
     fn head(&mut self, of: &Collected) -> io::Result<()> {
         use fields::profile as field;
-        self.value_type(field::SAMPLE_TYPE, "samples", "count")?;
-        if let Some(period) = of.samples.period() {
+        if of.has_samples {
+            self.value_type(field::SAMPLE_TYPE, "samples", "count")?;
+        }
+        if let Some(period) = of.period() {
             let name = if of.samples.of_time() == SampleKind::Wall { "wall" } else { "cpu" };
             self.value_type(field::SAMPLE_TYPE, name, "nanoseconds")?;
             self.value_type(field::PERIOD_TYPE, name, "nanoseconds")?;
             self.number(field::PERIOD, period)?;
         }
-        let (mut first, mut last) = (i64::MAX, i64::MIN);
+        if !of.heap.is_empty() {
+            self.value_type(field::SAMPLE_TYPE, "alloc_space", "bytes")?;
+            self.value_type(field::SAMPLE_TYPE, "inuse_space", "bytes")?;
+            // Readers show the last one otherwise.
+            let first = self.texts.number(if of.has_samples { "samples" } else { "inuse_space" });
+            self.number(field::DEFAULT_SAMPLE_TYPE, first.into())?;
+        }
+        let (mut first, mut last) = of.heap.dumps().unwrap_or((i64::MAX, i64::MIN));
         of.samples
             .each(of.samples.of_time(), &mut |_, time, _| (first, last) = (first.min(time), last.max(time)));
         self.number(field::DURATION_NANOS, last.saturating_sub(first).max(0).cast_unsigned())?;
@@ -191,20 +221,49 @@ impl Writer<'_> {
                 _ => (thread, self.labels(&of.names, thread)),
             };
             owner = Some((thread, labels));
-            let time = of.samples.period().map(|period| count.saturating_mul(period));
-            self.put(fields::profile::SAMPLE, |out| {
-                put_packed(out, fields::sample::LOCATION_ID, locations(&of.samples, stack));
-                let most = i64::MAX.cast_unsigned(); // values are signed
-                put_packed(out, fields::sample::VALUE, [count].into_iter().chain(time.map(|t| t.min(most))));
-                for (key, text) in keys.iter().zip(labels) {
-                    out.message(fields::sample::LABEL, |out| {
-                        put_uint(out, fields::label::KEY, (*key).into());
-                        put_uint(out, fields::label::STR, text.into());
-                    });
-                }
-            })?;
+            let time = of.period().map(|period| count.saturating_mul(period));
+            let of_heap = [0; 2].into_iter().filter(|_| !of.heap.is_empty());
+            let values = [count].into_iter().chain(time).chain(of_heap);
+            self.sample(locations(&of.samples, stack), values, keys.into_iter().zip(labels))?;
         }
         Ok(())
+    }
+
+    /// Writes the heap profile: what was allocated, and what is live at the last dump.
+    fn heap(&mut self, of: &Collected) -> io::Result<()> {
+        let key = self.texts.number("process");
+        let others = usize::from(of.has_samples) + usize::from(of.period().is_some());
+        let mut sums: Vec<_> =
+            of.heap.sums().filter_map(|(pid, sums)| Some((pid, sums.stack?, sums))).collect();
+        sums.sort_unstable_by_key(|(pid, stack, _)| (*pid, *stack));
+        for (pid, stack, sums) in sums {
+            let process = of.names.process(pid);
+            let name = process.map_or_else(|| format!("process {pid}"), |process| of.names.name(process));
+            let label = (key, self.texts.number(&name));
+            let is_call = of.samples.names(stack).last().is_some_and(|name| name == ALLOCATION);
+            let values = std::iter::repeat_n(0, others).chain([sums.allocated, sums.live()]);
+            self.sample(locations(&of.samples, stack).skip(is_call.into()), values, [label].into_iter())?;
+        }
+        Ok(())
+    }
+
+    fn sample(
+        &mut self,
+        locations: impl Iterator<Item = u64>,
+        values: impl Iterator<Item = u64>,
+        labels: impl Iterator<Item = (u32, u32)>,
+    ) -> io::Result<()> {
+        self.put(fields::profile::SAMPLE, |out| {
+            put_packed(out, fields::sample::LOCATION_ID, locations);
+            let most = i64::MAX.cast_unsigned(); // values are signed
+            put_packed(out, fields::sample::VALUE, values.map(|value| value.min(most)));
+            for (key, text) in labels {
+                out.message(fields::sample::LABEL, |out| {
+                    put_uint(out, fields::label::KEY, key.into());
+                    put_uint(out, fields::label::STR, text.into());
+                });
+            }
+        })
     }
 
     /// The names of the thread and the process.

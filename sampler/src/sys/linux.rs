@@ -319,6 +319,36 @@ fn ordered([pc, sp, fp]: [u64; 3]) -> [u64; MOST_REGISTERS] {
     [fp, 0, sp, pc]
 }
 
+/// A set of signals, as the kernel has it: a bit for each.
+pub(crate) type SignalMask = u64;
+
+/// Blocks all signals of the calling thread, also those of the C library, which a `sigfillset` leaves
+/// out: one of them cancels threads. Returns what was blocked before.
+pub(crate) fn block_signals() -> SignalMask {
+    set_signals(SignalMask::MAX)
+}
+
+/// Sets the signals that the calling thread blocks.
+pub(crate) fn restore_signals(before: SignalMask) {
+    set_signals(before);
+}
+
+fn set_signals(new: SignalMask) -> SignalMask {
+    let mut before: SignalMask = 0;
+    // SAFETY: the kernel reads a set of this size, and writes one. With these arguments the call cannot fail,
+    // so it leaves `errno` as it is.
+    unsafe {
+        libc::syscall(
+            libc::SYS_rt_sigprocmask,
+            libc::SIG_SETMASK,
+            &raw const new,
+            &raw mut before,
+            size_of::<SignalMask>(),
+        )
+    };
+    before
+}
+
 /// Takes a sample of the calling thread: at `at`, the registers of a function that is still running. Copies
 /// no more than the top of the stack, takes no lock, allocates nothing, and calls nothing but the kernel.
 #[inline(never)]

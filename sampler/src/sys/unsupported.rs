@@ -55,6 +55,13 @@ pub(crate) fn here() -> [u64; 3] {
 #[inline(always)]
 pub(crate) fn stay() {}
 
+/// A set of signals, of which none are blocked here.
+pub(crate) type SignalMask = ();
+
+pub(crate) fn block_signals() -> SignalMask {}
+
+pub(crate) fn restore_signals((): SignalMask) {}
+
 pub(crate) fn sample_at(_: Claimed<'_>, _: [u64; 3], _: Note) {}
 
 pub(crate) fn threads() -> Option<Vec<u32>> {

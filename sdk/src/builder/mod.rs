@@ -258,8 +258,9 @@ impl SessionBuilder {
     ///
     /// The Linux kernel takes the samples (perf events), for an ordinary user with
     /// `kernel.perf_event_paranoid` 2 or less. Each interrupts its thread for some 20 us. Where the kernel
-    /// refuses that, as in most containers, each thread takes its own samples in a handler of `SIGPROF`: a
-    /// note of the [`Summary`](crate::Summary) says so. The session's own thread unwinds the stacks, and looks
+    /// refuses that, as in most containers, each thread takes its own samples in a handler of `SIGPROF`, and
+    /// so it does in a flight recorder, where that costs less: a note of the [`Summary`](crate::Summary) says
+    /// so. The session's own thread unwinds the stacks, and looks
     /// up the functions when the session ends, which takes as long as it takes to read the debug information.
     /// In the repository, `docs/guide/sessions.md` has the limits of both ways.
     ///
@@ -282,8 +283,7 @@ impl SessionBuilder {
 
     /// Records what [`sampling`](Self::sampling) does, and replaces it, but by signals also where the kernel
     /// permits its own samples (default: 0, none; more than 10,000 are an [`Error::Value`] at the start). The
-    /// kernel's take some 1 us at each context switch of the program, and these nothing: a flight recorder that
-    /// stays on, in a program with 10,000 switches in a second, is better off with them. All that `sampling`
+    /// kernel's take some 1 us at each context switch of the program, and these nothing. All that `sampling`
     /// says of samples in a handler applies.
     ///
     /// ```
@@ -295,6 +295,23 @@ impl SessionBuilder {
     /// ```
     pub fn signal_sampling(mut self, frequency: u32) -> Self {
         self.config.sampling = (frequency > 0).then_some(Sampling::Signals(frequency));
+        self
+    }
+
+    /// Records what [`sampling`](Self::sampling) does, and replaces it, but in a flight recorder too by
+    /// the kernel where it permits that (default: 0, none; more than 10,000 are an [`Error::Value`] at
+    /// the start). A flight recorder takes up to as many samples in a second as the kernel has ticks
+    /// (mostly 250) by signals otherwise.
+    ///
+    /// ```
+    /// # use hairline::{MemoryOutput, Session};
+    /// # let memory = MemoryOutput::new();
+    /// let session = Session::builder().output_memory(&memory).kernel_sampling(99).start()?;
+    /// session.stop()?;
+    /// # Ok::<(), hairline::Error>(())
+    /// ```
+    pub fn kernel_sampling(mut self, frequency: u32) -> Self {
+        self.config.sampling = (frequency > 0).then_some(Sampling::Kernel(frequency));
         self
     }
 

@@ -34,7 +34,7 @@ const STEP: u64 = 256 << 10;
 /// ```
 /// use hairline_shm::{Region, RegionConfig, Tape, tape_entries};
 ///
-/// let region = Region::create(&RegionConfig { tapes: [4096, 0], ..RegionConfig::small() })?;
+/// let region = Region::create(&RegionConfig { tapes: [4096, 0, 0], ..RegionConfig::small() })?;
 /// let mut tape = Tape::of(&region, 0).unwrap();
 /// assert!(tape.append(b"one") && tape.append(b"two"));
 /// let second = tape.end() - 7; // its length has 4 bytes

@@ -14,7 +14,8 @@ use crate::{Backing, BackingChoice, RegionConfig};
 
 /// A region in a file, with a tape of this many bytes.
 fn region(tape: u32) -> (Arc<Region>, String) {
-    let config = RegionConfig { tapes: [tape, 4096], backing: BackingChoice::File, ..RegionConfig::small() };
+    let config =
+        RegionConfig { tapes: [tape, 4096, 0], backing: BackingChoice::File, ..RegionConfig::small() };
     let region = Region::create(&config).expect("a region");
     region.activate(None);
     let Backing::File(path) = region.backing() else { panic!("a file") };

@@ -28,6 +28,9 @@
 //! A writer knows what its trace has. So the first dump of each trace is whole: those of a snapshot, and of a
 //! file of an output in several. Later dumps cost what is new.
 
+mod kept;
+mod sums;
+
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -42,9 +45,13 @@ use crate::machine::stack_pointer;
 use crate::packets::{Packets, iid};
 use crate::process::{Place, Sampled};
 use crate::profile::Profile;
+use crate::profile::heap::kept::{About, Kept, Read};
+use crate::profile::heap::sums::{Sums, at};
 use crate::symbols::Known;
 use crate::table::Table;
 use crate::unwound::{Found, Unwound};
+
+pub use kept::{HeapProgress, KeptAt};
 
 /// The place of the frame in which each stack ends. No code is there.
 const INNERMOST: Place = Place { mapping: None, rel_pc: 1, address: 1 };
@@ -93,15 +100,6 @@ pub struct HeapTotals {
     pub live: u64,
 }
 
-/// The sums of a stack. They only grow.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Sums {
-    allocated: u64,
-    freed: u64,
-    allocations: u64,
-    frees: u64,
-}
-
 /// A sampled block that is live.
 #[derive(Clone, Copy, Debug)]
 struct Block {
@@ -124,6 +122,8 @@ pub struct HeapProfile {
     unwound: Unwound,
     /// The last look at the process's mappings.
     last_look: Option<Instant>,
+    /// What is needed of it after a kill.
+    kept: Kept,
 }
 
 /// A heap profile at one moment: a copy, which another thread may write.
@@ -187,6 +187,7 @@ impl HeapProfile {
             totals: HeapTotals::default(),
             unwound: Unwound::default(),
             last_look: None,
+            kept: Kept::new(allocator),
         };
         let nowhere = Place { mapping: None, rel_pc: 0, address: 0 };
         let others = heap.profile.table.stack(&[nowhere], heap.profile.unknown);
@@ -282,6 +283,30 @@ impl HeapProfile {
         }
     }
 
+    /// Writes what has changed since the last call into entries, by which a [`HeapWindow`] has the profile of
+    /// this moment.
+    pub fn keep(&mut self, moment: KeptAt) {
+        self.kept.keep(moment, &self.profile.files, &self.profile.table, &self.sums);
+    }
+
+    /// Writes everything once more at the next [`keep`](Self::keep): the entries so far are needed no more after
+    /// it.
+    pub fn keep_again(&mut self) {
+        let Self { profile, pid, interval, kept, .. } = self;
+        let (sequence, is_fxt) = (profile.packets.sequence(), profile.records.is_some());
+        kept.again(About { sequence, pid: *pid, interval: *interval, is_fxt });
+    }
+
+    /// Writes that there is no profile, because it has more stacks than there is room for.
+    pub fn keep_none(&mut self) {
+        self.kept.none();
+    }
+
+    /// Calls `visit` with each entry since the last call.
+    pub fn take_entries(&mut self, visit: impl FnMut(&[u8])) {
+        self.kept.take(visit);
+    }
+
     /// Creates the writer for a trace that has nothing of this profile.
     #[must_use]
     pub fn writer(&self) -> HeapWriter {
@@ -296,6 +321,12 @@ impl HeapProfile {
 }
 
 impl HeapWriter {
+    /// Returns how far it is, so that another writer can continue its trace.
+    #[must_use]
+    pub fn progress(&self) -> HeapProgress {
+        HeapProgress { index: self.index, interned: self.packets.interned() }
+    }
+
     /// Returns a dump of this moment: the stacks and sums that the trace does not have yet.
     #[must_use]
     pub fn dump(&mut self, at: &HeapMoment) -> Vec<u8> {
@@ -352,6 +383,53 @@ impl HeapWriter {
     }
 }
 
+/// A heap profile that entries have.
+#[derive(Debug)]
+pub struct HeapWindow {
+    moment: HeapMoment,
+    writer: HeapWriter,
+}
+
+impl HeapWindow {
+    /// Reads the entries of [`HeapProfile::take_entries`], also damaged ones. `None`: there is no profile.
+    /// `continues`: it is added to the trace of the session, which has the dumps so far.
+    ///
+    /// # Errors
+    /// A sentence that says why there is no profile of a session that had one.
+    pub fn read(entries: &[&[u8]], continues: bool) -> Result<Option<Self>, &'static str> {
+        if kept::was_too_large(entries) {
+            return Err("the heap profile is left out: it had more stacks than its region has room for");
+        }
+        Ok(kept::read(entries).map(|read| Self::of(read, continues)))
+    }
+
+    fn of(read: Read, continues: bool) -> Self {
+        let Read { about, allocator, files, table, sums, moment } = read;
+        let About { sequence, pid, interval, is_fxt } = about;
+        let KeptAt { boottime, coarse, has_losses, progress } = moment;
+        let known = Arc::new(Known::default().naming(INNERMOST.rel_pc, ALLOCATION).without(&allocator));
+        let by = SampledBy::CpuTime { period: 0 };
+        let (packets, index) = match continues && progress.index > 0 && progress.is_within(&files, &table) {
+            true => (Packets::continued(sequence, by, progress.interned), progress.index),
+            false => (Packets::new(sequence, by), 0),
+        };
+        let records = is_fxt.then(Records::within);
+        Self {
+            moment: HeapMoment { boottime, coarse, has_losses, pid, interval, sums, files, table, known },
+            writer: HeapWriter { packets, records, dumped: Vec::new(), index, named: 0 },
+        }
+    }
+
+    /// Returns a dump of the profile with the functions of its frames, as a part of a trace.
+    #[must_use]
+    pub fn write(self) -> Vec<u8> {
+        let Self { moment, mut writer } = self;
+        let mut out = writer.dump(&moment);
+        out.extend_from_slice(&writer.functions(&moment));
+        out
+    }
+}
+
 /// The sequence of the packets in an FXT trace. CPU samples have the first, and those at switches the second.
 const FXT_SEQUENCE: SequenceId = SequenceId(3);
 
@@ -372,15 +450,6 @@ fn rounded(count: u64) -> u64 {
     count.saturating_add(1 << (COUNT_BITS - 1)) >> COUNT_BITS
 }
 
-/// Returns the value of a number, which may be the first one that has it.
-fn at<T: Clone + Default>(values: &mut Vec<T>, number: u32) -> &mut T {
-    let number = number as usize;
-    if number >= values.len() {
-        values.resize(number + 1, T::default());
-    }
-    &mut values[number]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -393,6 +462,48 @@ mod tests {
     fn called_at(distance: u64) -> [u8; 16] {
         let caller = (at::<u32> as *const ()).addr() as u64 + distance;
         [[0; 8], caller.to_ne_bytes()].concat().try_into().expect("two words")
+    }
+
+    #[test]
+    fn entries_have_the_profile_also_when_the_oldest_are_forgotten() {
+        let mut heap = HeapProfile::packets(SequenceId(9), std::process::id(), 100, FILE);
+        let moment = |index| {
+            let progress = HeapProgress { index, ..HeapProgress::default() };
+            KeptAt { boottime: 5, coarse: 4, has_losses: false, progress }
+        };
+        let (mut entries, mut starts) = (Vec::new(), Vec::new());
+        for n in 0..4 {
+            heap.allocated(&allocated(n, 150, 1 << 16, &called_at(1 + u64::from(n) % 3)));
+            if n % 2 == 0 {
+                starts.push(entries.len());
+                heap.keep_again();
+            }
+            heap.keep(moment(n.into()));
+            heap.take_entries(|entry| entries.push(entry.to_vec()));
+        }
+        assert!(heap.freed(0));
+        heap.keep(moment(7));
+        heap.take_entries(|entry| entries.push(entry.to_vec()));
+        let read = |from: usize| {
+            let entries: Vec<&[u8]> = entries[from..].iter().map(Vec::as_slice).collect();
+            HeapWindow::read(&entries, true).expect("room").expect("a profile")
+        };
+        assert_eq!(heap.sums.len(), 4);
+        for from in starts.iter().copied().chain([1, starts[1] - 1]) {
+            let window = read(from);
+            let (sums, table) = (&window.moment.sums, &window.moment.table);
+            assert_eq!((sums, window.writer.index), (&heap.sums, 7), "from entry {from}");
+            let now = &heap.profile.table;
+            assert_eq!(table.mappings.values(), now.mappings.values(), "each with its number");
+            assert_eq!(table.frames.values(), now.frames.values());
+            assert_eq!(table.stacks.values(), now.stacks.values());
+            let depths =
+                |table: &Table| -> usize { table.stacks.since(1).map(|(_, stack)| stack.len()).sum() };
+            assert_eq!(depths(&window.moment.table), depths(&heap.profile.table));
+        }
+        assert!(HeapWindow::read(&[], true).is_ok_and(|window| window.is_none()));
+        heap.keep_none();
+        heap.take_entries(|entry| assert!(HeapWindow::read(&[entry], true).is_err()));
     }
 
     fn allocated(slot: u32, bytes: u64, count: u64, stack: &[u8; 16]) -> Allocated<'_> {

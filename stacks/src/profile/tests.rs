@@ -107,17 +107,41 @@ fn entries_of_any_bytes_are_read_without_harm() {
     };
     assert!(window(&entries).is_some_and(|(samples, bytes)| samples == 1 && bytes > 100));
     assert_eq!(window(&[]), None);
+    change_all(&entries, |entries| _ = window(entries));
+    const REGISTERS: usize = crate::REGISTERS.count_ones() as usize;
+    let mut heap = HeapProfile::packets(SequenceId(9), 1, 100, "heap.rs");
+    let sampled = Allocated {
+        slot: 1,
+        bytes: 150,
+        count: 1 << 16,
+        registers: &[0x10; 4][..REGISTERS],
+        stack: &[7; 64],
+    };
+    heap.allocated(&sampled);
+    heap.keep_again();
+    heap.keep(KeptAt::default());
+    let mut entries = Vec::new();
+    heap.take_entries(|entry| entries.push(entry.to_vec()));
+    let window = |entries: &[Vec<u8>]| {
+        let entries: Vec<&[u8]> = entries.iter().map(Vec::as_slice).collect();
+        HeapWindow::read(&entries, false).ok().flatten().map_or(0, |window| window.write().len())
+    };
+    assert!(window(&entries) > 100);
+    change_all(&entries, |entries| _ = window(entries));
+}
+
+/// Calls `f` with the entries, of which one is missing, cut, or has a byte that is another one.
+fn change_all(entries: &[Vec<u8>], f: impl Fn(&[Vec<u8>])) {
     for number in 0..entries.len() {
-        let without: Vec<Vec<u8>> =
-            entries.iter().enumerate().filter(|(n, _)| *n != number).map(|(_, e)| e.clone()).collect();
-        let _ = window(&without);
+        let others = entries.iter().enumerate().filter(|(n, _)| *n != number);
+        f(&others.map(|(_, entry)| entry.clone()).collect::<Vec<_>>());
         for place in 0..entries[number].len() {
             for byte in [0, 1, 0x7f, 0x80, 0xff] {
-                let mut changed = entries.clone();
+                let mut changed = entries.to_vec();
                 changed[number][place] = byte;
-                let _ = window(&changed);
+                f(&changed);
                 changed[number].truncate(place);
-                let _ = window(&changed);
+                f(&changed);
             }
         }
     }

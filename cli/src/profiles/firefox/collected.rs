@@ -45,6 +45,7 @@ impl ItemVisitor for Collected {
             Item::Event(event) => self.markers.event(event, &mut self.slices, &mut self.report),
             Item::Trace(trace) => self.since_1970 = self.since_1970.or_else(|| zero(trace)),
             Item::Scheduling(_) => self.report.add("records of the scheduler left out"),
+            Item::Heap(_) => self.report.add("sums of the heap profile left out"),
             Item::Loss(_) => self.report.add("places where events are missing"),
             _ => self.samples.item(item),
         }

@@ -19,3 +19,5 @@ pub(crate) mod sync;
 pub(crate) mod this_thread;
 pub(crate) mod uuid;
 pub(crate) mod variables;
+#[cfg(feature = "sampling")]
+pub(crate) mod wakes;

@@ -40,6 +40,8 @@ pub(crate) const OWN_SEQUENCE: SequenceId = SequenceId(1);
 #[cfg_attr(not(feature = "sampling"), allow(dead_code))]
 pub(crate) const SAMPLES_TAPE: usize = 0;
 pub(crate) const STATES_TAPE: usize = 1;
+#[cfg_attr(not(feature = "sampling"), allow(dead_code))]
+pub(crate) const HEAP_TAPE: usize = 2;
 
 /// Cuts a name to [`MAX_NAME`] bytes.
 pub(crate) fn cut(name: &str) -> &str {

@@ -25,7 +25,7 @@ use hairline_shm::{LOSS_REASONS, LossReason, tape_entries};
 
 use crate::on::base::platform::process::Thread;
 use crate::on::encode::tail::{BeforeTail, Tail};
-use crate::on::encode::{SAMPLES_TAPE, STATES_TAPE, kept_states, stream};
+use crate::on::encode::{HEAP_TAPE, SAMPLES_TAPE, STATES_TAPE, kept_states, stream};
 use crate::on::recover::output::Output;
 use crate::options::Format;
 use crate::recovery::report::{FoundRegion, ProcessState, RecoverError, RecoverOptions, Recovered};
@@ -245,7 +245,7 @@ fn threads(source: &Source<'_>) -> Result<HashSet<u32>, RecoverError> {
     Ok(threads)
 }
 
-/// Appends what the session has kept of its samples.
+/// Appends what the session has kept of its samples and of its heap profile.
 fn append_samples(
     source: &Source<'_>,
     threads: &HashSet<u32>,
@@ -254,16 +254,17 @@ fn append_samples(
 ) -> Result<(), RecoverError> {
     // The chunks that a flight recorder has overwritten had names too, and are gone.
     let is_whole = !source.facts().overwrites();
-    match samples::part(&source.tape(SAMPLES_TAPE)?, &|tid| threads.contains(&tid), is_whole) {
-        Ok(part) => {
-            report.bytes += part.len() as u64;
-            output.write(&part)
-        }
-        Err(why) => {
-            report.notes.push(why.to_owned());
-            Ok(())
+    let samples = samples::part(&source.tape(SAMPLES_TAPE)?, &|tid| threads.contains(&tid), is_whole);
+    for part in [samples, samples::heap_profile(&source.tape(HEAP_TAPE)?, output.has_original)] {
+        match part {
+            Ok(part) => {
+                report.bytes += part.len() as u64;
+                output.write(&part)?;
+            }
+            Err(why) => report.notes.push(why.to_owned()),
         }
     }
+    Ok(())
 }
 
 /// The error where nothing of a trace can be read: the session has written the rest to an output that is

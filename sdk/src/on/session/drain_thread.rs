@@ -80,7 +80,10 @@ struct DrainThread<'s> {
     sampling: Option<Box<Sampling>>,
     /// The heap profile, if the session records it.
     heap_profile: Option<Box<Profiling>>,
+    has_heap_profile: bool,
     naming: Naming,
+    /// Files of a rotation whose heap profile has no functions, because many waited for theirs.
+    files_without_functions: u64,
     recaller: Recaller,
     last_recall: Option<Instant>,
     /// Whether the last recall was postponed, because the next pass was about to free chunks.
@@ -141,8 +144,10 @@ impl<'s> DrainThread<'s> {
             tick: TICK,
             scheduling: shared.scheduling.close(),
             sampling: shared.sampling.close(),
+            has_heap_profile: shared.heap_profile.is_open(),
             heap_profile: shared.heap_profile.close(),
             naming: Naming::default(),
+            files_without_functions: 0,
             recaller: Recaller::default(),
             last_recall: None,
             has_postponed_recall: false,
@@ -255,8 +260,11 @@ impl<'s> DrainThread<'s> {
             let shared = Arc::clone(self.shared);
             sampling.end_file(self.shared.traced(), move |tid| shared.threads.contains(tid))
         });
-        self.naming
+        let (count, has_profile) = (finished.len() as u64, functions.is_some());
+        let has_room = self
+            .naming
             .add(move || [functions, samples].into_iter().flatten().for_each(|add| add(&mut finished)));
+        self.files_without_functions += if has_profile && !has_room { count } else { 0 };
     }
 
     /// Writes the samples that were taken.
@@ -485,6 +493,18 @@ impl<'s> DrainThread<'s> {
         }
         if let Some(e) = self.sink.rotation_error() {
             notes.push(format!("the output stayed in one file, because the next file failed: {e}"));
+        }
+        let (passed_over, nameless) = (self.sink.passed_over(), self.files_without_functions);
+        if self.has_heap_profile && passed_over > 0 {
+            notes.push(format!(
+                "{passed_over} files of the output have no heap profile: too many ended at a time; make them larger"
+            ));
+        }
+        if nameless > 0 {
+            notes.push(format!(
+                "the heap profiles of {nameless} files of the output have no functions: files ended faster than \
+                 functions are looked up; make them larger"
+            ));
         }
         if self.shared.settings.path.as_deref().is_some_and(|path| self.sink.has_vanished(path)) {
             notes.push("the output was removed or replaced while it was written".to_owned());

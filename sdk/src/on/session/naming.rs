@@ -36,14 +36,15 @@ impl Naming {
         self.thread.is_some() && self.waiting.load(Ordering::Relaxed) < MOST_WAITING
     }
 
-    /// Adds a job. It is dropped if there is no [room](Self::has_room).
-    pub(crate) fn add(&mut self, job: impl FnOnce() + Send + 'static) {
+    /// Adds a job. Returns `false`, and drops it, if there is no [room](Self::has_room).
+    pub(crate) fn add(&mut self, job: impl FnOnce() + Send + 'static) -> bool {
         if self.has_room()
             && let Some((sender, _)) = &self.thread
         {
             self.waiting.fetch_add(1, Ordering::Relaxed);
-            let _ = sender.send(Box::new(job)); // the thread is there as long as the sender
+            return sender.send(Box::new(job)).is_ok(); // the thread is there as long as the sender
         }
+        false
     }
 
     /// Waits until all jobs are done.

@@ -67,6 +67,8 @@ pub(crate) struct Rotation {
     /// The files before the newest one that somebody wants to add to.
     finished_files: Vec<Finished>,
     keeps_finished: bool,
+    /// The files that were too many for those who add to them.
+    passed_over: u64,
     /// Whether the newest file stays, however long it is.
     is_held: bool,
 }
@@ -83,7 +85,8 @@ pub(crate) struct Finished {
 /// What a thread of its own adds to files that have ended, the oldest first.
 pub(crate) type Addition = Box<dyn FnOnce(&mut [Finished]) + Send>;
 
-/// The most files that wait for those who add to them: a pass rarely ends two.
+/// The most files that wait for those who add to them, each with a descriptor: a pass rarely ends two.
+/// Of more, the last ones wait.
 const MOST_FINISHED: usize = 16;
 
 impl Finished {
@@ -145,6 +148,7 @@ impl Rotation {
             error: None,
             finished_files: Vec::new(),
             keeps_finished: false,
+            passed_over: 0,
             is_held: false,
         }
     }
@@ -157,6 +161,12 @@ impl Rotation {
     /// Returns the files that were finished since the last call, the oldest first.
     pub(crate) fn take_finished(&mut self) -> Vec<Finished> {
         std::mem::take(&mut self.finished_files)
+    }
+
+    /// Returns the number of files that were not kept, because too many were finished since a call of
+    /// [`take_finished`](Self::take_finished).
+    pub(crate) fn passed_over(&self) -> u64 {
+        self.passed_over
     }
 
     /// Keeps the output in its present file, or no longer. Returns whether it was kept there.
@@ -277,7 +287,11 @@ impl Rotation {
                 self.end(file, *len);
                 let finished = std::mem::replace(file, next);
                 let format = self.carry.format();
-                if self.keeps_finished && self.finished_files.len() < MOST_FINISHED {
+                if self.keeps_finished {
+                    if self.finished_files.len() == MOST_FINISHED {
+                        self.finished_files.remove(0);
+                        self.passed_over += 1;
+                    }
                     self.finished_files.push(Finished { file: finished, len: *len, format });
                 }
                 *len = next_len;

@@ -95,6 +95,11 @@ impl Sink {
         self.rotation.as_mut().map(Rotation::take_finished).unwrap_or_default()
     }
 
+    /// See [`Rotation::passed_over`].
+    pub(crate) fn passed_over(&self) -> u64 {
+        self.rotation.as_ref().map_or(0, Rotation::passed_over)
+    }
+
     /// Runs `f`, in which the output stays in its present file.
     pub(crate) fn in_present_file<R>(&mut self, f: impl FnOnce(&mut Self) -> R) -> R {
         let was_held = self.hold(true);

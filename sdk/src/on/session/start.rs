@@ -16,14 +16,14 @@ use crate::on::base::this_thread::Busy;
 use crate::on::base::{files, this_thread};
 use crate::on::callsite::registry;
 use crate::on::callsite::watched::Watched;
-use crate::on::encode::{SAMPLES_TAPE, STATES_TAPE, stream};
+use crate::on::encode::{HEAP_TAPE, SAMPLES_TAPE, STATES_TAPE, stream};
 use crate::on::prune::Pruning;
 #[cfg(feature = "compress")]
 use crate::on::session::compress;
 use crate::on::session::current::Reserved;
 use crate::on::session::destination::Destination;
 use crate::on::session::drain_handle::Life;
-use crate::on::session::heap_profile::Parts;
+use crate::on::session::heap_profile::{self, Parts};
 use crate::on::session::own_files::OwnFiles;
 use crate::on::session::placeholders::Placeholders;
 use crate::on::session::rotation::Rotation;
@@ -173,12 +173,16 @@ fn count_hardware(shared: &Shared, config: &Config) {
     }
 }
 
-/// Returns the bytes of the tapes: for samples, and for the states of threads in a flight recorder.
-fn tapes(config: &Config) -> [u32; 2] {
-    let mut tapes = [0; 2];
+/// Returns the bytes of the tapes: for samples, for the states of threads in a flight recorder, and for
+/// the heap profile.
+fn tapes(config: &Config) -> [u32; 3] {
+    let mut tapes = [0; 3];
     tapes[SAMPLES_TAPE] = tape_bytes(keeps_last(config), config.buffer_size);
     if config.scheduling && config.overflow == Overflow::Overwrite {
         tapes[STATES_TAPE] = TAPE_BYTES;
+    }
+    if config.heap_profile.is_some() {
+        tapes[HEAP_TAPE] = heap_profile::TAPE_BYTES;
     }
     tapes
 }
@@ -196,6 +200,7 @@ fn record_samples(shared: &Shared, config: &Config) {
         of_events: config.stacks.is_some(),
         of_slow_slices: config.slow_stacks,
         keeps_last: keeps_last(config),
+        stays_on: config.overflow == Overflow::Overwrite,
     };
     let opened = shared.sampling.open(wanted, shared.format(), shared.region());
     for note in opened.no_samples.iter().chain(&opened.notes) {
@@ -213,7 +218,7 @@ fn profile_heap(shared: &Shared, config: &Config, profile: HeapProfile) {
     let is_one_file = config.overflow != Overflow::Overwrite && config.rotate.is_none();
     let parts = if is_one_file { Parts::One } else { Parts::Several };
     let sequence = || shared.region().new_sequence();
-    if let Err(note) = shared.heap_profile.open(profile, parts, shared.format(), sequence) {
+    if let Err(note) = shared.heap_profile.open(profile, parts, shared.format(), shared.region(), sequence) {
         without_effect::say(&note, shared.settings.requester);
         let _ = shared.heap_note.set(note);
     }

@@ -1,13 +1,15 @@
 //! Stacks of events, from the threads to the session's own thread.
 
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 use std::time::Duration;
 
-use hairline_sampler::{Asked, Next, Stacks, Watch};
+use hairline_sampler::{Asked, Next, Stacks, Undisturbed, Watch};
 
 use crate::on::base::memory::leak;
 use crate::on::base::platform::own_thread::{self, Handle, OwnThread};
+use crate::on::base::wakes::{Wakes, Woken};
 use crate::on::base::{clock, forever, this_thread};
 
 pub(crate) use hairline_sampler::Watched;
@@ -33,11 +35,11 @@ static POSITION: AtomicU64 = AtomicU64::new(0);
 /// The number of the reader, in the upper half; 0: nobody reads.
 static READS: AtomicU64 = AtomicU64::new(0);
 /// The thread that reads.
-static READER: AtomicPtr<Handle> = AtomicPtr::new(std::ptr::null_mut());
+static READER: Wakes = Wakes::new();
 /// The slices that may become slow; null before the first reader that watches. It is never freed.
 static WATCH: AtomicPtr<Watch> = AtomicPtr::new(std::ptr::null_mut());
-/// The thread that watches; null: none does.
-static WATCHER: AtomicPtr<Handle> = AtomicPtr::new(std::ptr::null_mut());
+/// The thread that watches.
+static WATCHER: Wakes = Wakes::new();
 
 /// Returns the ring, which the first stack of the process makes; `None` without memory for it.
 fn ring() -> Option<&'static Stacks> {
@@ -62,28 +64,28 @@ pub(crate) fn take(time: u64) {
         LOST_WITHOUT_RING.fetch_add(1, Ordering::Relaxed);
         return;
     };
-    let Some(here) = stacks.claim() else { return }; // counted there
+    let undisturbed = Undisturbed::new();
+    let Some(here) = stacks.claim(&undisturbed) else { return }; // counted there
     let wakes = here.number() % WAKES_AFTER == WAKES_AFTER - 1;
     here.sample([time, tag | u64::from(this_thread::tid()), time]);
-    // Acquire pairs with the Release of `Reader::is_here`.
-    if wakes && let Some(reader) = forever::get(READER.load(Ordering::Acquire)) {
-        reader.unpark();
+    if wakes {
+        READER.wake();
     }
 }
 
 /// Watches a slice that the calling thread has begun at `now`: its stack is taken when it has taken `limit`
 /// ns.
 pub(crate) fn watch(now: u64, limit: u64) -> Watched {
-    // Acquire pairs with the Release of `Watcher::start`.
-    if WATCHER.load(Ordering::Acquire).is_null() {
+    if !WATCHER.has_thread() {
         return Watched::NONE;
     }
+    // Acquire pairs with the Release of `Watcher::start`.
     let Some(watch) = forever::get(WATCH.load(Ordering::Acquire)) else { return Watched::NONE };
     let tag = READS.load(Ordering::Relaxed);
     let (watched, wakes) = watch.begin(this_thread::tid(), now, limit, tag);
     // Again: the watcher that sleeps may be that of a session which has begun meanwhile.
-    if wakes && let Some(watcher) = forever::get(WATCHER.load(Ordering::Acquire)) {
-        watcher.unpark();
+    if wakes {
+        WATCHER.wake();
     }
     watched
 }
@@ -109,9 +111,7 @@ pub(crate) fn leave_in_child() {
     READS.store(0, Ordering::Relaxed);
     STACKS.store(std::ptr::null_mut(), Ordering::Relaxed);
     POSITION.store(0, Ordering::Relaxed);
-    for thread in [&READER, &WATCHER] {
-        thread.store(std::ptr::null_mut(), Ordering::Relaxed);
-    }
+    [&READER, &WATCHER].into_iter().for_each(Wakes::leave_in_child);
     if let Some(watch) = forever::get(WATCH.swap(std::ptr::null_mut(), Ordering::Relaxed)) {
         watch.leave_in_child(); // the handler still has it
     }
@@ -121,8 +121,8 @@ pub(crate) fn leave_in_child() {
 #[derive(Debug)]
 pub(crate) struct Reader {
     tag: u64,
-    /// The address of the handle of the thread that reads.
-    here: usize,
+    /// The thread that reads.
+    here: Option<Woken>,
     lost_before: u64,
     watcher: Option<Watcher>,
 }
@@ -133,7 +133,7 @@ impl Reader {
         static LAST: AtomicU64 = AtomicU64::new(0);
         let tag = (LAST.fetch_add(1, Ordering::Relaxed) % u64::from(u32::MAX) + 1) << 32;
         READS.store(tag, Ordering::Relaxed);
-        Self { tag, here: 0, lost_before: lost_so_far(), watcher: None }
+        Self { tag, here: None, lost_before: lost_so_far(), watcher: None }
     }
 
     /// Watches slices from here on.
@@ -149,10 +149,9 @@ impl Reader {
 
     /// Makes the calling thread the one that reads.
     pub(crate) fn is_here(&mut self) {
-        let handle = leak(Handle::default());
+        let handle = Arc::new(Handle::default());
         handle.set_to_current();
-        self.here = std::ptr::from_ref(handle).addr();
-        READER.store(handle, Ordering::Release);
+        self.here = Some(READER.set(handle));
     }
 
     /// Shows the stacks since the last call: the thread and the time, its registers and its stack.
@@ -188,14 +187,6 @@ fn lost_so_far() -> u64 {
     in_ring + without_place + LOST_WITHOUT_RING.load(Ordering::Relaxed)
 }
 
-/// Clears a place that has the handle at this address: a later session may have put its own there.
-fn clear_if(place: &AtomicPtr<Handle>, address: usize) {
-    let now = place.load(Ordering::Relaxed);
-    if now.addr() == address {
-        let _ = place.compare_exchange(now, std::ptr::null_mut(), Ordering::Relaxed, Ordering::Relaxed);
-    }
-}
-
 /// Whether a thread has taken a stack in this process.
 pub(crate) fn are_taken() -> bool {
     !STACKS.load(Ordering::Relaxed).is_null()
@@ -204,21 +195,21 @@ pub(crate) fn are_taken() -> bool {
 impl Drop for Reader {
     fn drop(&mut self) {
         self.stop();
-        clear_if(&READER, self.here);
     }
 }
 
 /// The thread that watches the open slices.
 #[derive(Debug)]
 struct Watcher {
+    woken: Option<Woken>,
     thread: Option<OwnThread>,
-    shared: &'static Watching,
+    shared: Arc<Watching>,
 }
 
-/// What the thread shares with its owner. There is one for each session that watches.
+/// What the thread shares with its owner.
 #[derive(Debug, Default)]
 struct Watching {
-    handle: Handle,
+    handle: Arc<Handle>,
     ends: AtomicBool,
 }
 
@@ -230,17 +221,18 @@ impl Watcher {
         };
         watch.install()?;
         watch.keep_only(tag);
-        let shared: &'static Watching = leak(Watching::default());
-        let thread = own_thread::spawn(c"hairline-watch", move || live(watch, shared))?;
+        let shared = Arc::new(Watching::default());
+        let of_thread = Arc::clone(&shared);
+        let thread = own_thread::spawn(c"hairline-watch", move || live(watch, &of_thread))?;
         WATCH.store(std::ptr::from_ref(watch).cast_mut(), Ordering::Release);
-        WATCHER.store((&raw const shared.handle).cast_mut(), Ordering::Release);
-        Ok(Self { thread: Some(thread), shared })
+        let woken = WATCHER.set(Arc::clone(&shared.handle));
+        Ok(Self { woken: Some(woken), thread: Some(thread), shared })
     }
 }
 
 impl Drop for Watcher {
     fn drop(&mut self) {
-        clear_if(&WATCHER, (&raw const self.shared.handle).addr());
+        self.woken = None;
         self.shared.ends.store(true, Ordering::Relaxed); // the unpark below publishes it
         self.shared.handle.unpark();
         if let Some(thread) = self.thread.take() {

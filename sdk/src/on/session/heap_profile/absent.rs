@@ -2,7 +2,10 @@
 
 use std::convert::Infallible;
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
+
+use hairline_shm::Region;
 
 use crate::heap_profile::HeapProfile;
 use crate::on::session::heap_profile::Parts;
@@ -14,6 +17,9 @@ use crate::options::Format;
 #[derive(Debug)]
 pub(crate) struct Profiling(Infallible);
 
+/// The region of a session without a heap profile has no tape for it.
+pub(crate) const TAPE_BYTES: u32 = 0;
+
 #[allow(clippy::unused_self)] // as in the twin
 impl Slot<Profiling> {
     pub(crate) fn open(
@@ -21,6 +27,7 @@ impl Slot<Profiling> {
         _: HeapProfile,
         _: Parts,
         _: Format,
+        _: &Arc<Region>,
         _: impl FnOnce() -> u32,
     ) -> Result<(), String> {
         Err("the heap profile is not recorded: the program was built without hairline's feature `sampling`"

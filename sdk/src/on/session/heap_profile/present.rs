@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use hairline_formats::track_event::SequenceId;
 use hairline_formats::track_event::fields::clock as id;
-use hairline_stacks::{Allocated, HeapMoment, HeapProfile as Profile, HeapWriter};
+use hairline_shm::Region;
+use hairline_stacks::{Allocated, HeapMoment, HeapProfile as Profile, HeapWriter, KeptAt};
 
 use crate::heap_profile::HeapProfile;
 use crate::on::base::heap::profile::Reader;
@@ -14,6 +15,7 @@ use crate::on::base::platform;
 use crate::on::base::platform::process;
 use crate::on::encode::OWN_SEQUENCE;
 use crate::on::session::heap_profile::Parts;
+use crate::on::session::heap_profile::kept::OnTape;
 use crate::on::session::rotation::{Addition, Finished};
 use crate::on::session::slot::Slot;
 use crate::options::Format;
@@ -22,6 +24,8 @@ use crate::options::Format;
 const LONGEST: Duration = Duration::from_millis(50);
 /// The same if peaks are looked for.
 const LONGEST_FOR_PEAKS: Duration = Duration::from_millis(10);
+
+pub(crate) use crate::on::session::heap_profile::kept::TAPE_BYTES;
 
 /// The heap profile of a session.
 #[derive(Debug)]
@@ -36,6 +40,7 @@ pub(crate) struct Profiling {
     next_peak: u64,
     /// The last peak of a flight recorder, which is the highest.
     peak: Option<Arc<HeapMoment>>,
+    tape: Option<OnTape>,
 }
 
 /// The heap profile of a flight recorder at the moment of a snapshot.
@@ -56,6 +61,7 @@ impl Slot<Profiling> {
         HeapProfile { every, peak }: HeapProfile,
         parts: Parts,
         format: Format,
+        region: &Arc<Region>,
         sequence: impl FnOnce() -> u32,
     ) -> Result<(), String> {
         let reader = Reader::begin(every).map_err(|e| format!("the heap profile is not recorded: {e}"))?;
@@ -70,7 +76,8 @@ impl Slot<Profiling> {
         let profile = if parts == Parts::Several { profile.closing_files() } else { profile };
         let writer = profile.writer();
         let next_peak = peak.unwrap_or(u64::MAX);
-        self.fill(Profiling { reader, profile, writer, step: peak, next_peak, peak: None });
+        let tape = OnTape::of(region);
+        self.fill(Profiling { reader, profile, writer, step: peak, next_peak, peak: None, tape });
         Ok(())
     }
 
@@ -124,24 +131,46 @@ impl Profiling {
     }
 
     fn now(&self) -> HeapMoment {
+        let KeptAt { boottime, coarse, has_losses, .. } = self.moment();
+        self.profile.at(boottime, coarse, has_losses)
+    }
+
+    fn moment(&self) -> KeptAt {
         let clocks = platform::clocks();
         let time = |of| clocks.iter().find(|(clock, _)| *clock == of).map_or(0, |(_, time)| *time);
-        let has_losses = self.reader.lost()[0] > 0;
-        self.profile.at(time(id::BOOTTIME), time(id::MONOTONIC_COARSE), has_losses)
+        KeptAt {
+            boottime: time(id::BOOTTIME),
+            coarse: time(id::MONOTONIC_COARSE),
+            has_losses: self.reader.lost()[0] > 0,
+            progress: self.writer.progress(),
+        }
     }
 
     fn keep(&mut self) {
         if let Some(peak) = self.read() {
             self.peak = Some(Arc::new(peak));
         }
+        self.keep_for_recovery();
+    }
+
+    /// Writes to the region's tape what has changed, if it is time.
+    fn keep_for_recovery(&mut self) {
+        let progress = self.writer.progress();
+        if self.tape.as_ref().is_some_and(|tape| tape.is_due(&self.profile, progress)) {
+            let moment = self.moment();
+            self.tape.take_if(|tape| !tape.write(&mut self.profile, moment));
+        }
     }
 
     /// Takes the samples since the last call in. Writes the profile if there is a new peak, with the
     /// functions of its frames: a killed process has no later moment for them.
     pub(crate) fn write(&mut self, mut write: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
-        let Some(peak) = self.read() else { return Ok(()) };
-        write(&self.writer.dump(&peak))?;
-        write_some(&self.writer.functions(&peak), write)
+        if let Some(peak) = self.read() {
+            write(&self.writer.dump(&peak))?;
+            write_some(&self.writer.functions(&peak), write)?;
+        }
+        self.keep_for_recovery();
+        Ok(())
     }
 
     /// Adds the profile to the files that have ended since the last call, each of which is whole then.
@@ -155,6 +184,7 @@ impl Profiling {
             file.add(&writer.dump(&now));
             writers.push(writer);
         }
+        self.keep_for_recovery();
         Box::new(move |files| {
             files.iter_mut().zip(writers).for_each(|(file, mut writer)| file.add(&writer.functions(&now)));
         })

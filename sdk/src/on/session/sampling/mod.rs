@@ -1,11 +1,11 @@
 //! Samples of call stacks of the process's threads.
 //!
 //! The kernel interrupts a thread and copies its registers and the first 8 to 32 KiB of its stack into a
-//! ring. Where it refuses that, a signal interrupts the thread, whose handler does the same. The session's
-//! own thread reads the rings, unwinds, and writes the samples beside the events. When the session ends, it
-//! looks up the functions of all frames. A flight recorder keeps the last samples for its snapshots instead,
-//! and so does a rotated output for the end of each file. The stacks of events take the same way; threads
-//! take these themselves (`base/stacks`).
+//! ring. Where it refuses that, and in a flight recorder, a signal interrupts the thread, whose handler
+//! does the same. The session's own thread reads the rings, unwinds, and writes the samples beside the
+//! events. When the session ends, it looks up the functions of all frames. A flight recorder keeps the
+//! last samples for its snapshots instead, and so does a rotated output for the end of each file. The
+//! stacks of events take the same way; threads take these themselves (`base/stacks`).
 //!
 //! Unwinding needs packages that not every program should build: the feature `sampling`. Without it the twin
 //! has the same functions, and says so.
@@ -37,6 +37,9 @@ pub(crate) struct Wanted {
     /// In a flight recorder, and in an output of several files.
     #[cfg_attr(not(feature = "sampling"), allow(dead_code))]
     pub(crate) keeps_last: bool,
+    /// In a flight recorder, which stays on.
+    #[cfg_attr(not(feature = "sampling"), allow(dead_code))]
+    pub(crate) stays_on: bool,
 }
 
 /// What a session does not take, or not as it was asked for: sentences that say why, and what helps.

@@ -154,10 +154,10 @@ impl Slot<Sampling> {
         let (mut notes, mut source, mut no_samples, mut threads) = (Vec::new(), None, None, None);
         if let Some(samples) = wanted.samples {
             let by_clock = match &samples {
-                Wished::CpuTime(_) | Wished::Signals(_) => None,
+                Wished::CpuTime(_) | Wished::Kernel(_) | Wished::Signals(_) => None,
                 Wished::WallTime(_, names) => Some(SampledThreads::new(names.clone())),
             };
-            match Source::open(&samples, by_clock.clone()) {
+            match Source::open(&samples, by_clock.clone(), wanted.stays_on) {
                 Ok((opened, note)) => {
                     (source, threads) = (Some(opened), by_clock);
                     notes.extend(note);
@@ -293,7 +293,8 @@ impl Sampling {
         if is_nearly_full && let Some(unread) = self.take_unread() {
             write(&unread.part(&has_name(|tid| of.threads.contains(tid))))?;
             let region = Arc::clone(of.region);
-            naming.add(move || region.forget_tape(SAMPLES_TAPE, unread.end));
+            // Without room a recovery finds these twice.
+            let _ = naming.add(move || region.forget_tape(SAMPLES_TAPE, unread.end));
         }
         let out = self.profile.as_mut().map(Profile::take_output).unwrap_or_default();
         if out.is_empty() { Ok(()) } else { write(&out) }

@@ -43,18 +43,20 @@ pub(super) enum SampledBy {
 }
 
 impl Source {
-    /// Opens what takes these samples. `threads`: those that are sampled by the clock. Returns also what is to be
-    /// said.
+    /// Opens what takes these samples. `threads`: those that are sampled by the clock. `stays_on`: the
+    /// session is a flight recorder. Returns also what is to be said.
     ///
     /// # Errors
     /// A sentence that says why there are no samples, and what helps.
     pub(super) fn open(
         samples: &Wished,
         threads: Option<SampledThreads>,
+        stays_on: bool,
     ) -> Result<(Self, Option<String>), String> {
         let frequency = samples.frequency();
         match samples {
-            Wished::CpuTime(_) => by_events_or_signals(frequency),
+            Wished::CpuTime(_) if stays_on => by_signals_or_events(frequency),
+            Wished::CpuTime(_) | Wished::Kernel(_) => by_events_or_signals(frequency),
             Wished::Signals(_) => match by_signals(frequency) {
                 Ok(source) => Ok((source, None)),
                 Err(why) => Err(format!("samples are not recorded: {why}")),
@@ -158,6 +160,22 @@ fn by_events_or_signals(frequency: u32) -> Result<(Source, Option<String>), Stri
          ({refused}; {advice})"
     );
     Ok((source, Some(note)))
+}
+
+/// Gives all threads timers, or else opens events: the kernel's take some 1 us at each switch of
+/// threads, which is 3 % of a program that switches often. Timers expire at the kernel's ticks: for more
+/// samples there are events.
+fn by_signals_or_events(frequency: u32) -> Result<(Source, Option<String>), String> {
+    if hairline_sampler::frequency_of(frequency) == frequency
+        && let Ok(source) = by_signals(frequency)
+    {
+        let note = format!(
+            "samples are taken by signals, as they cost a flight recorder less than the kernel's; \
+             kernel:{frequency} asks for those"
+        );
+        return Ok((source, Some(note)));
+    }
+    by_events_or_signals(frequency)
 }
 
 /// Gives each thread a timer of its CPU time.

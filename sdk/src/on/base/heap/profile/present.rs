@@ -1,9 +1,10 @@
 //! Samples of allocations, from the threads to the session's own thread.
 
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
-use hairline_sampler::Stacks;
+use hairline_sampler::{Stacks, Undisturbed};
 
 use crate::on::base::clock;
 use crate::on::base::heap::profile::blocks::{Blocks, Slot};
@@ -12,6 +13,7 @@ use crate::on::base::heap::switch::set_profile;
 use crate::on::base::memory::leak;
 use crate::on::base::platform::own_thread::{self, Handle};
 use crate::on::base::platform::process;
+use crate::on::base::wakes::{Wakes, Woken};
 use crate::on::base::{forever, this_thread};
 
 /// The samples that the ring has room for, of 8 KiB each: with one in 512 KiB, those of 256 MiB between two
@@ -32,7 +34,7 @@ static POSITION: AtomicU64 = AtomicU64::new(0);
 /// Whether there is a [`Reader`].
 static IS_READ: AtomicBool = AtomicBool::new(false);
 /// The thread that reads.
-static READER: AtomicPtr<Handle> = AtomicPtr::new(std::ptr::null_mut());
+static READER: Wakes = Wakes::new();
 /// The mean of the bytes between two samples.
 static MEAN: AtomicU64 = AtomicU64::new(1);
 /// Where stacks end, by the region of the stack pointer, so that a sample copies no more than is needed: an
@@ -81,12 +83,13 @@ pub(crate) fn sample(block: *mut u8, size: usize, profile: u32, registers: [u64;
     if this_thread::is_barred() || own_thread::is_own() {
         return;
     }
+    let undisturbed = Undisturbed::new(); // a jump out of a handler would leave the thread busy, and a place taken
     let _busy = this_thread::busy();
     // Acquire pairs with the Release of `Reader::begin`.
     let Some(stacks) = forever::get(STACKS.load(Ordering::Acquire)) else { return };
     let weight = weight(size, MEAN.load(Ordering::Relaxed));
     let Some(slot) = BLOCKS.insert(block.addr() as u64) else { return lose(weight) };
-    let Some(here) = stacks.claim() else {
+    let Some(here) = stacks.claim(&undisturbed) else {
         BLOCKS.cancel(slot);
         return lose(weight);
     };
@@ -94,9 +97,8 @@ pub(crate) fn sample(block: *mut u8, size: usize, profile: u32, registers: [u64;
     let note = [u64::from(profile) << 32 | u64::from(slot.number), weight.bytes, weight.count];
     let [_, sp, _] = registers;
     here.at_most(stack_at(sp)).sample_from(registers, note);
-    // Acquire pairs with the Release of `Reader::is_here`.
-    if wakes && let Some(reader) = forever::get(READER.load(Ordering::Acquire)) {
-        reader.unpark();
+    if wakes {
+        READER.wake();
     }
 }
 
@@ -153,7 +155,7 @@ pub(crate) fn put_back(taken: Taken, block: *mut u8) {
 /// In a forked child: no thread is in the ring any more, and what it has is the parent's.
 pub(crate) fn leave_in_child() {
     STACKS.store(std::ptr::null_mut(), Ordering::Relaxed);
-    READER.store(std::ptr::null_mut(), Ordering::Relaxed);
+    READER.leave_in_child();
     POSITION.store(0, Ordering::Relaxed);
     IS_READ.store(false, Ordering::Relaxed);
 }
@@ -165,6 +167,8 @@ pub(crate) struct Reader {
     profile: u32,
     /// The process that reads. A forked child may drop its copy, and have a reader of its own.
     process: u32,
+    /// The thread that reads.
+    here: Option<Woken>,
     /// Numbers of blocks that were freed, but whose samples were not read yet.
     waiting: Vec<u32>,
     lost_before: [u64; 2],
@@ -197,15 +201,14 @@ impl Reader {
         let lost_before = LOST.each_ref().map(|lost| lost.load(Ordering::Relaxed));
         set_profile(profile);
         let process = process::id();
-        Ok(Self { stacks, profile, process, waiting: Vec::new(), lost_before })
+        Ok(Self { stacks, profile, process, here: None, waiting: Vec::new(), lost_before })
     }
 
     /// Makes the calling thread the one that reads.
-    #[allow(clippy::unused_self)] // the one that exists
-    pub(crate) fn is_here(&self) {
-        let handle = leak(Handle::default());
+    pub(crate) fn is_here(&mut self) {
+        let handle = Arc::new(Handle::default());
         handle.set_to_current();
-        READER.store(handle, Ordering::Release);
+        self.here = Some(READER.set(handle));
     }
 
     /// Shows the samples and frees since the last call. `allocated` gets the slot, the bytes and the count of
@@ -253,7 +256,7 @@ impl Drop for Reader {
             return;
         }
         self.stop();
-        READER.store(std::ptr::null_mut(), Ordering::Relaxed);
+        self.here = None;
         IS_READ.store(false, Ordering::Release); // pairs with the Acquire of `begin`
     }
 }
