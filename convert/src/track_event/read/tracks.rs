@@ -11,8 +11,7 @@ use hairline_formats::track_event::{
 use crate::kept_track::KeptTrack;
 use crate::track_event::read::kept::kept;
 use crate::track_event::read::pending::Pending;
-use crate::track_event::read::sequence::SharedTexts;
-use crate::track_event::read::table::InternedText;
+use crate::track_event::read::texts::{InternedText, SharedTexts};
 use crate::{Context, CounterTrack, Index, Report, Track, TrackId, TrackKind};
 
 /// The limit for the depth of a track, as in trace_processor.
@@ -523,7 +522,7 @@ fn kind(
         }
         categories.push_str(category?);
     }
-    let categories = if categories.is_empty() { None } else { texts.name(&categories, context) };
+    let categories = if categories.is_empty() { None } else { texts.intern(&categories, context) };
     let kind = TrackKind::Counter(Box::new(CounterTrack {
         unit: counter.unit.unwrap_or_default(),
         unit_name: kept(counter.unit_name.unwrap_or_default(), report).into(),
