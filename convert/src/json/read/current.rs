@@ -114,7 +114,8 @@ impl ArgumentObject {
         self.0.clear();
         match args {
             Args::Json(json) if json.text().starts_with('{') => {
-                if json.text() != "{}" {
+                let members = json.text()[1..].trim_start();
+                if members != "}" {
                     self.0.push_str(json.text());
                 }
                 true
@@ -154,5 +155,9 @@ impl ArgumentObject {
 impl Arguments for ArgumentObject {
     fn each(&self, show: &mut dyn FnMut(Text<'_>, Value<'_>)) {
         Json::valid(&self.0).each_member(|name, value| value.with(|value| show((&*name).into(), value)));
+    }
+
+    fn is_empty(&self) -> bool {
+        self.is_none()
     }
 }
