@@ -254,7 +254,7 @@ fn digits_end(bytes: &[u8], at: usize) -> Option<usize> {
     while let Some(chunk) = bytes.get(end..).and_then(<[u8]>::first_chunk) {
         // Of these bytes, those of digits are at most 9. The sums have no carry.
         let word = u64::from_le_bytes(*chunk) ^ eight(b'0');
-        let others = ((word & !HIGH) + eight(0x7f - 9) | word) & HIGH;
+        let others = (((word & !HIGH) + eight(0x7f - 9)) | word) & HIGH;
         if others != 0 {
             end += others.trailing_zeros() as usize / 8;
             return (end > at).then_some(end);
