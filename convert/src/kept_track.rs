@@ -72,7 +72,7 @@ impl KeptTrack {
 
     /// Whether it is a track of states.
     pub(crate) fn has_states(&self) -> bool {
-        matches!(self, Self::Full(track) if track.kind == TrackKind::States)
+        matches!(self, Self::Full(track) if matches!(track.kind, TrackKind::States))
     }
 
     pub(crate) fn track(&self) -> Track {

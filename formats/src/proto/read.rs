@@ -5,7 +5,7 @@
 
 #![cfg_attr(not(feature = "read"), allow(dead_code))] // parts that only the readers of traces use
 
-use crate::proto::wire::{MAX_FIELD, MAX_VARINT, WIRE_TYPE_BITS, WireType};
+use crate::proto::wire::{MAX_FIELD, MAX_VARINT, WIRE_TYPE_BITS, WireType, tag};
 use crate::text::valid_prefix;
 use crate::{DecodeError, DecodeErrorKind};
 
@@ -121,7 +121,16 @@ impl<'a> Fields<'a> {
     }
 
     /// Returns the next nested message of the field `number`, or the error that ends the fields.
+    #[inline]
     pub(crate) fn next_message(&mut self, number: u32) -> Option<Result<Self, DecodeError>> {
+        if let [first, len @ 0..0x80, rest @ ..] = self.rest
+            && u32::from(*first) == tag(number, WireType::Bytes)
+            && let Some((message, rest)) = rest.split_at_checked(usize::from(*len))
+        {
+            let offset = self.offset + 2;
+            (self.rest, self.offset) = (rest, offset + u64::from(*len));
+            return Some(Ok(Self::new(message, offset)));
+        }
         loop {
             match self.next()? {
                 Ok(field) if field.number == number => {

@@ -6,6 +6,7 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
+use crate::trace_event_json::tokens::plain_end;
 use crate::trace_event_json::walk;
 use crate::value::MAX_DEPTH;
 use crate::{Entries, Value};
@@ -163,7 +164,7 @@ fn number(text: &str) -> Value<'static> {
 /// Returns the content of a string that is valid JSON.
 pub(super) fn unquoted(text: &str) -> Cow<'_, str> {
     let inner = text.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or(text);
-    if !inner.contains('\\') {
+    if plain_end(inner.as_bytes(), 0, &mut 0) == inner.len() || !inner.contains('\\') {
         return Cow::Borrowed(inner);
     }
     Cow::Owned(serde_json::from_str::<Unescaped>(text).map_or_else(|_| inner.to_owned(), |text| text.0))

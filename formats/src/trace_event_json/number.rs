@@ -90,8 +90,8 @@ fn any_nanoseconds(text: &str) -> Option<i64> {
 }
 
 /// The fast path for nearly all ids: at most 18 digits.
-#[inline]
-fn plain_number(text: &str) -> Option<u64> {
+#[inline(never)] // its result has two registers
+pub(super) fn plain_number(text: &str) -> Option<u64> {
     if !matches!(text.len(), 1..=18) {
         return None;
     }

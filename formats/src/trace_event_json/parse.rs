@@ -7,7 +7,7 @@ use crate::trace_event_json::event::{Args, Event, Id, Id2, Sample, StackFrame};
 use crate::trace_event_json::json::{Json, members, unquoted};
 use crate::trace_event_json::number;
 use crate::trace_event_json::phase::{InstantScope, Phase};
-use crate::trace_event_json::tokens::{Key, Member};
+use crate::trace_event_json::tokens::{Key, Member, plain_end};
 
 /// The fault of an object.
 #[derive(Debug)]
@@ -85,8 +85,8 @@ fn set<'a>(event: &mut Event<'a>, times: &mut Times<'_>, key: Key, raw: &'a str)
         keys::DUR => event.dur = times.nanoseconds("dur", raw),
         keys::TTS => event.tts = cpu_time(event, raw),
         keys::TDUR => event.tdur = cpu_time(event, raw),
-        keys::PID => event.pid = id(raw),
-        keys::TID => event.tid = id(raw),
+        keys::PID => set_id(&mut event.pid, raw),
+        keys::TID => set_id(&mut event.tid, raw),
         keys::ID => event.id = id(raw),
         keys::ID2 => event.id2 = id2(raw),
         keys::SCOPE => event.scope = text(raw),
@@ -220,7 +220,25 @@ fn quoted(raw: &str) -> Option<Cow<'_, str>> {
     raw.starts_with('"').then(|| unquoted(raw))
 }
 
+/// A text, which is stored from registers: what the processor loads right after it was stored in other pieces
+/// waits for the store.
+#[inline]
 fn text(raw: &str) -> Cow<'_, str> {
+    match plain_text(raw) {
+        Some(text) => Cow::Borrowed(text),
+        None => any_text(raw),
+    }
+}
+
+/// The content of a string without escapes.
+#[inline(never)]
+fn plain_text(raw: &str) -> Option<&str> {
+    let inner = raw.strip_prefix('"')?.strip_suffix('"')?;
+    (plain_end(inner.as_bytes(), 0, &mut 0) == inner.len()).then_some(inner)
+}
+
+#[inline(never)]
+fn any_text(raw: &str) -> Cow<'_, str> {
     match quoted(raw) {
         Some(text) => text,
         None if raw == "null" => Cow::Borrowed(""),
@@ -244,6 +262,15 @@ fn letter(raw: &str) -> Option<char> {
 /// The letter of a phase: the first one, as importers have it.
 fn phase(raw: &str) -> Option<char> {
     letter(raw).or_else(|| quoted(raw)?.chars().next())
+}
+
+/// Sets an id, nearly always from registers, as [`text`].
+#[inline]
+fn set_id<'a>(to: &mut Option<Id<'a>>, raw: &'a str) {
+    *to = match number::plain_number(raw) {
+        Some(number) => Some(Id::Number(number)),
+        None => id(raw),
+    };
 }
 
 fn id(raw: &str) -> Option<Id<'_>> {

@@ -185,7 +185,7 @@ const HIGH: u64 = eight(0x80);
 ///
 /// In a word of eight bytes, the lowest bit that is found is exact, since only bytes above it take a carry.
 #[inline]
-fn plain_end(bytes: &[u8], mut at: usize, high: &mut u64) -> usize {
+pub(super) fn plain_end(bytes: &[u8], mut at: usize, high: &mut u64) -> usize {
     while let Some(chunk) = bytes.get(at..).and_then(<[u8]>::first_chunk) {
         let word = u64::from_le_bytes(*chunk);
         *high |= word;
@@ -251,6 +251,16 @@ fn number_end(bytes: &[u8], at: usize) -> Option<usize> {
 #[inline]
 fn digits_end(bytes: &[u8], at: usize) -> Option<usize> {
     let mut end = at;
+    while let Some(chunk) = bytes.get(end..).and_then(<[u8]>::first_chunk) {
+        // Of these bytes, those of digits are at most 9. The sums have no carry.
+        let word = u64::from_le_bytes(*chunk) ^ eight(b'0');
+        let others = (((word & !HIGH) + eight(0x7f - 9)) | word) & HIGH;
+        if others != 0 {
+            end += others.trailing_zeros() as usize / 8;
+            return (end > at).then_some(end);
+        }
+        end += 8;
+    }
     while bytes.get(end).is_some_and(u8::is_ascii_digit) {
         end += 1;
     }
@@ -348,6 +358,18 @@ mod tests {
                 bytes[before] = byte;
                 let expected = if matches!(byte, b'"' | b'\\' | 0..0x20) { before } else { 40 };
                 assert_eq!(plain_end(&bytes, 0, &mut 0), expected, "{byte} at {before}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_byte_that_is_no_digit_is_found_at_every_place() {
+        for before in 0..20 {
+            for byte in 0..=255_u8 {
+                let mut bytes = vec![b'7'; 40];
+                bytes[before] = byte;
+                let end = if byte.is_ascii_digit() { 40 } else { before };
+                assert_eq!(digits_end(&bytes, 0), (end > 0).then_some(end), "{byte} at {before}");
             }
         }
     }

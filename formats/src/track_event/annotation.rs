@@ -238,8 +238,7 @@ impl AnnotationHead {
             Value::U64(v) | Value::Koid(v) => self.put_integer(out, UINT, v),
             Value::Pointer(v) => self.put_integer(out, POINTER, v),
             Value::Str(text) => {
-                self.put_head(out, TAG + 1 + text.len());
-                out.word(u64::from(STRING) | (text.len() as u64) << 8, TAG + 1);
+                self.put_head_of_text(out, text.len());
                 out.bytes(text.as_bytes());
             }
             Value::F64(_) | Value::Interned { .. } | Value::Blob(_) => {
@@ -260,6 +259,13 @@ impl AnnotationHead {
     fn put_head(self, out: &mut impl PutBytes, value_len: usize) {
         debug_assert!((self.0 >> 8 & 0xff) as usize + value_len < 0x80, "a length of one byte");
         out.word(self.0 + ((value_len as u64) << 8), (self.0 >> 56) as usize);
+    }
+
+    /// Writes what precedes a text of `len` bytes, in an annotation of less than 128 bytes.
+    #[inline(always)]
+    pub(super) fn put_head_of_text(self, out: &mut impl PutBytes, len: usize) {
+        self.put_head(out, TAG + 1 + len);
+        out.word(u64::from(STRING) | (len as u64) << 8, TAG + 1);
     }
 
     /// Nearly all integers have one or two bytes.

@@ -68,7 +68,7 @@ pub use samples::{
     WALL_TRACEPOINT, interned_stacks, module_symbols, perf_sample, start_of_samples,
 };
 pub use sequence::{Interned, Name, SequenceStart, SourceLocation, clock_snapshot, interned, sequence_start};
-pub use short::ShortEvent;
+pub use short::{ShortEvent, put_short_annotation};
 pub use stream::{
     AttributeValue, MAX_COMPRESSED, Process, SYNCHRONIZATION_MARKER, SessionEnd, SystemInfo, Thread,
     TraceStats, compressed_packets, hidden_packets, process_threads, process_tree, session_end,

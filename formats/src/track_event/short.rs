@@ -1,7 +1,9 @@
 //! Writes the smallest events: slices and instants whose name and category are interned ids. Nearly all
-//! events of a trace are of this kind.
+//! events of a trace are of this kind. And their arguments, if they are numbers and short texts.
 
-use crate::proto::{WireType, tag, varint_up_to_8};
+use crate::Value;
+use crate::proto::{PutBytes, WireType, tag, varint_in_8, varint_up_to_8};
+use crate::track_event::annotation::{AnnotationHead, put_annotation};
 use crate::track_event::event::{Event, event_with};
 use crate::track_event::fields::{
     EventType, sequence_flags, trace, trace_packet as packet, track_event as event,
@@ -67,6 +69,33 @@ impl Room<'_> {
     fn put(&mut self, word: u64, len: usize) {
         self.bytes[self.len..self.len + 8].copy_from_slice(&word.to_le_bytes());
         self.len += len;
+    }
+}
+
+impl PutBytes for Room<'_> {
+    #[inline(always)] // as `Room::put`
+    fn bytes(&mut self, bytes: &[u8]) {
+        self.bytes[self.len..self.len + bytes.len()].copy_from_slice(bytes);
+        self.len += bytes.len();
+    }
+
+    #[inline(always)]
+    fn word(&mut self, word: u64, len: usize) {
+        self.put(word, len);
+    }
+
+    #[inline(always)]
+    fn varint(&mut self, value: u64) {
+        let (high, low) = (value >> 56, value & u64::MAX >> 8);
+        if high == 0 {
+            let (bytes, len) = varint_up_to_8(low);
+            return self.put(bytes, len);
+        }
+        self.put(varint_in_8(low) | 1 << 63, 8);
+        match high {
+            0..0x80 => self.put(high, 1),
+            _ => self.put(high | 1 << 8, 2),
+        }
     }
 }
 
@@ -153,9 +182,58 @@ impl ShortEvent {
     }
 }
 
+/// The limit for texts whose length, and that of their annotation, has one byte.
+const LONGEST_TEXT: usize = 0x70;
+
+/// Writes an argument as [`put_annotation`] does, at the end of an output that grows.
+///
+/// ```
+/// use hairline_formats::Value;
+/// use hairline_formats::track_event::{put_annotation, put_short_annotation};
+///
+/// let (mut one, mut other) = (Vec::new(), Vec::new());
+/// put_short_annotation(&mut one, 300, &Value::Str("text"));
+/// put_annotation(&mut other, 300, &Value::Str("text"));
+/// assert_eq!(one, other);
+/// ```
+#[inline]
+pub fn put_short_annotation(out: &mut Vec<u8>, name_iid: u64, value: &Value<'_>) {
+    use Value::{Bool, F64, I64, Interned, Koid, Pointer, U64};
+    match (AnnotationHead::new(name_iid), value) {
+        (Some(head), Value::Str(text)) if text.len() <= LONGEST_TEXT => {
+            with_room(out, |room| head.put_head_of_text(room, text.len()));
+            out.extend_from_slice(text.as_bytes());
+        }
+        (Some(head), Bool(_) | I64(_) | U64(_) | Koid(_) | Pointer(_) | F64(_) | Interned { .. }) => {
+            with_room(out, |room| head.put(room, value));
+        }
+        _ => put_annotation(out, name_iid, value),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_argument_has_the_bytes_that_it_always_has() {
+        let texts: Vec<_> = [0, 1, 0x6f, 0x70, 0x71, 0x80, 0x4000].map(|len| "x".repeat(len)).into();
+        let mut values: Vec<_> = texts.iter().map(|text| Value::Str(text)).collect();
+        values.extend([Value::Bool(true), Value::F64(-0.5), Value::Null, Value::Blob(&[1; 60])]);
+        for number in (0..64).flat_map(|n| [(1_u64 << n) - 1, 1 << n]).chain([u64::MAX]) {
+            let of_text = Value::Interned { iid: number, text: "" };
+            let signed = Value::I64(number.cast_signed());
+            values.extend([signed, Value::U64(number), Value::Koid(number), Value::Pointer(number), of_text]);
+        }
+        for name in [1, 0x7f, 0x80, 0x3fff, (1 << 28) - 1, 1 << 28, u64::MAX] {
+            for value in &values {
+                let (mut one, mut other) = (vec![7], vec![7]);
+                put_short_annotation(&mut one, name, value);
+                put_annotation(&mut other, name, value);
+                assert_eq!(one, other, "{name}: {value:?}");
+            }
+        }
+    }
 
     #[test]
     fn the_bytes_are_those_of_any_event() {

@@ -29,7 +29,8 @@ impl Detailed for Current {
 impl Current {
     /// The number of bytes of the texts.
     pub(super) fn size(&self) -> usize {
-        self.args.0.len() + self.name.own.len() + self.categories.text.len()
+        let categories = if self.categories.is_some { self.categories.text.len() } else { 0 };
+        self.args.0.len() + self.name.own.len() + categories
     }
 
     /// Copies the name, the categories and the arguments of an event. Returns whether the arguments are an
@@ -64,10 +65,12 @@ impl OwnedText {
     }
 }
 
-/// A list of categories, separated by commas. Usually equal to the list of the previous event, which is then
-/// reused.
+/// A list of categories, separated by commas. Usually equal to the list of an event shortly before, which is
+/// then reused: between two begins there is an end without categories.
 #[derive(Debug, Default)]
 pub(super) struct CategoryList {
+    /// Whether the event has categories. Otherwise the others are those of an earlier one.
+    is_some: bool,
     text: String,
     /// The numbers of the categories, empty ones excluded.
     ids: Vec<Option<StringId>>,
@@ -75,7 +78,8 @@ pub(super) struct CategoryList {
 
 impl CategoryList {
     fn set(&mut self, text: &str, strings: &mut Strings) {
-        if self.text != text {
+        self.is_some = !text.is_empty();
+        if self.is_some && self.text != text {
             text.clone_into(&mut self.text);
             self.ids.clear();
             self.ids.extend(split(text).map(|category| strings.number(category)));
@@ -85,6 +89,7 @@ impl CategoryList {
     pub(super) fn all<'s>(&'s self, strings: &'s Strings) -> Categories<'s> {
         match self.ids[..] {
             [] => Categories::None,
+            _ if !self.is_some => Categories::None,
             [Some(id)] => Categories::One(strings.text(id)),
             _ => Categories::Many(self),
         }
@@ -114,7 +119,8 @@ impl ArgumentObject {
         self.0.clear();
         match args {
             Args::Json(json) if json.text().starts_with('{') => {
-                if json.text() != "{}" {
+                let members = json.text()[1..].trim_start();
+                if members != "}" {
                     self.0.push_str(json.text());
                 }
                 true
@@ -154,5 +160,9 @@ impl ArgumentObject {
 impl Arguments for ArgumentObject {
     fn each(&self, show: &mut dyn FnMut(Text<'_>, Value<'_>)) {
         Json::valid(&self.0).each_member(|name, value| value.with(|value| show((&*name).into(), value)));
+    }
+
+    fn is_empty(&self) -> bool {
+        self.is_none()
     }
 }

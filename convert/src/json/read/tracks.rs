@@ -24,6 +24,8 @@ pub(super) struct Tracks {
     made_ids: MadeIds,
     /// The ids of the latest thread, and its index.
     last: Option<(Id<'static>, Id<'static>, usize)>,
+    /// The latest process.
+    last_process: Option<(u64, TrackId)>,
 }
 
 /// Identifies a track. Longer identities are hashed.
@@ -146,11 +148,18 @@ impl Tracks {
     }
 
     fn process_of(&mut self, pid: u64, name: Option<&str>, to: &mut NewTracks<'_>) -> TrackId {
+        if let Some((last, track)) = self.last_process
+            && last == pid
+        {
+            return track;
+        }
         let key = TrackKey::Process(pid);
-        self.find(key).unwrap_or_else(|| {
+        let track = self.find(key).unwrap_or_else(|| {
             let index = self.add(key, TrackKind::process(pid), (None, name.unwrap_or_default()), to);
             self.id(index)
-        })
+        });
+        self.last_process = Some((pid, track));
+        track
     }
 
     /// The track of a thread. Without a thread id it is the main thread.

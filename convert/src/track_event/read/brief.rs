@@ -6,7 +6,8 @@ use hairline_formats::track_event::{
 };
 
 use crate::track_event::read::state::{State, double};
-use crate::track_event::read::table::{InternedText, Table};
+use crate::track_event::read::table::Table;
+use crate::track_event::read::texts::InternedText;
 use crate::{BriefEvent, BriefKind, BriefUse, MOST_BRIEF};
 
 /// Why a row of events ends.
@@ -158,5 +159,5 @@ fn kind(kind: EventType) -> BriefKind {
 /// The number of an interned text. `None` if it has none, or is not defined.
 #[inline(always)] // for every event
 fn given_number(table: &Table<InternedText>, iid: u64) -> Option<u32> {
-    if iid == 0 { Some(0) } else { BriefEvent::number(table.get(iid)?.id) }
+    if iid == 0 { Some(0) } else { BriefEvent::number(table.get(iid)?.id()) }
 }

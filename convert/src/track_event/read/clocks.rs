@@ -7,28 +7,35 @@
 //! Clocks 64 to 127 belong to a packet sequence, the others to the trace. A timestamp is a signed number, as
 //! in importers: the event of one above 2^63 is before time 0. A sum beyond 63 bits is no time.
 
-use std::collections::HashMap;
-
 use hairline_formats::DecodeError;
 use hairline_formats::track_event::{ClockReading, ClockReadings, SequenceId, fields::clock};
 
 use crate::track_event::read::sequence::Sequence;
-use crate::{Clock, Report};
+use crate::{Clock, Index, Report};
 
-/// The limit for snapshots of a clock. Without a dropped snapshot, the nearest other one is used.
-const MOST_SNAPSHOTS: usize = 64;
+/// The limit for snapshots of a clock before its latest. Without a dropped snapshot, the nearest other one is
+/// used.
+const MOST_EARLIER: usize = 63;
 
 /// What reports say of readings that are negative, or beyond 63 bits in nanoseconds.
 const NO_TIME: &str = "readings of clocks left out: they are beyond 292 years";
 
-#[derive(Debug, Default)]
+/// The clock's time and the trace time of a snapshot.
+type Snapshot = (i64, i64);
+
+/// There may be millions: a thread may have a sequence of its own, whose clock has one snapshot.
+#[derive(Debug)]
 struct ClockState {
+    key: ClockKey,
     multiplier: i64,
     is_incremental: bool,
     /// The clock's time at the last packet or snapshot.
     last: i64,
-    /// Pairs of the clock's time and the trace time, sorted by the clock's time.
-    snapshots: Vec<(i64, i64)>,
+    /// The snapshot of the latest time of the clock.
+    latest: Snapshot,
+    /// Those before it, sorted by the clock's time.
+    #[allow(clippy::box_collection)] // most clocks have none, and a box has a third of a list's size
+    earlier: Option<Box<Vec<Snapshot>>>,
 }
 
 /// The clocks of a trace.
@@ -36,15 +43,17 @@ struct ClockState {
 pub(super) struct Clocks {
     /// The clock of the trace time.
     primary: u32,
-    known: HashMap<ClockKey, usize>,
     states: Vec<ClockState>,
+    /// The indices of the clocks in `states`, by their keys.
+    places: Index,
     /// The latest snapshot of several builtin clocks, the trace's clock first.
     readings: Vec<Clock>,
 }
 
 impl Default for Clocks {
     fn default() -> Self {
-        Self { primary: clock::BOOTTIME, known: HashMap::new(), states: Vec::new(), readings: Vec::new() }
+        let (states, places, readings) = (Vec::new(), Index::default(), Vec::new());
+        Self { primary: clock::BOOTTIME, states, places, readings }
     }
 }
 
@@ -131,7 +140,7 @@ impl Clocks {
         sequence: SequenceId,
         readings: ClockReadings<'_>,
     ) -> Result<Option<i64>, DecodeError> {
-        if let Some(primary) = readings.primary().filter(|_| self.known.is_empty()) {
+        if let Some(primary) = readings.primary().filter(|_| self.states.is_empty()) {
             self.primary = primary;
         }
         let mut now = None;
@@ -148,21 +157,27 @@ impl Clocks {
     }
 
     fn set(&mut self, clock: ClockKey, reading: &ClockReading, (time, now): (i64, i64)) {
-        let index = *self.known.entry(clock).or_insert(self.states.len());
-        if index == self.states.len() {
-            self.states.push(ClockState::default());
-        }
-        let state = &mut self.states[index];
+        let snapshot = (time, now);
+        let state = match self.place(clock) {
+            Some(place) => &mut self.states[place as usize],
+            None => {
+                let place = self.states.len() as u32; // a clock has several bytes of input
+                let (multiplier, is_incremental, earlier) = (0, false, None);
+                let new =
+                    ClockState { key: clock, multiplier, is_incremental, last: 0, latest: snapshot, earlier };
+                self.states.push(new);
+                self.places.insert(place, |place| self.states[place as usize].key);
+                &mut self.states[place as usize]
+            }
+        };
         state.multiplier = i64::try_from(reading.unit_multiplier_ns).unwrap_or(i64::MAX);
         (state.is_incremental, state.last) = (reading.is_incremental, time);
-        if state.snapshots.len() == MOST_SNAPSHOTS {
-            state.snapshots.drain(..MOST_SNAPSHOTS / 2);
-        }
-        let index = state.snapshots.partition_point(|(clock, _)| *clock < time);
-        match state.snapshots.get_mut(index) {
-            Some(same) if same.0 == time => same.1 = now,
-            _ => state.snapshots.insert(index, (time, now)),
-        }
+        state.add(snapshot);
+    }
+
+    /// The index of a clock in `states`.
+    fn place(&self, clock: ClockKey) -> Option<u32> {
+        self.places.find(&clock, |place| self.states[place as usize].key)
     }
 
     /// The trace time of a packet, on clock `id` or on the sequence's default clock. Returns `None` for an
@@ -182,9 +197,9 @@ impl Clocks {
         let index = match of.last_clock {
             Some((last, index)) if last == id => index as usize,
             _ => {
-                let index = *self.known.get(&key(of.number, id))?;
-                of.last_clock = Some((id, index as u32)); // as many as clocks
-                index
+                let place = self.place(key(of.number, id))?;
+                of.last_clock = Some((id, place));
+                place as usize
             }
         };
         Some(ClockInUse(Some(&mut self.states[index])))
@@ -193,11 +208,11 @@ impl Clocks {
     /// The clock that a packet needs and that has no snapshot yet.
     pub(super) fn missing(&self, of: &Sequence, id: Option<u32>) -> Option<ClockKey> {
         let key = key(of.number, id.or(of.clock).filter(|id| *id != self.primary)?);
-        (!self.known.contains_key(&key)).then_some(key)
+        self.place(key).is_none().then_some(key)
     }
 
     fn trace_time(&self, sequence: SequenceId, id: u32, own: i64) -> Option<i64> {
-        self.states[*self.known.get(&key(sequence, id))?].trace_time(own)
+        self.states[self.place(key(sequence, id))? as usize].trace_time(own)
     }
 }
 
@@ -223,15 +238,36 @@ impl ClockInUse<'_> {
 }
 
 impl ClockState {
+    /// Adds a snapshot. One with the clock's time of another replaces that.
+    fn add(&mut self, snapshot: Snapshot) {
+        if snapshot.0 == self.latest.0 {
+            self.latest = snapshot;
+            return;
+        }
+        let earlier = self.earlier.get_or_insert_default();
+        let added =
+            if snapshot.0 > self.latest.0 { std::mem::replace(&mut self.latest, snapshot) } else { snapshot };
+        if earlier.len() == MOST_EARLIER {
+            earlier.drain(..=MOST_EARLIER / 2);
+        }
+        let place = earlier.partition_point(|(clock, _)| *clock < added.0);
+        match earlier.get_mut(place) {
+            Some(same) if same.0 == added.0 => *same = added,
+            _ => earlier.insert(place, added),
+        }
+    }
+
     #[inline]
     fn trace_time(&self, own: i64) -> Option<i64> {
-        let (clock, trace) = match self.snapshots.last()? {
-            last if last.0 <= own => *last,
-            _ => {
-                let index = self.snapshots.partition_point(|(clock, _)| *clock <= own);
-                self.snapshots[index.saturating_sub(1)]
-            }
-        };
+        let (clock, trace) = if self.latest.0 <= own { self.latest } else { self.snapshot_before(own) };
         trace.checked_add(own.checked_sub(clock)?)
+    }
+
+    /// The last snapshot before a time that is before the latest, or the first of all.
+    #[cold]
+    fn snapshot_before(&self, own: i64) -> Snapshot {
+        let earlier = self.earlier.as_deref().map_or(&[][..], |earlier| earlier);
+        let place = earlier.partition_point(|(clock, _)| *clock <= own);
+        earlier.get(place.saturating_sub(1)).copied().unwrap_or(self.latest)
     }
 }

@@ -6,7 +6,8 @@ use hairline_formats::DecodeError;
 use hairline_formats::track_event::{self, CounterValue, Priority, TrackEvent};
 
 use crate::track_event::read::sequence::OwnedLocation;
-use crate::track_event::read::table::{InternedText, Table};
+use crate::track_event::read::table::Table;
+use crate::track_event::read::texts::{InternedText, SharedTexts};
 use crate::{Context, EventKind, FlowStep, Text, TrackId};
 
 /// A string of the current event.
@@ -164,10 +165,15 @@ impl Current {
     }
 
     #[inline]
-    pub(super) fn text<'s>(&'s self, text_ref: &TextRef, table: &'s Table<InternedText>) -> Text<'s> {
+    pub(super) fn text<'s>(
+        &'s self,
+        text_ref: &TextRef,
+        table: &Table<InternedText>,
+        texts: &'s SharedTexts,
+    ) -> Text<'s> {
         match text_ref {
             TextRef::None => Text::default(),
-            TextRef::Iid(iid) => table.get(*iid).map(InternedText::text).unwrap_or_default(),
+            TextRef::Iid(iid) => table.get(*iid).map(|text| texts.text(*text)).unwrap_or_default(),
             TextRef::Own(range) => Text::from(&self.own[range.clone()]),
         }
     }

@@ -8,7 +8,7 @@ use hairline_formats::{Entries, Value};
 use crate::track_event::read::current::TextRef;
 use crate::track_event::read::sequence::{OwnedLocation, Rest, Sequence, UndefinedArguments};
 use crate::track_event::read::state::State;
-use crate::track_event::read::table::InternedText;
+use crate::track_event::read::texts::SharedTexts;
 use crate::{Arguments, Categories, Detailed, Event, EventDetails, Log, NoArguments, Stack, Text, Texts};
 
 impl State {
@@ -23,14 +23,14 @@ impl State {
         let categories = match &current.categories[..] {
             [] => {
                 let counter = current.counter.and_then(|track| self.tracks.get(track).counter());
-                let category = counter.and_then(|counter| counter.categories.as_ref());
-                category.map_or(Categories::None, |category| Categories::One(category.text()))
+                let category = counter.and_then(|counter| counter.categories);
+                category.map_or(Categories::None, |category| Categories::One(self.texts.text(category)))
             }
-            [one] => Categories::One(current.text(one, &sequence.categories)),
+            [one] => Categories::One(current.text(one, &sequence.categories, &self.texts)),
             _ => Categories::Many(self),
         };
         Event {
-            name: current.text(&current.name, &sequence.names),
+            name: current.text(&current.name, &sequence.names, &self.texts),
             categories,
             args: if current.bytes.is_empty() { &NoArguments } else { self },
             extra_counters: &current.extra_counters,
@@ -49,11 +49,11 @@ impl Detailed for State {
             bound: current.bound,
             correlation: match &current.correlation {
                 TextRef::None => None,
-                text_ref => Some(current.text(text_ref, &sequence.rest().correlations).text),
+                text_ref => Some(current.text(text_ref, &sequence.rest().correlations, &self.texts).text),
             },
             location: current.location.as_ref().map(OwnedLocation::location),
             log: current.log.map(|(body, priority)| Log {
-                body: sequence.rest().log_bodies.get(body).map_or("", |body| &body.text),
+                body: sequence.rest().log_bodies.get(body).map_or("", |body| self.texts.text(*body).text),
                 priority,
                 tag: current.tag.as_ref().map(OwnedLocation::location),
             }),
@@ -66,13 +66,15 @@ impl Detailed for State {
 impl Texts for State {
     fn each(&self, show: &mut dyn FnMut(Text<'_>)) {
         let table = &self.current_sequence().categories;
-        self.current.categories.iter().for_each(|text_ref| show(self.current.text(text_ref, table)));
+        let text = |text_ref| self.current.text(text_ref, table, &self.texts);
+        self.current.categories.iter().for_each(|text_ref| show(text(text_ref)));
     }
 }
 
 impl Arguments for State {
     fn each(&self, show: &mut dyn FnMut(Text<'_>, Value<'_>)) {
-        let texts = Interning { rest: self.current_sequence().rest(), undefined: &self.undefined };
+        let rest = self.current_sequence().rest();
+        let texts = Interning { rest, texts: &self.texts, undefined: &self.undefined };
         // Errors on the top level were found when the packet was read. An error in nested arguments ends
         // them.
         for annotation in Annotations::of_event(&self.current.bytes).map_while(Result::ok) {
@@ -92,6 +94,7 @@ impl Arguments for State {
 #[derive(Clone, Copy)]
 struct Interning<'a> {
     rest: &'a Rest,
+    texts: &'a SharedTexts,
     undefined: &'a UndefinedArguments,
 }
 
@@ -112,7 +115,10 @@ impl<'a> Interning<'a> {
             }
             known
         });
-        known.map_or_else(|| Text::from(annotation.name.unwrap_or_default()), InternedText::text)
+        match known {
+            Some(known) => self.texts.text(*known),
+            None => Text::from(annotation.name.unwrap_or_default()),
+        }
     }
 
     fn with_value(self, annotation: &Annotation<'_>, show: &mut dyn FnMut(Value<'_>)) {
@@ -124,8 +130,10 @@ impl<'a> Interning<'a> {
             }
             AnnotationValue::Value(value) => show(*value),
             AnnotationValue::StringIid(iid) => show(match self.rest.annotation_texts.get(*iid) {
-                Some(InternedText { text, id: Some(id) }) => Value::Interned { iid: id.iid(), text },
-                Some(InternedText { text, id: None }) => Value::Str(text),
+                Some(known) => match self.texts.text(*known) {
+                    Text { text, id: Some(id) } => Value::Interned { iid: id.iid(), text },
+                    Text { text, id: None } => Value::Str(text),
+                },
                 None => {
                     self.undefined.add_text(*iid);
                     Value::Null

@@ -3,7 +3,8 @@
 use hairline_formats::track_event::{EventType, InternedEvent, fields::sequence_flags};
 
 use crate::track_event::read::state::State;
-use crate::track_event::read::table::{InternedText, Table};
+use crate::track_event::read::table::Table;
+use crate::track_event::read::texts::InternedText;
 use crate::{Categories, Event, EventKind, NoArguments, Text, TrackId};
 
 /// An event with its time and track.
@@ -71,17 +72,17 @@ impl State {
     #[inline(always)] // as `interned`
     pub(super) fn interned_event(&self, event: Interned) -> Event<'_> {
         let sequence = &self.sequences[event.sequence];
-        let category = text(&sequence.categories, event.category);
+        let category = self.text(&sequence.categories, event.category);
         Event {
-            name: text(&sequence.names, event.name).unwrap_or_default(),
+            name: self.text(&sequence.names, event.name).unwrap_or_default(),
             categories: category.map_or(Categories::None, Categories::One),
             args: if event.has_args { self } else { &NoArguments },
             ..Event::new(event.time, event.track, event.kind)
         }
     }
-}
 
-#[inline]
-fn text(table: &Table<InternedText>, iid: u64) -> Option<Text<'_>> {
-    if iid == 0 { None } else { table.get(iid).map(InternedText::text) }
+    #[inline]
+    fn text(&self, table: &Table<InternedText>, iid: u64) -> Option<Text<'_>> {
+        if iid == 0 { None } else { table.get(iid).map(|text| self.texts.text(*text)) }
+    }
 }

@@ -5,7 +5,6 @@ use hairline_formats::track_event::{FlowDirection, LegacyEvent, LegacyId};
 use crate::starts::LATE;
 use crate::track_event::read::current::TextRef;
 use crate::track_event::read::state::State;
-use crate::track_event::read::table::InternedText;
 use crate::{Categories, Context, EventKind, FlowStep};
 
 impl State {
@@ -39,8 +38,8 @@ impl State {
             };
             // Stored once for all intervals: a scope may be a long text, but an interval has only a few bytes
             // of input.
-            let scope = self.texts.name(&self.scope(legacy), context);
-            let Some(InternedText { text: scope, .. }) = scope else {
+            let scope = self.texts.intern(&self.scope(legacy), context);
+            let Some(scope) = scope.and_then(|scope| self.texts.get(scope)).cloned() else {
                 self.report.add("strings left out: there are too many");
                 return false;
             };

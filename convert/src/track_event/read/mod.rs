@@ -26,6 +26,7 @@ mod sequence;
 mod stacks;
 mod state;
 mod table;
+mod texts;
 mod tracks;
 
 use std::io::{self, Cursor, ErrorKind, Read};

@@ -15,7 +15,8 @@ use crate::track_event::read::current::TextRef;
 use crate::track_event::read::pending::Pending;
 use crate::track_event::read::sequence::OwnedLocation;
 use crate::track_event::read::state::State;
-use crate::track_event::read::table::{InternedText, Table};
+use crate::track_event::read::table::Table;
+use crate::track_event::read::texts::InternedText;
 use crate::track_event::read::tracks::StateChange;
 use crate::{Context, EventKind, Loss, Report};
 
@@ -329,8 +330,8 @@ impl State {
     /// Takes the name of the current event for the state of its track from now on. Queues the end of the state
     /// that lasted until then. Returns whether a new one begins.
     fn state(&mut self, index: usize, track: u32) -> bool {
-        let Self { current, sequences, tracks, .. } = self;
-        let name = current.text(&current.name, &sequences[index].names).text;
+        let Self { current, sequences, texts, tracks, .. } = self;
+        let name = current.text(&current.name, &sequences[index].names, texts).text;
         let StateChange { ends, begins } = tracks.change_state(track, name);
         if ends {
             self.pending.push_back(Pending::StateEnd);

@@ -12,7 +12,8 @@ use hairline_formats::track_event::{
 use crate::report::NOT_UTF8;
 use crate::track_event::read::kept::kept;
 use crate::track_event::read::stacks::Stacks;
-use crate::track_event::read::table::{InternedText, Table};
+use crate::track_event::read::table::Table;
+use crate::track_event::read::texts::{InternedText, SharedTexts};
 use crate::{Context, Report};
 
 /// A source location.
@@ -148,32 +149,6 @@ impl UndefinedIds {
     }
 }
 
-/// The interned texts, each stored once for all sequences.
-#[derive(Debug, Default)]
-pub(super) struct SharedTexts {
-    numbered: Vec<Option<Arc<str>>>,
-    /// The bytes of texts without a number in the conversion.
-    others: usize,
-}
-
-/// The limit for the bytes of texts without a number in the conversion.
-const MOST_BYTES: usize = 16 << 20;
-
-impl SharedTexts {
-    pub(super) fn name(&mut self, text: &str, context: &mut Context) -> Option<InternedText> {
-        let Some(id) = context.strings.number(text) else {
-            self.others += text.len() + 64;
-            return (self.others <= MOST_BYTES).then(|| InternedText { text: text.into(), id: None });
-        };
-        let index = id.0 as usize;
-        if index >= self.numbered.len() {
-            self.numbered.resize(index + 1, None);
-        }
-        let text = self.numbered[index].get_or_insert_with(|| text.into());
-        Some(InternedText { text: Arc::clone(text), id: Some(id) })
-    }
-}
-
 impl Sequence {
     #[inline]
     pub(super) fn rest(&self) -> &Rest {
@@ -225,8 +200,8 @@ impl Sequence {
                 InternedKind::CorrelationId => &mut self.rest_mut().correlations,
                 _ => continue,
             };
-            match texts.name(text, context) {
-                Some(name) => table.set(iid, name),
+            match texts.intern(text, context) {
+                Some(text) => table.set(iid, text),
                 None => report.add("strings left out: there are too many"),
             }
         }

@@ -13,9 +13,10 @@ use crate::track_event::read::clocks::Clocks;
 use crate::track_event::read::current::Current;
 use crate::track_event::read::pending::Pending;
 use crate::track_event::read::scheduling::Scheduler;
-use crate::track_event::read::sequence::{Sequence, SharedTexts, UndefinedArguments};
+use crate::track_event::read::sequence::{Sequence, UndefinedArguments};
 use crate::track_event::read::stacks::{CurrentSample, CurrentStack};
 use crate::track_event::read::table::Table;
+use crate::track_event::read::texts::SharedTexts;
 use crate::track_event::read::tracks::{MOST_ANCESTORS, Tracks};
 use crate::{Context, Report};
 

@@ -1,23 +1,6 @@
 //! A table of interned values.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
-
-use crate::{StringId, Text};
-
-/// An interned string.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct InternedText {
-    pub(super) text: Arc<str>,
-    pub(super) id: Option<StringId>,
-}
-
-impl InternedText {
-    #[inline]
-    pub(super) fn text(&self) -> Text<'_> {
-        Text { text: &self.text, id: self.id }
-    }
-}
 
 /// Values by interning id. Consecutive ids, as all known writers use them, are in a vector. Ids with large
 /// gaps are in a map. One value is stored in place: a trace may have millions of sequences with a name each.

@@ -11,16 +11,17 @@ use hairline_formats::track_event::{
 use crate::kept_track::KeptTrack;
 use crate::track_event::read::kept::kept;
 use crate::track_event::read::pending::Pending;
-use crate::track_event::read::sequence::SharedTexts;
-use crate::track_event::read::table::InternedText;
+use crate::track_event::read::texts::{InternedText, SharedTexts};
 use crate::{Context, CounterTrack, Index, Report, Track, TrackId, TrackKind};
 
 /// The limit for the depth of a track, as in trace_processor.
 pub(super) const MOST_ANCESTORS: usize = 100;
 /// The limit for tracks that wait for the description of their parent.
 const MOST_ORPHANS: usize = 1000;
-/// The bits of an index in the cache of recent tracks.
-const SLOT_BITS: u32 = 5;
+/// The bits of an index in the cache of recent tracks: a trace may have a thousand counters.
+const SLOT_BITS: u32 = 11;
+/// Stands for no track in the cache.
+const NONE: u32 = u32::MAX;
 /// The name of the track for states of a thread or a process.
 const STATES_OF: &str = "states";
 /// The name that trace_processor gives to the track of events without a track.
@@ -67,13 +68,22 @@ pub(super) struct Counter {
     pub(super) categories: Option<InternedText>,
 }
 
+#[derive(Debug)]
+struct Recent(Box<[u32; 1 << SLOT_BITS]>);
+
+impl Default for Recent {
+    fn default() -> Self {
+        Self(Box::new([NONE; 1 << SLOT_BITS]))
+    }
+}
+
 /// The tracks of a TrackEvent trace.
 #[derive(Debug, Default)]
 pub(super) struct Tracks {
     all: Vec<InputTrack>,
     by_uuid: Index,
     /// The cache of recent tracks, by [`slot`].
-    recent: [Option<(TrackUuid, u32)>; 1 << SLOT_BITS],
+    recent: Recent,
     by_pid: HashMap<u64, u32>,
     /// The tracks of threads, by process and thread id.
     by_thread: Index,
@@ -193,14 +203,15 @@ impl Tracks {
     /// The index of the track of an event, if it is described and has no states.
     #[inline]
     pub(super) fn find_again(&mut self, uuid: TrackUuid) -> Option<u32> {
-        match self.recent[slot(uuid)] {
-            Some((recent, index)) if recent == uuid => Some(index),
+        let recent = self.recent.0[slot(uuid)];
+        match self.all.get(recent as usize) {
+            Some(known) if known.uuid() == uuid => Some(recent),
             _ => {
                 let index = self.find(uuid)?;
                 if self.get(index).track.has_states() {
                     return None;
                 }
-                self.recent[slot(uuid)] = Some((uuid, index));
+                self.recent.0[slot(uuid)] = index;
                 Some(index)
             }
         }
@@ -255,7 +266,7 @@ impl Tracks {
         pending.push_back(Pending::Track(index));
         if uuid != TrackUuid(0) || *self.get(index).track.track().name == *DEFAULT_TRACK {
             self.by_uuid.insert(index, |index| self.all[index as usize].uuid());
-            self.recent[slot(uuid)] = None;
+            self.recent.0[slot(uuid)] = NONE;
         }
         let missed = |tracks: &Self, orphan: u32| tracks.get(orphan).parent == Parent::Missing(uuid);
         let mut orphans = std::mem::take(&mut self.orphans);
@@ -523,7 +534,7 @@ fn kind(
         }
         categories.push_str(category?);
     }
-    let categories = if categories.is_empty() { None } else { texts.name(&categories, context) };
+    let categories = if categories.is_empty() { None } else { texts.intern(&categories, context) };
     let kind = TrackKind::Counter(Box::new(CounterTrack {
         unit: counter.unit.unwrap_or_default(),
         unit_name: kept(counter.unit_name.unwrap_or_default(), report).into(),

@@ -4,7 +4,7 @@ use hairline_formats::Value;
 use hairline_formats::proto::{put_message, put_str, put_uint};
 use hairline_formats::track_event::{
     self as te, CounterValue, EventType, InternedKind, LegacyEvent, LegacyId, Name, SequenceId,
-    SourceLocation, TrackUuid, fields::track_event, put_named,
+    SourceLocation, TrackUuid, fields::track_event, put_named, put_short_annotation,
 };
 
 use crate::nesting::{BESIDE, DEEP};
@@ -459,17 +459,23 @@ pub(super) fn put_argument(
     value: Value<'_>,
 ) {
     let name = sequence.name(out, InternedKind::AnnotationName, name);
-    match value {
-        Value::Null => report.add("arguments without a value, left out"),
+    let value = match value {
+        Value::Null => return report.add("arguments without a value, left out"),
         Value::Interned { iid, text } => {
             let id = StringId::of_iid(iid);
             sequence.name(out, InternedKind::AnnotationText, Text { text, id });
-            put_named(fields, name, &if id.is_some() { value } else { Value::Str(text) });
+            if id.is_some() { value } else { Value::Str(text) }
         }
         value => {
             report.add_many(TOO_DEEP, value.is_too_deep().into());
             report.add_many("bytes became text in hexadecimal", matches!(value, Value::Blob(_)).into());
-            put_named(fields, name, &value);
+            value
         }
+    };
+    match name {
+        Name::Iid(iid) if !matches!(value, Value::Dict(_) | Value::Array(_)) => {
+            put_short_annotation(fields, iid, &value);
+        }
+        name => put_named(fields, name, &value),
     }
 }

@@ -1,7 +1,8 @@
 //! Reads the arguments of events.
 
-use crate::proto::{Field, FieldValue, Fields};
+use crate::proto::{Field, FieldValue, Fields, WireType, tag};
 use crate::track_event::fields::{debug_annotation as annotation, track_event};
+use crate::track_event::read::rest::Rest;
 use crate::{DecodeError, Value};
 
 /// An argument of an event: `DebugAnnotation`.
@@ -51,6 +52,16 @@ pub enum AnnotationValue<'a> {
     Array(Annotations<'a>),
 }
 
+const NAME_IID: u64 = tag(annotation::NAME_IID, WireType::Varint) as u64;
+const NAME: u64 = tag(annotation::NAME, WireType::Bytes) as u64;
+const BOOL: u64 = tag(annotation::BOOL_VALUE, WireType::Varint) as u64;
+const UINT: u64 = tag(annotation::UINT_VALUE, WireType::Varint) as u64;
+const INT: u64 = tag(annotation::INT_VALUE, WireType::Varint) as u64;
+const DOUBLE: u64 = tag(annotation::DOUBLE_VALUE, WireType::Fixed64) as u64;
+const POINTER: u64 = tag(annotation::POINTER_VALUE, WireType::Varint) as u64;
+const STRING: u64 = tag(annotation::STRING_VALUE, WireType::Bytes) as u64;
+const STRING_IID: u64 = tag(annotation::STRING_VALUE_IID, WireType::Varint) as u64;
+
 /// Iterates over the annotations of a message. Nested annotations are read only on demand.
 #[derive(Clone, Debug)]
 pub struct Annotations<'a> {
@@ -82,9 +93,51 @@ impl<'a> Iterator for Annotations<'a> {
 }
 
 impl<'a> Annotation<'a> {
+    const EMPTY: Self =
+        Self { name_iid: None, name: None, wrong_name: None, value: AnnotationValue::Value(Value::Null) };
+
+    #[inline]
     fn decode(message: &Fields<'a>) -> Result<Self, DecodeError> {
-        let value = AnnotationValue::Value(Value::Null);
-        let mut decoded = Self { name_iid: None, name: None, wrong_name: None, value };
+        match Self::decode_flat(message.rest()) {
+            Some(flat) => Ok(flat),
+            None => Self::decode_any(message),
+        }
+    }
+
+    /// Reads an annotation that has only a name and a value that is not nested, as nearly all are. Returns
+    /// `None` for any other.
+    #[inline]
+    fn decode_flat(message: &'a [u8]) -> Option<Self> {
+        let (mut flat, mut rest) = (Self::EMPTY, Rest(message));
+        while !rest.0.is_empty() {
+            flat.value = AnnotationValue::Value(match rest.varint()? {
+                NAME_IID => {
+                    flat.name_iid = Some(rest.varint()?);
+                    continue;
+                }
+                NAME => {
+                    flat.name = Some(std::str::from_utf8(rest.bytes()?).ok()?);
+                    continue;
+                }
+                BOOL => Value::Bool(rest.varint()? != 0),
+                UINT => Value::U64(rest.varint()?),
+                INT => Value::I64(rest.varint()?.cast_signed()),
+                DOUBLE => Value::F64(f64::from_bits(rest.fixed64()?)),
+                POINTER => Value::Pointer(rest.varint()?),
+                STRING => Value::Str(std::str::from_utf8(rest.bytes()?).ok()?),
+                STRING_IID => {
+                    flat.value = AnnotationValue::StringIid(rest.varint()?);
+                    continue;
+                }
+                _ => return None,
+            });
+        }
+        Some(flat)
+    }
+
+    #[inline(never)]
+    fn decode_any(message: &Fields<'a>) -> Result<Self, DecodeError> {
+        let mut decoded = Self::EMPTY;
         for field in message.clone() {
             let field = field?;
             match (field.number, field.value) {

@@ -10,6 +10,7 @@ mod packet;
 mod plain;
 mod reader;
 mod repeated;
+mod rest;
 mod samples;
 mod short_row;
 mod short_tags;

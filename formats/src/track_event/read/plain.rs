@@ -3,10 +3,11 @@
 //! [`Packet::decode`](crate::track_event::Packet::decode) reads all packets and reports malformed ones. Here,
 //! a packet that is malformed or has any other field is just not plain.
 
-use crate::proto::{Fields, Varint, WireType, tag, varint};
+use crate::proto::{Fields, WireType, tag};
 use crate::track_event::event::CounterValue;
 use crate::track_event::fields::{EventType, trace_packet as packet, track_event as event};
 use crate::track_event::ids::{SequenceId, TrackUuid};
+use crate::track_event::read::rest::Rest;
 use crate::track_event::sequence::Name;
 
 /// A packet with an event that has only these fields.
@@ -173,51 +174,6 @@ fn only<T>(slot: &mut Option<T>, value: T) -> Option<()> {
     }
     *slot = Some(value);
     Some(())
-}
-
-/// Reads a varint. Returns its value and the bytes after it, by value so that the caller keeps them in
-/// registers.
-#[inline(never)]
-fn long_varint(bytes: &[u8]) -> Option<(u64, &[u8])> {
-    match varint(bytes) {
-        Varint::Complete(value, len) => Some((value, bytes.get(len..)?)),
-        _ => None,
-    }
-}
-
-/// The bytes of a message that are not read yet.
-struct Rest<'a>(&'a [u8]);
-
-impl<'a> Rest<'a> {
-    #[inline]
-    fn varint(&mut self) -> Option<u64> {
-        match self.0 {
-            [byte @ 0..0x80, rest @ ..] => {
-                self.0 = rest;
-                Some(u64::from(*byte))
-            }
-            bytes => {
-                let (value, rest) = long_varint(bytes)?;
-                self.0 = rest;
-                Some(value)
-            }
-        }
-    }
-
-    #[inline]
-    fn bytes(&mut self) -> Option<&'a [u8]> {
-        let len = usize::try_from(self.varint()?).ok()?;
-        let (taken, rest) = self.0.split_at_checked(len)?;
-        self.0 = rest;
-        Some(taken)
-    }
-
-    #[inline]
-    fn fixed64(&mut self) -> Option<u64> {
-        let (taken, rest) = self.0.split_first_chunk()?;
-        self.0 = rest;
-        Some(u64::from_le_bytes(*taken))
-    }
 }
 
 #[cfg(test)]
