@@ -426,6 +426,23 @@ fn what_is_not_looked_at_yet_is_not_waited_for() {
 }
 
 #[test]
+fn what_is_begun_again_and_again_and_dropped_at_last_is_not_the_cause() {
+    let first = first_lines(
+        || {},
+        |number| async move {
+            let mut answer = ask(number);
+            loop {
+                tokio::select! {
+                    _ = &mut answer => break,
+                    () = sleep(5 * SHORT).traced("app", "progress") => {}
+                }
+            }
+        },
+    );
+    require(&first, &["Cause: what woke them inside `answer`, before `progress` was ready."], &[]);
+}
+
+#[test]
 fn of_two_that_are_open_at_once_both_are_named() {
     let first = first_lines(
         || {},
@@ -553,31 +570,6 @@ fn a_task_or_call_that_computes_is_named_by_those_that_await_it() {
         },
     );
     require(&first, &["Cause: the call `", "which ran so long.", "It ran for "], &["not spawned through"]);
-}
-
-#[test]
-fn a_span_of_the_branch_of_a_select_that_loses_is_not_the_cause() {
-    let subscriber = tracing_subscriber::registry().with(hairline::layer());
-    let _default = tracing::subscriber::set_default(subscriber);
-    let traces = FORMATS.map(|format| {
-        record(format, |_| {
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
-            runtime.expect("a runtime").block_on(async {
-                for number in 0..REQUESTS {
-                    let request = async {
-                        let shutdown = std::future::pending::<()>();
-                        tokio::select! {
-                            () = shutdown.instrument(tracing::info_span!(target: "app", "shutdown")) => {}
-                            () = sleep(work(number)).instrument(tracing::info_span!(target: "db", "query")) => {}
-                        }
-                    };
-                    request.instrument(tracing::info_span!(target: "web", "request")).await;
-                }
-            });
-        })
-    });
-    let words = ["Cause: intervals inside of them, most of all `query`.", "inside `query`."];
-    require(&traces.each_ref().map(first_lines_of), &words, &["shutdown"]);
 }
 
 #[test]

@@ -42,6 +42,8 @@ enum Where {
     Inside(Key),
     /// Beside both, up to wakes from there.
     Up(Source),
+    /// Beside both, up to when a worker looked for what is ready, which had polled this.
+    Late(Key),
     /// In its last poll: it computed, or a call blocked.
     LastPoll,
     /// In none of these for most of its time.
@@ -121,8 +123,11 @@ impl<'s> Lives<'s> {
         }
         wakes::gaps((track, life.start), &life.within, life.polls, |gap| {
             let source = wakes.of(survey, &gap).map(|waker| waker.source());
-            if let (Some(source), Some(gap)) = (source, gap.within(start, i64::MAX)) {
-                add(&mut awaited.sources, source, gap.duration());
+            let busy = wakes.busy_during(&gap).filter(|_| source == Some(Source::Runtime));
+            match (busy, source, gap.within(start, i64::MAX)) {
+                (Some(poll), _, Some(gap)) => add(&mut awaited.late, poll, gap.duration()),
+                (None, Some(source), Some(gap)) => add(&mut awaited.sources, source, gap.duration()),
+                _ => {}
             }
         });
         let last_poll = life.within.queues.iter().map(|queue| queue.end).max().unwrap_or(life.start);
@@ -146,6 +151,10 @@ fn most(target: &Target) -> Option<(Key, &Awaited, Where)> {
         Some((inside, time)) if *time > awaited.time / 2 && *time > awaited.queued => Where::Inside(*inside),
         _ if awaited.queued > awaited.time / 2 => Where::Queue,
         _ if awaited.last_polls > awaited.time / 2 => Where::LastPoll,
+        _ if total(awaited.late.values().copied()) > awaited.time / 2 => {
+            let most = awaited.late.iter().max_by_key(|(name, time)| (**time, name.0));
+            most.map_or(Where::Various, |(name, _)| Where::Late(*name))
+        }
         _ => {
             let source = awaited.sources.iter().max_by_key(|(source, time)| (**time, **source));
             let source =
@@ -170,6 +179,12 @@ pub(super) fn cause(survey: &Survey, target: &Target) -> Option<String> {
             format!("the task `{task}`, which waits for what wakes it inside `{inside}`")
         }
         Where::Up(_) => format!("the task `{task}`, which waits for a timer or a socket"),
+        Where::Late(poll) => {
+            let poll = plain(survey.keys().text(poll));
+            format!(
+                "the task `{task}`, perhaps as workers are busy with other polls, most of all of `{poll}`"
+            )
+        }
         Where::LastPoll if survey.tasks.is_call(name) => format!("the call `{task}`, which ran so long"),
         Where::LastPoll => format!("the task `{task}`, most of all its last poll"),
         Where::Various => format!("the task `{task}`, whose end wakes them"),
@@ -213,6 +228,14 @@ pub(super) fn sentence(survey: &Survey, target: &Target) -> Option<String> {
                 _ => "The runtime woke it (`parked`)".to_owned(),
             };
             format!("{wakes}, after {} of its time.", of(awaited.sources.get(&source)))
+        }
+        Where::Late(poll) => {
+            let of = share(total(awaited.late.values().copied()));
+            format!(
+                "For {of} of its time no worker looked for what is ready: the one that woke it had just polled `{}`. \
+                 It may have been ready before, or only then.",
+                text(poll)
+            )
         }
         Where::LastPoll => {
             let poll = if is_call { "It ran" } else { "It was in its last poll" };

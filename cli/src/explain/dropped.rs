@@ -1,6 +1,8 @@
 //! What tasks waited for beside the thing that let them go on: the branches of a `select!` that lose, and
 //! futures whose time ran out.
 
+use std::collections::HashMap;
+
 use hairline_convert::slices::Key;
 
 use crate::explain::shares::percent;
@@ -24,14 +26,32 @@ fn tries(band: &Band) -> Option<u64> {
     Some(inner.count / band.count.max(1)).filter(|tries| *tries >= 3 && ready >= band.count)
 }
 
-/// What let them go on before that, as a part of a sentence, if one thing did most times.
+/// What let them go on, as a part of a sentence, if one thing did most times.
 pub(super) fn cause(survey: &Survey, target: &Target) -> Option<String> {
-    let (before, _) = most(&target.slow)?;
-    let text = |name: Key| plain(survey.keys().text(name));
+    let (name, _) = most(&target.slow)?;
     if let Some(tries) = tries(&target.slow) {
-        let tries = grouped(tries);
-        return Some(format!("`{}`, which was given up {tries} times in each and tried again", text(before)));
+        let (name, tries) = (plain(survey.keys().text(name)), grouped(tries));
+        return Some(format!("`{name}`, which was given up {tries} times in each and tried again"));
     }
+    before(survey, target, name)
+}
+
+/// The same, if they begin intervals of this name again and again, like a tick, and drop the last one.
+pub(super) fn before_last(survey: &Survey, target: &Target, name: Key) -> Option<String> {
+    let Band { inside, count, .. } = &target.slow;
+    let of = |counts: &HashMap<Key, Inner>| counts.get(&name).map_or(0, |inner| inner.count);
+    let is_begun_again = of(&inside.names) >= count.saturating_mul(3) && of(&inside.dropped) >= *count;
+    is_begun_again.then(|| {
+        before(survey, target, name).unwrap_or_else(|| {
+            let name = plain(survey.keys().text(name));
+            format!("what was ready before the last `{name}`, which they begin again and again")
+        })
+    })
+}
+
+/// What woke them before an interval of this name was ready.
+fn before(survey: &Survey, target: &Target, before: Key) -> Option<String> {
+    let text = |name: Key| plain(survey.keys().text(name));
     match wakes::most(&target.left_wakers)? {
         Source::Runtime => Some(format!("a timer or a socket, which was ready before `{}`", text(before))),
         Source::Inside(inside) => {

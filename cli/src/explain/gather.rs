@@ -287,8 +287,7 @@ impl<'s> Found<'s> {
         if let Some(parent) = names.track_above(slice.track) {
             within.waited = Vec::new(); // of no use to the one around it
             within.own.extend(own);
-            let has_flows = self.survey.has_flows((slice.category, slice.name));
-            self.nested.add(parent, Below { slice: *slice, wait, polls, has_flows, is_dropped, within });
+            self.nested.add(parent, Below { slice: *slice, wait, polls, is_dropped, within });
         }
         (copy, own_time)
     }

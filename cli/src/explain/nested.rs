@@ -70,6 +70,20 @@ fn in_common((start, end): (i64, i64), times: &[(i64, i64)], mut each: impl FnMu
     times[first..].iter().take_while(|time| time.0 < end).for_each(|time| each(time.0, time.1));
 }
 
+/// The same without the times, which are in order, in which their task is queued.
+fn without(all: &[Own], queued: &[(i64, i64)]) -> Vec<Own> {
+    let mut rest = Vec::with_capacity(all.len());
+    for own in all {
+        let mut since = own.start;
+        in_common((own.start, own.end), queued, |from, to| {
+            rest.extend(own.within(since, from));
+            since = to;
+        });
+        rest.extend(own.within(since, own.end));
+    }
+    rest
+}
+
 impl Within {
     /// Adds an interval for which the one around it, of this name, waited at these times.
     fn wait_for(&mut self, one: Below<'_>, around: Key, times: &[(i64, i64)]) {
@@ -111,9 +125,8 @@ pub(super) struct Below<'s> {
     pub(super) slice: Slice,
     /// The wait for a lock that it is, up to the wake that ended it.
     pub(super) wait: Option<Part>,
-    /// Its polls, if they are known, and whether flows go through those of other intervals of its name.
+    /// Its polls, if they are known.
     pub(super) polls: &'s [Poll],
-    pub(super) has_flows: bool,
     /// Whether its future was dropped before it was ready.
     pub(super) is_dropped: bool,
     pub(super) within: Within,
@@ -143,22 +156,6 @@ impl Below<'_> {
     fn is_left(&self, is_around_dropped: bool, last: i64) -> bool {
         self.is_dropped && !(is_around_dropped && end(&self.slice) > last)
     }
-
-    /// Whether it ends in a poll of the one around it, and became ready in none of its own: its future was
-    /// dropped. A span of `tracing` does not say so. `before` is the one that ended before it.
-    fn is_unready(&self, polls: &[Poll], before: Option<&Self>) -> bool {
-        let end = end(&self.slice);
-        let is_in_poll = polls[..polls.partition_point(|poll| poll.start <= end)].last();
-        if !self.has_flows || is_in_poll.is_none_or(|poll| poll.end < end) {
-            return false;
-        }
-        let last = |polls: &[Poll]| polls.last().copied();
-        match (last(self.polls), before.and_then(|before| last(before.polls))) {
-            (None, _) => true,
-            (Some(own), Some(before)) => before.start >= own.end,
-            (Some(_), None) => false,
-        }
-    }
 }
 
 impl<'s> Nested<'s> {
@@ -173,7 +170,7 @@ impl<'s> Nested<'s> {
         }
         if let Some(nexts) = self.nexts.remove(&slice.track) {
             self.count -= nexts.len();
-            within.nexts = Some(nexts.into_iter().filter(|(start, _)| *start >= slice.start).collect());
+            within.nexts = Some(merged(nexts.into_iter().filter(|(start, _)| *start >= slice.start)));
         }
         self.leave_open(slice, &mut within);
         let Some(mut below) = self.below.remove(&slice.track) else {
@@ -189,11 +186,9 @@ impl<'s> Nested<'s> {
         let begins =
             below.iter().map(|one| one.slice.start).chain(within.queues.iter().map(|queue| queue.start));
         let last = begins.max().unwrap_or(slice.start);
-        for number in 0..below.len() {
-            let is_unready = below[number].is_unready(polls, below.get(number + 1));
-            below[number].is_dropped |= is_unready;
-        }
-        let wakes: Vec<i64> = within.queues.iter().map(|queue| queue.start).collect();
+        let queued = merged(within.queues.iter().map(|queue| (queue.start, queue.end)));
+        let mut wakes: Vec<i64> = within.queues.iter().map(|queue| queue.start).collect();
+        wakes.sort_unstable();
         let (left, below): (Vec<_>, Vec<_>) =
             below.into_iter().partition(|one| one.is_left(is_dropped, last));
         left.into_iter().for_each(|one| within.leave(one, slice.name));
@@ -213,6 +208,7 @@ impl<'s> Nested<'s> {
             within.waited.extend(&times);
             within.wait_for(one, slice.name, &times);
         }
+        within.own = without(&within.own, &queued);
         (within, alone.into_iter().map(|(start, end)| own(start, end)).collect())
     }
 
@@ -314,10 +310,7 @@ mod tests {
     fn end_below(nested: &mut Nested<'_>, parent: u32, slice: Slice, is_dropped: bool) {
         let (mut within, own) = nested.take(&slice, is_dropped, &[]);
         within.own.extend(own);
-        nested.add(
-            TrackId(parent),
-            Below { slice, wait: None, polls: &[], has_flows: false, is_dropped, within },
-        );
+        nested.add(TrackId(parent), Below { slice, wait: None, polls: &[], is_dropped, within });
     }
 
     fn time(own: &[Own]) -> i64 {

@@ -93,12 +93,6 @@ impl OwnPolls {
         self.flows.sort_unstable_by_key(|flow| (flow.name, flow.end));
     }
 
-    /// Whether flows go through polls of a name.
-    pub(super) fn has(&self, name: (Key, Key)) -> bool {
-        let first = self.flows.partition_point(|flow| flow.name < name);
-        self.flows.get(first).is_some_and(|flow| flow.name == name)
-    }
-
     /// The polls of a life that is over: it ends right after the last one. None if they are not known.
     pub(super) fn of(&self, names: &TrackNames, name: (Key, Key), (track, start, end): Place) -> &[Poll] {
         let last = self.flows.partition_point(|flow| (flow.name, flow.end) <= (name, end));

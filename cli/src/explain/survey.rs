@@ -164,11 +164,6 @@ impl Survey {
         self.found.own_polls.of(&self.track_names, name, life)
     }
 
-    /// Whether flows go through polls of a name.
-    pub(super) fn has_flows(&self, name: (Key, Key)) -> bool {
-        self.found.own_polls.has(name)
-    }
-
     /// The kinds of slices that a pattern means, or that took most: the longest first. Last are the polls of
     /// the chosen intervals: who asks for an interval asks for that, but its polls may explain it.
     pub(super) fn choose(&self, pattern: Option<&Pattern>, most: usize) -> Vec<Chosen> {

@@ -129,6 +129,8 @@ pub(super) struct Awaited {
     pub(super) inside: HashMap<Key, i64>,
     /// The time beside those, by what woke the tasks then.
     pub(super) sources: HashMap<Source, i64>,
+    /// Of that, the time up to when a worker looked for what is ready, by the poll that it had just ended.
+    pub(super) late: HashMap<Key, i64>,
     /// The time in their last polls.
     pub(super) last_polls: i64,
 }

@@ -117,7 +117,10 @@ fn with_polls(survey: &Survey, target: &Target, all: &[Target]) -> Verdict {
     }
     let name_of_polls = SliceName { is_on_thread: true, ..target.chosen.name };
     let polls = all.iter().find(|polls| polls.chosen.name == name_of_polls);
-    let Some(polls) = polls.filter(|_| verdict.in_itself >= verdict.share / 2) else { return verdict };
+    let Some(polls) = polls.filter(|_| verdict.in_itself >= verdict.share / 2) else {
+        verdict.lines.extend(verdict.question(survey, all));
+        return verdict;
+    };
     let polled = Polled::of(target, polls, verdict.is_compared);
     if polled.is_most {
         let of_polls = of_its_own(survey, polls, polled.are_few);
@@ -296,6 +299,9 @@ impl Verdict {
             Cause::Unknown if !target.chosen.name.is_on_thread => {
                 let inside = self.inside.filter(|_| self.in_itself < self.share / 2);
                 let inside = inside.map(|name| {
+                    if let Some(before) = dropped::before_last(survey, target, name) {
+                        return before;
+                    }
                     let most = plain(survey.keys().text(name));
                     let beside = self.beside(survey, band, name).map_or_else(String::new, |name| {
                         format!(", or `{}`, which was open at the same time", plain(survey.keys().text(name)))
@@ -341,6 +347,16 @@ impl Verdict {
         let others = others.filter(|(name, _)| !survey.keys().text(**name).starts_with(PREFIX));
         let (name, time) = others.max_by_key(|(name, time)| (**time, name.0))?;
         (band.per_slice(*time) >= self.share / 10 * 9).then_some(*name)
+    }
+
+    /// The question that the intervals inside of them answer, which are not explained here.
+    fn question(&self, survey: &Survey, all: &[Target]) -> Option<String> {
+        let inside = self.inside.filter(|_| self.in_itself < self.share / 2)?;
+        let name = survey.keys().text(inside);
+        let is_asked = all.iter().any(|target| target.chosen.name.name == inside);
+        let is_plain = !name.contains(['\'', '*', '/']) && !name.starts_with(PREFIX);
+        (is_plain && !is_asked)
+            .then(|| format!("What these waited for: `hairline explain TRACE '{}'`.", plain(name)))
     }
 
     fn running(&mut self, survey: &Survey, band: &Band) {

@@ -42,80 +42,85 @@ struct Candidate {
 }
 
 impl Child<'_> {
+    /// The times of its polls inside of the polls of the one around it, and before which of those that one may
+    /// have waited for it: of which it is inside, or, if it is inside of none, all that follow times in which it
+    /// is open.
+    fn candidates(&self, number: usize, polls: &[Poll], gaps: &[(i64, i64)]) -> (Times, Vec<Candidate>) {
+        let (mut times, mut candidates) = (Vec::new(), Vec::<Candidate>::new());
+        for (gap, own) in self.polls.iter().filter_map(|own| Some((is_in(polls, own)?, own))) {
+            times.push((own.start, own.end.min(self.end)));
+            if candidates.last().is_none_or(|last| last.gap != gap) {
+                let end = self.end.max(polls[gap].end);
+                candidates.push(Candidate { gap, number, end, polled: own.start });
+            }
+        }
+        if times.is_empty() {
+            let first = gaps.partition_point(|gap| gap.1 <= self.start);
+            let open = gaps[first..].iter().take_while(|gap| gap.0 < self.end).zip(first..);
+            let (end, polled) = (self.end, self.start);
+            candidates.extend(open.map(|(_, gap)| Candidate { gap, number, end, polled }));
+        }
+        (times, candidates)
+    }
+
+    /// Calls `each` with the parts of a time in which it may be waited for.
+    fn open(&self, gap: (i64, i64), mut each: impl FnMut((i64, i64))) {
+        let whole = [(self.start, self.end)];
+        let parts = self.nexts.unwrap_or(&whole);
+        let first = parts.partition_point(|part| part.1 <= gap.0);
+        let inside = parts[first..].iter().take_while(|part| part.0 < gap.1);
+        inside.filter_map(|part| common(*part, gap)).for_each(&mut each);
+    }
+
     /// Whether its end lets the one around it go on, which does not poll it: a task that is awaited.
     fn wakes(&self, polls: &[Poll], wakes: &[i64]) -> bool {
         let next = polls.get(polls.partition_point(|poll| poll.start < self.end));
+        let from = self.end.saturating_sub(RIGHT_AFTER);
+        let wake = wakes.get(wakes.partition_point(|wake| *wake < from));
         next.is_some_and(|next| next.start.saturating_sub(self.end) <= POLL_AFTER)
-            || wakes.iter().any(|wake| wake.abs_diff(self.end) <= RIGHT_AFTER.unsigned_abs())
+            || wake.is_some_and(|wake| wake.saturating_sub(self.end) <= RIGHT_AFTER)
     }
 }
 
-/// Says for what an interval with these polls and wakes waited.
+/// Says for what an interval with these polls waited. It was woken at these times, in order.
 pub(super) fn waited((start, end): (i64, i64), polls: &[Poll], wakes: &[i64], all: &[Child<'_>]) -> Waited {
     let begins = std::iter::once(start).chain(polls.iter().map(|poll| poll.end));
     let ends = polls.iter().map(|poll| poll.start).chain([end]);
     let gaps: Times = begins.zip(ends).map(|(from, to)| (from.max(start), to.min(end))).collect();
-    let mut of_each: Vec<Option<Times>> = Vec::with_capacity(all.len());
+    let (mut of_each, mut beside) = (Vec::with_capacity(all.len()), vec![0_i64; all.len()]);
     let mut candidates = Vec::new();
     for (number, child) in all.iter().enumerate() {
-        let mut times = Vec::new();
-        // The number of the poll around each of its own.
-        let inside = child.polls.iter().filter_map(|own| Some((is_in(polls, own)?, own)));
-        for (gap, own) in inside {
-            times.push((own.start, own.end.min(end)));
-            let is_next =
-                candidates.last().is_none_or(|last: &Candidate| (last.number, last.gap) != (number, gap));
-            if is_next {
-                candidates.push(Candidate {
-                    gap,
-                    number,
-                    end: child.end.max(polls[gap].end),
-                    polled: own.start,
-                });
-            }
-        }
+        let (times, of_child) = child.candidates(number, polls, &gaps);
         let is_another_tasks = times.is_empty() && !polls.is_empty() && !child.polls.is_empty();
-        if is_another_tasks && !child.wakes(polls, wakes) {
-            of_each.push(None);
-            continue;
-        }
-        if times.is_empty() {
-            let first = gaps.partition_point(|gap| gap.1 <= child.start);
-            let open = gaps[first..].iter().take_while(|gap| gap.0 < child.end).zip(first..);
-            let polled = child.start;
-            candidates.extend(open.map(|(_, gap)| Candidate { gap, number, end: child.end, polled }));
-        }
-        of_each.push(Some(times));
+        let is_waited_for = !is_another_tasks || child.wakes(polls, wakes);
+        of_each.push(is_waited_for.then_some(times));
+        candidates.extend(of_child.into_iter().filter(|_| is_waited_for));
     }
     candidates.sort_by_key(|of| (of.gap, std::cmp::Reverse(of.end), of.polled));
-    let mut beside = vec![0_i64; all.len()];
     for of_gap in candidates.chunk_by(|a, b| a.gap == b.gap) {
-        let mut free = vec![gaps[of_gap[0].gap]];
+        let gap = gaps[of_gap[0].gap];
+        let mut free = vec![gap];
         for Candidate { number, .. } in of_gap {
-            let Child { start, end, nexts, .. } = all[*number];
-            let whole = [(start, end)];
-            for range in nexts.unwrap_or(&whole) {
-                let taken: Times = free.iter().filter_map(|part| common(*part, *range)).collect();
-                let open =
-                    common(gaps[of_gap[0].gap], *range).map_or(0, |(from, to)| to.saturating_sub(from));
-                let took = taken.iter().map(|(from, to)| to.saturating_sub(*from)).sum::<i64>();
-                beside[*number] = beside[*number].saturating_add(open.saturating_sub(took));
-                free = free.into_iter().flat_map(|part| without(part, *range)).collect();
+            all[*number].open(gap, |open| {
+                let taken: Times = free.iter().filter_map(|part| common(*part, open)).collect();
+                beside[*number] = beside[*number].saturating_add(time(&[open]).saturating_sub(time(&taken)));
+                free = free.iter().flat_map(|part| without(*part, open)).collect();
                 of_each[*number].iter_mut().for_each(|times| times.extend(&taken));
-            }
+            });
         }
     }
-    let of_each: Vec<_> = of_each.into_iter().map(|times| times.map(merged)).collect();
-    let all_times = merged(of_each.iter().flatten().flatten().copied());
-    let mut alone = vec![(start, end)];
-    let mut since = start;
-    alone.clear();
-    for (from, to) in all_times {
+    let of_each: Vec<Option<Times>> = of_each.into_iter().map(|times| times.map(merged)).collect();
+    let (mut alone, mut since) = (Vec::new(), start);
+    for (from, to) in merged(of_each.iter().flatten().flatten().copied()) {
         alone.extend((since < from).then_some((since, from)));
         since = since.max(to);
     }
     alone.extend((since < end).then_some((since, end)));
     Waited { of_each, beside, alone }
+}
+
+fn time(times: &[(i64, i64)]) -> i64 {
+    times.iter().fold(0, |sum, (from, to)| sum.saturating_add(to.saturating_sub(*from)))
 }
 
 /// What two times have in common.

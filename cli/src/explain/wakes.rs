@@ -26,8 +26,11 @@ const MOST_WAKES: usize = 1 << 20;
 #[derive(Debug, Default)]
 pub(super) struct Wakes {
     all: HashMap<i64, Waker>,
-    /// The end and the name of the last poll of each thread that is in no other one.
-    last_polls: HashMap<TrackId, (i64, Key)>,
+    /// The begin, the end and the name of the last poll of each thread that is in no other one.
+    last_polls: HashMap<TrackId, (i64, i64, Key)>,
+    /// The poll that a worker had just ended as it looked for what is ready: its begin and its name, by the time
+    /// of the wake.
+    busy: HashMap<i64, (i64, Key)>,
     pub(super) polls: AllPolls,
 }
 
@@ -40,15 +43,19 @@ impl Wakes {
             let poll = above.iter().find(|of| survey.has_polls(of.category, of.name));
             let [inside, poll] = [inside, poll].map(|frame| frame.map(|frame| frame.name));
             let before =
-                self.last_polls.get(&track).filter(|(end, _)| time.saturating_sub(*end) <= RIGHT_AFTER);
-            let after = before.filter(|_| above.is_empty()).map(|(_, name)| *name);
+                self.last_polls.get(&track).filter(|(_, end, _)| time.saturating_sub(*end) <= RIGHT_AFTER);
+            let after = before.filter(|_| above.is_empty()).map(|(.., name)| *name);
+            if let Some((start, _, name)) = before.filter(|_| is_parked) {
+                self.busy.insert(time, (*start, *name));
+            }
             self.all.insert(time, Waker { track, inside, poll, after, is_parked });
         }
     }
 
     /// A poll ends that is in no other slice.
     pub(super) fn add_poll(&mut self, poll: &Slice) {
-        self.last_polls.insert(poll.track, (poll.start.saturating_add(poll.duration), poll.name));
+        let end = poll.start.saturating_add(poll.duration);
+        self.last_polls.insert(poll.track, (poll.start, end, poll.name));
         self.polls.add(poll);
     }
 
@@ -61,6 +68,12 @@ impl Wakes {
     pub(super) fn of(&self, survey: &Survey, part: &Part) -> Option<Waker> {
         let process = |track| survey.track_names.process_of(track);
         self.all.get(&part.end).filter(|waker| process(waker.track) == process(part.track)).copied()
+    }
+
+    /// The poll that took most of a time, if a worker looked for what is ready only after that.
+    pub(super) fn busy_during(&self, part: &Part) -> Option<Key> {
+        let (start, name) = self.busy.get(&part.end)?;
+        (part.end.saturating_sub(*start) > part.duration() / 2).then_some(*name)
     }
 
     /// Adds up the longest times before wakes, by who woke. They may come in the trace before those wakes.

@@ -53,7 +53,7 @@ pub(super) struct Kept {
     allocator: String,
 }
 
-/// How far a [`HeapWriter`] is in its trace.
+/// How far a [`HeapWriter`](crate::HeapWriter) is in its trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HeapProgress {
     /// The number of the next packet.
@@ -72,7 +72,7 @@ impl HeapProgress {
     }
 }
 
-/// The moment of an entry with sums: as for [`HeapProfile::at`].
+/// The moment of an entry with sums: as for [`HeapProfile::at`](crate::HeapProfile::at).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct KeptAt {
     /// `CLOCK_BOOTTIME`, in ns.
