@@ -1,6 +1,7 @@
 //! The command `hairline`, before the judge: what it leaves loads without complaint, and is what was
 //! recorded.
 
+mod at_once;
 mod awaited;
 mod causes;
 mod diff;
