@@ -1,5 +1,6 @@
 //! `hairline explain` names the cause that was planted in a trace.
 
+mod awaited;
 mod ended;
 mod functions;
 mod locks;

@@ -8,11 +8,11 @@ use crate::planted::{MS, OTHER, Planted, SEQUENCE, SERVER, Shape, explain_both};
 
 /// The tracks of requests, which have the time in the queue too, of waits below them, of a nested life and of
 /// waits below that; the same of the task that has the lock.
-const REQUEST: u64 = 20;
+pub(crate) const REQUEST: u64 = 20;
 const WAITS: u64 = 22;
 const NESTED: u64 = 23;
 const NESTED_WAITS: u64 = 24;
-const HOLDER: u64 = 30;
+pub(crate) const HOLDER: u64 = 30;
 const HOLDER_NESTED: u64 = 32;
 /// The tracks of another process have numbers that are larger by this.
 const ELSEWHERE: u64 = 100;
@@ -39,7 +39,7 @@ fn tracks(trace: &mut Planted, process: u64, add: u64) {
 }
 
 /// An interval with arguments.
-fn interval(
+pub(crate) fn interval(
     trace: &mut Planted,
     track: u64,
     times: (u64, u64),
@@ -67,7 +67,7 @@ fn holder(trace: &mut Planted, add: u64, (from, to): (u64, u64), (name, task): (
 }
 
 /// 200 requests of 1 ms, each a task, of which two take 50 ms longer. `plant` gets the time in the middle.
-fn requests(mut plant: impl FnMut(&mut Planted, u64)) -> Planted {
+pub(crate) fn requests(mut plant: impl FnMut(&mut Planted, u64)) -> Planted {
     let mut trace = Planted::new();
     tracks(&mut trace, 100, 0);
     for number in 0..200_u32 {
@@ -89,7 +89,7 @@ fn requests(mut plant: impl FnMut(&mut Planted, u64)) -> Planted {
 }
 
 /// The first five lines of each output, and the whole ones.
-fn explained(trace: Planted, name: &str) -> [(String, String); 2] {
+pub(crate) fn explained(trace: Planted, name: &str) -> [(String, String); 2] {
     explain_both(&trace.finish(Shape::Nothing), &[name])
         .map(|text| (text.lines().take(5).collect::<Vec<_>>().join("\n"), text))
 }
