@@ -256,10 +256,15 @@ unsafe extern "C" {
 
 static mut PLACE: Place = Place([0; 64]);
 
+/// Whether the function that has set the place has not returned yet.
+static MAY_JUMP: AtomicBool = AtomicBool::new(false);
+
 extern "C" fn jump(_: i32) {
-    JUMPS.fetch_add(1, Ordering::Relaxed);
-    // SAFETY: the alarm's only thread is in `jump_about`, which has set the place.
-    unsafe { siglongjmp(&raw mut PLACE, 1) };
+    if MAY_JUMP.load(Ordering::Relaxed) {
+        JUMPS.fetch_add(1, Ordering::Relaxed);
+        // SAFETY: the alarm's only thread is in the function that has set the place.
+        unsafe { siglongjmp(&raw mut PLACE, 1) };
+    }
 }
 
 /// Ends with the time, and is left by a jump out of a signal handler again and again.
@@ -267,7 +272,9 @@ extern "C" fn jump(_: i32) {
 fn jump_about(go_on: &mut dyn FnMut() -> bool) {
     // SAFETY: nothing between here and the jump has a destructor, and no local is used after it.
     unsafe { sigsetjmp(&raw mut PLACE, 1) };
+    MAY_JUMP.store(true, Ordering::Relaxed);
     spin(go_on);
+    MAY_JUMP.store(false, Ordering::Relaxed);
 }
 
 /// Jumps out of a handler on the calling thread, 10,000 times in a second.
@@ -316,6 +323,7 @@ fn handlers_of_the_program_interrupt_and_jump_away() {
 fn take_about(stacks: &Stacks, taken: &AtomicU64, go_on: &mut dyn FnMut() -> bool) {
     // SAFETY: nothing that a jump passes over has a destructor: while there is one, no signal comes.
     unsafe { sigsetjmp(&raw mut PLACE, 1) };
+    MAY_JUMP.store(true, Ordering::Relaxed);
     while go_on() {
         let undisturbed = Undisturbed::new();
         if let Some(here) = stacks.claim(&undisturbed) {
@@ -323,6 +331,7 @@ fn take_about(stacks: &Stacks, taken: &AtomicU64, go_on: &mut dyn FnMut() -> boo
             here.sample([1, 2, 3]);
         }
     }
+    MAY_JUMP.store(false, Ordering::Relaxed);
 }
 
 #[test]
