@@ -180,6 +180,23 @@ fn a_stream_waits_for_its_consumer_between_items() {
 }
 
 #[test]
+fn a_stream_that_is_older_than_the_session_has_polls_alone() {
+    for format in FORMATS {
+        let (mut send, receive) = futures::channel::mpsc::unbounded();
+        let mut stream = None;
+        record(format, |_| stream = Some(TraceStream::traced(receive, "io", "lines")));
+        let mut stream = stream.expect("a stream");
+        let trace = record(format, |_| {
+            assert!(poll_once(pin!(stream.next())).is_pending());
+            send.start_send(1).expect("a receiver");
+            assert_eq!(poll_once(pin!(stream.next())), Poll::Ready(Some(1)));
+            assert!(poll_once(pin!(stream.next())).is_pending());
+        });
+        assert_eq!(trace.rows("select name, count(*) from slice group by name"), "lines\t3", "{format:?}");
+    }
+}
+
+#[test]
 fn a_panic_in_a_poll_leaves_nothing_open() {
     for format in FORMATS {
         let trace = record(format, |_| {

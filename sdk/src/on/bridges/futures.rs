@@ -166,7 +166,10 @@ impl Life {
     #[cfg(feature = "futures")]
     fn await_item(&mut self) {
         let Some(Recorded { interval, next, .. }) = &mut self.recorded else { return };
-        if let Some(epoch) = NEXT.registered_epoch().filter(|_| !matches!(next, Next::Awaited(_))) {
+        if matches!(next, Next::Awaited(_)) {
+            return;
+        }
+        if let Some(epoch) = NEXT.registered_epoch().filter(|epoch| interval.is_recorded_in(*epoch)) {
             let below = Extras::new().track(&*interval);
             *next = Next::Awaited(Box::new(AsyncScope::begin(&NEXT, epoch, &(), &below)));
         }

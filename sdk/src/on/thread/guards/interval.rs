@@ -79,6 +79,12 @@ impl AsyncScope {
         scope
     }
 
+    /// Whether it is in the trace of the session with this epoch.
+    #[cfg(feature = "futures")]
+    pub(crate) fn is_recorded_in(&self, epoch: Epoch) -> bool {
+        self.interval.is_recorded_in(epoch)
+    }
+
     /// Records a slice of `callsite` on the lane of this interval, from the time `since` to now. There are no
     /// other children of the interval on its lane meanwhile.
     pub(crate) fn record_since(&self, callsite: &'static Callsite, epoch: Epoch, since: u64) {
