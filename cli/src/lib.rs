@@ -40,6 +40,7 @@ mod session_file;
 mod snapshot;
 mod start;
 mod stats;
+mod stretches;
 mod table;
 mod text;
 mod texts;

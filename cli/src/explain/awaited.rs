@@ -7,7 +7,7 @@ use hairline_convert::TrackId;
 use hairline_convert::slices::{Key, Slice};
 
 use crate::explain::locks::{PREFIX, lock_name};
-use crate::explain::nested::{Within, covered};
+use crate::explain::nested::{Own, Within, covered};
 use crate::explain::own_polls::Poll;
 use crate::explain::polls::RIGHT_AFTER;
 use crate::explain::queue;
@@ -15,6 +15,7 @@ use crate::explain::shares::percent;
 use crate::explain::survey::Survey;
 use crate::explain::target::{Awaited, Part, Source, Target, Waker, add, total};
 use crate::explain::wakes::{self, Wakes};
+use crate::stretches::{common, sum};
 use crate::table::plain;
 
 /// The limit for lives that are kept, with the parts of each.
@@ -118,8 +119,11 @@ impl<'s> Lives<'s> {
             awaited.after = awaited.after.saturating_add(time);
         }
         awaited.queued = awaited.queued.saturating_add(covered(&queues));
-        for own in life.within.own.iter().filter_map(|own| own.within(start, gap.end)) {
-            add(&mut awaited.inside, own.name, own.end.saturating_sub(own.start));
+        for Own { name, stretch } in &life.within.own {
+            let time = sum(common(*stretch, (start, gap.end)));
+            if time > 0 {
+                add(&mut awaited.inside, *name, time);
+            }
         }
         wakes::gaps((track, life.start), &life.within, life.polls, |gap| {
             let source = wakes.of(survey, &gap).map(|waker| waker.source());

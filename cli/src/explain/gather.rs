@@ -10,12 +10,14 @@ use hairline_convert::{Item, RunState, SampleKind, TrackId};
 use crate::explain::awaited::Lives;
 use crate::explain::locks::{HeldBy, Kind, Tags, is_end};
 use crate::explain::nested::{Below, Nested, Own, Within, covered};
+use crate::explain::own_polls::Poll;
 use crate::explain::polls::POLL_AFTER;
 use crate::explain::survey::{Chosen, SliceName, Survey};
-use crate::explain::target::{Band, InWaits, Inner, Inside, Longest, Part, Queued, Target, Wait, add, total};
+use crate::explain::target::{Band, InWaits, Inner, Inside, Longest, Part, Queued, Target, Wait, add};
 use crate::explain::tasks::{DROPPED_TAG, WAKE_TAG, is_drop, is_next, is_queued, is_wake, is_wake_slice};
 use crate::explain::turns::Turn;
 use crate::explain::wakes::{self, Wakes};
+use crate::stretches::sum;
 use crate::trace::ItemVisitor;
 
 /// The mark of a frame that is in no chosen slice. Other marks are 2 plus the depth of the innermost chosen
@@ -239,7 +241,7 @@ impl<'s> Found<'s> {
     fn nested(
         &mut self,
         (slice, is_dropped): (&Slice, bool),
-        depth: usize,
+        (depth, polls): (usize, &'s [Poll]),
         wait: Option<Wait>,
         is_asked: bool,
     ) -> (Within, i64) {
@@ -266,7 +268,6 @@ impl<'s> Found<'s> {
             names.track_above(slice.track).into_iter().for_each(|stream| self.nested.add_next(stream, &part));
             return (Within::default(), slice.duration);
         }
-        let polls = self.survey.polls_of((slice.category, slice.name), part.place());
         let (mut within, mut own) = self.nested.take(slice, is_dropped, polls);
         within.waits.extend(waits);
         self.waits.remove(&slice.track);
@@ -275,9 +276,9 @@ impl<'s> Found<'s> {
         let up_to_wake = around.first().map_or(part.end, |queue| queue.start);
         let wait = wait.map(|wait| Part { end: up_to_wake, ..wait });
         if wait.is_some() {
-            own = vec![Own { name: slice.name, start: slice.start, end: up_to_wake }];
+            own = vec![Own { name: slice.name, stretch: (slice.start, up_to_wake) }];
         }
-        let own_time = total(own.iter().map(|own| own.end.saturating_sub(own.start)));
+        let own_time = sum(own.iter().map(|own| own.stretch));
         if self.survey.tasks.is_life(slice.track) {
             self.lives_of_tasks.add(slice, &within, polls);
         }
@@ -300,7 +301,13 @@ impl<'s> Found<'s> {
     }
 
     /// Adds the waits and the times in the queue of a chosen interval.
-    fn waited(&mut self, number: usize, (slice, is_dropped): (&Slice, bool), within: &Within) {
+    fn waited(
+        &mut self,
+        number: usize,
+        (slice, is_dropped): (&Slice, bool),
+        within: &Within,
+        polls: &[Poll],
+    ) {
         let Within { waits, queues, .. } = within;
         let (survey, target) = (self.survey, &mut self.targets[number]);
         let locks = &survey.locks;
@@ -312,9 +319,7 @@ impl<'s> Found<'s> {
             or_in_queue: covered(waits.iter().filter(counts).chain(queues)),
         };
         let in_waits = [of(&|wait| !wait.wait.tags.is_dropped), of(&may_count)];
-        let life = (slice.track, slice.start, slice.start.saturating_add(slice.duration));
-        let polls = survey.polls_of((slice.category, slice.name), life);
-        let polled = total(polls.iter().map(|poll| poll.end.saturating_sub(poll.start)));
+        let polled = sum(polls.iter().map(|poll| (poll.start, poll.end)));
         for band in target.bands(slice.duration) {
             band.polls += polls.len() as u64;
             band.polled = band.polled.saturating_add(polled);
@@ -524,7 +529,11 @@ impl SliceSink for Found<'_> {
         let depth = above.len();
         self.poll(slice, slice.start.saturating_add(slice.duration));
         self.polled_inside(slice, above);
-        let (within, own_time) = self.nested((slice, is_dropped), depth, wait, number.is_some());
+        let is_interval = self.survey.track_names.tid(slice.track).is_none();
+        let place = (slice.track, slice.start, slice.start.saturating_add(slice.duration));
+        let has_polls = is_interval && (depth == 0 || number.is_some());
+        let polls = if has_polls { self.survey.polls_of((slice.category, slice.name), place) } else { &[] };
+        let (within, own_time) = self.nested((slice, is_dropped), (depth, polls), wait, number.is_some());
         let mut inside = within.inside();
         if around.is_none() && number.is_none() {
             return;
@@ -548,7 +557,7 @@ impl SliceSink for Found<'_> {
                 with_waits.wait(wait.wait, &turns(self.survey, wait), &inner);
             }
             self.chosen(number, slice, whole, &with_waits);
-            self.waited(number, (slice, is_dropped), &within);
+            self.waited(number, (slice, is_dropped), &within, polls);
         }
         if let Some(around) = around {
             // Slices inside it are inside the next chosen one around it too.

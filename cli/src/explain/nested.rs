@@ -8,9 +8,10 @@ use hairline_convert::slices::{Frame, Key, Slice};
 use hairline_convert::timeline::Split;
 
 use crate::explain::own_polls::Poll;
-use crate::explain::target::{Inner, Inside, Part, Wait, total};
-use crate::explain::waited::{Child, Waited, merged, waited};
+use crate::explain::target::{Inner, Inside, Part, Wait};
+use crate::explain::waited::{Child, Waited, waited};
 use crate::inside::Open;
+use crate::stretches::{apart, in_common, merged, sum};
 use crate::track_names::TrackNames;
 
 /// The intervals that wait for the end of the one around them, by the track that they are below.
@@ -52,36 +53,7 @@ pub(super) struct Within {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Own {
     pub(super) name: Key,
-    pub(super) start: i64,
-    pub(super) end: i64,
-}
-
-impl Own {
-    /// What of it is between two times, if that is something.
-    pub(super) fn within(self, from: i64, to: i64) -> Option<Self> {
-        let (start, end) = (self.start.max(from), self.end.min(to));
-        (start < end).then_some(Self { start, end, ..self })
-    }
-}
-
-/// Calls `each` with what a time has in common with others, which are in order.
-fn in_common((start, end): (i64, i64), times: &[(i64, i64)], mut each: impl FnMut(i64, i64)) {
-    let first = times.partition_point(|(_, time_end)| *time_end <= start);
-    times[first..].iter().take_while(|time| time.0 < end).for_each(|time| each(time.0, time.1));
-}
-
-/// The same without the times, which are in order, in which their task is queued.
-fn without(all: &[Own], queued: &[(i64, i64)]) -> Vec<Own> {
-    let mut rest = Vec::with_capacity(all.len());
-    for own in all {
-        let mut since = own.start;
-        in_common((own.start, own.end), queued, |from, to| {
-            rest.extend(own.within(since, from));
-            since = to;
-        });
-        rest.extend(own.within(since, own.end));
-    }
-    rest
+    pub(super) stretch: (i64, i64),
 }
 
 impl Within {
@@ -91,14 +63,15 @@ impl Within {
         self.inside.add(&one.within.inside);
         self.left.extend(one.within.left);
         let wait = one.wait.map(|part| Part { wait: Wait { around, ..part.wait }, ..part });
-        let parts = |all: &mut Vec<Part>, part: Part| {
-            in_common((part.start, part.end), times, |from, to| all.extend(part.within(from, to)));
+        let parts = |part: Part| {
+            in_common((part.start, part.end), times).map(move |(start, end)| Part { start, end, ..part })
         };
-        wait.into_iter().chain(one.within.waits).for_each(|wait| parts(&mut self.waits, wait));
-        one.within.queues.into_iter().for_each(|queue| parts(&mut self.queues, queue));
-        for own in one.within.own {
-            in_common((own.start, own.end), times, |from, to| self.own.extend(own.within(from, to)));
-        }
+        self.waits.extend(wait.into_iter().chain(one.within.waits).flat_map(parts));
+        self.queues.extend(one.within.queues.into_iter().flat_map(parts));
+        let own = one.within.own.into_iter();
+        self.own.extend(own.flat_map(|Own { name, stretch }| {
+            in_common(stretch, times).map(move |stretch| Own { name, stretch })
+        }));
     }
 
     /// Adds an interval without which the one around it, of this name, went on.
@@ -113,7 +86,7 @@ impl Within {
     pub(super) fn inside(&self) -> Inside {
         let mut inside = self.inside.clone();
         for own in &self.own {
-            let own_time = Split { unknown: own.end.saturating_sub(own.start), ..Split::default() };
+            let own_time = Split { unknown: sum([own.stretch]), ..Split::default() };
             inside.slices(own.name, &Inner { own: own_time, ..Inner::default() });
         }
         inside
@@ -163,7 +136,8 @@ impl<'s> Nested<'s> {
     /// Returns them, and when the interval did not wait for them.
     pub(super) fn take(&mut self, slice: &Slice, is_dropped: bool, polls: &[Poll]) -> (Within, Vec<Own>) {
         let mut within = Within::default();
-        let own = |start, end| Own { name: slice.name, start, end };
+        let own = |stretch| Own { name: slice.name, stretch };
+        let whole = (slice.start, end(slice));
         if let Some(parts) = self.queues.remove(&slice.track) {
             self.count -= parts.len();
             within.queues.extend(parts.into_iter().filter(|part| part.start >= slice.start));
@@ -174,7 +148,7 @@ impl<'s> Nested<'s> {
         }
         self.leave_open(slice, &mut within);
         let Some(mut below) = self.below.remove(&slice.track) else {
-            return (within, vec![own(slice.start, end(slice))]);
+            return (within, vec![own(whole)]);
         };
         self.count -= below.iter().map(Below::size).sum::<usize>();
         // What began before it is of an earlier one on its track.
@@ -201,15 +175,20 @@ impl<'s> Nested<'s> {
                 nexts: one.within.nexts.as_deref(),
             })
             .collect();
-        let Waited { of_each, beside, alone } = waited((slice.start, end(slice)), polls, &wakes, &children);
+        let Waited { of_each, beside, alone } = waited(whole, polls, &wakes, &children);
         for ((one, times), beside) in below.into_iter().zip(of_each).zip(beside) {
             let Some(times) = times else { continue };
             within.inside.beside(one.slice.name, beside);
             within.waited.extend(&times);
             within.wait_for(one, slice.name, &times);
         }
-        within.own = without(&within.own, &queued);
-        (within, alone.into_iter().map(|(start, end)| own(start, end)).collect())
+        let of_queue = std::mem::take(&mut within.own).into_iter();
+        within.own = of_queue
+            .flat_map(|Own { name, stretch }| {
+                apart(stretch, &queued).map(move |stretch| Own { name, stretch })
+            })
+            .collect();
+        (within, alone.into_iter().map(own).collect())
     }
 
     /// An outermost interval begins.
@@ -293,7 +272,7 @@ fn end(slice: &Slice) -> i64 {
 /// The time that parts of an interval cover. Parts at the same time count once.
 pub(super) fn covered<'p>(parts: impl IntoIterator<Item = &'p Part>) -> i64 {
     let parts = parts.into_iter().map(|part| (part.start, part.end));
-    total(merged(parts).into_iter().map(|(start, end)| end.saturating_sub(start)))
+    sum(merged(parts))
 }
 
 #[cfg(test)]
@@ -314,7 +293,7 @@ mod tests {
     }
 
     fn time(own: &[Own]) -> i64 {
-        own.iter().map(|own| own.end - own.start).sum()
+        sum(own.iter().map(|own| own.stretch))
     }
 
     #[test]
@@ -340,7 +319,7 @@ mod tests {
         end_below(&mut nested, 1, slice(2, 10, 50), false);
         end_below(&mut nested, 1, slice(4, 30, 90), false);
         let (within, own) = nested.take(&slice(1, 0, 100), false, &[]);
-        let times = |own: &[Own]| own.iter().map(|own| (own.start, own.end)).collect::<Vec<_>>();
+        let times = |own: &[Own]| own.iter().map(|own| own.stretch).collect::<Vec<_>>();
         assert_eq!(times(&own), [(0, 10), (90, 100)]);
         assert_eq!(
             times(&within.own),

@@ -6,6 +6,7 @@
 
 use crate::explain::own_polls::{Poll, is_in};
 use crate::explain::polls::{POLL_AFTER, RIGHT_AFTER};
+use crate::stretches::{apart, in_common, merged, sum};
 
 /// Times in order.
 type Times = Vec<(i64, i64)>;
@@ -63,13 +64,10 @@ impl Child<'_> {
         (times, candidates)
     }
 
-    /// Calls `each` with the parts of a time in which it may be waited for.
-    fn open(&self, gap: (i64, i64), mut each: impl FnMut((i64, i64))) {
+    /// The parts of a time in which it may be waited for.
+    fn open(&self, gap: (i64, i64)) -> Times {
         let whole = [(self.start, self.end)];
-        let parts = self.nexts.unwrap_or(&whole);
-        let first = parts.partition_point(|part| part.1 <= gap.0);
-        let inside = parts[first..].iter().take_while(|part| part.0 < gap.1);
-        inside.filter_map(|part| common(*part, gap)).for_each(&mut each);
+        in_common(gap, self.nexts.unwrap_or(&whole)).collect()
     }
 
     /// Whether its end lets the one around it go on, which does not poll it: a task that is awaited.
@@ -101,52 +99,17 @@ pub(super) fn waited((start, end): (i64, i64), polls: &[Poll], wakes: &[i64], al
         let gap = gaps[of_gap[0].gap];
         let mut free = vec![gap];
         for Candidate { number, .. } in of_gap {
-            all[*number].open(gap, |open| {
-                let taken: Times = free.iter().filter_map(|part| common(*part, open)).collect();
-                beside[*number] = beside[*number].saturating_add(time(&[open]).saturating_sub(time(&taken)));
-                free = free.iter().flat_map(|part| without(*part, open)).collect();
-                of_each[*number].iter_mut().for_each(|times| times.extend(&taken));
-            });
+            let open = all[*number].open(gap);
+            let taken: Times = open.iter().flat_map(|part| in_common(*part, &free)).collect();
+            let more = sum(open.iter().copied()).saturating_sub(sum(taken.iter().copied()));
+            beside[*number] = beside[*number].saturating_add(more);
+            free = free.iter().flat_map(|part| apart(*part, &open)).collect();
+            of_each[*number].iter_mut().for_each(|times| times.extend(&taken));
         }
     }
     let of_each: Vec<Option<Times>> = of_each.into_iter().map(|times| times.map(merged)).collect();
-    let (mut alone, mut since) = (Vec::new(), start);
-    for (from, to) in merged(of_each.iter().flatten().flatten().copied()) {
-        alone.extend((since < from).then_some((since, from)));
-        since = since.max(to);
-    }
-    alone.extend((since < end).then_some((since, end)));
+    let alone = apart((start, end), &merged(of_each.iter().flatten().flatten().copied())).collect();
     Waited { of_each, beside, alone }
-}
-
-fn time(times: &[(i64, i64)]) -> i64 {
-    times.iter().fold(0, |sum, (from, to)| sum.saturating_add(to.saturating_sub(*from)))
-}
-
-/// What two times have in common.
-fn common(a: (i64, i64), b: (i64, i64)) -> Option<(i64, i64)> {
-    let (start, end) = (a.0.max(b.0), a.1.min(b.1));
-    (start < end).then_some((start, end))
-}
-
-/// The parts of a time without another one.
-fn without((start, end): (i64, i64), (from, to): (i64, i64)) -> impl Iterator<Item = (i64, i64)> {
-    let parts = if to <= start || from >= end { [(start, end), (0, 0)] } else { [(start, from), (to, end)] };
-    parts.into_iter().filter(|(start, end)| start < end)
-}
-
-/// Times in order, those that touch each other as one.
-pub(super) fn merged(times: impl IntoIterator<Item = (i64, i64)>) -> Times {
-    let mut all: Vec<_> = times.into_iter().collect();
-    all.sort_unstable();
-    all.dedup_by(|next, before| {
-        let touches = next.0 <= before.1;
-        if touches {
-            before.1 = before.1.max(next.1);
-        }
-        touches
-    });
-    all
 }
 
 #[cfg(test)]

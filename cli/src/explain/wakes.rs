@@ -16,7 +16,7 @@ use crate::explain::shares::percent;
 use crate::explain::survey::Survey;
 use crate::explain::target::{Part, Place, Polls, Source, Target, Waker, add, total};
 use crate::explain::tasks;
-use crate::explain::waited::merged;
+use crate::stretches::{in_common, merged, sum};
 use crate::table::plain;
 
 /// The limit for wakes. Further ones are not known.
@@ -153,9 +153,7 @@ pub(super) fn gaps(
     let mut since = start;
     for queue in queues {
         let end = queue.start.max(since);
-        let first = inside.partition_point(|(_, inside_end)| *inside_end <= since);
-        let parts = inside[first..].iter().take_while(|(inside_start, _)| *inside_start < end);
-        let covered = total(parts.map(|part| part.1.min(end).saturating_sub(part.0.max(since))));
+        let covered = sum(in_common((since, end), &inside));
         each(Part::new(track, since.saturating_add(covered).min(end), end));
         since = since.max(queue.end);
     }

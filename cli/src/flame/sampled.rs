@@ -13,6 +13,7 @@ use crate::folded::{NO_SAMPLES, step, without_symbols};
 use crate::paired::{PairingVisitor, show_paired};
 use crate::pattern::Pattern;
 use crate::remark::{NO_SAMPLES_BY, not_recorded};
+use crate::stretches::merged;
 use crate::text::{complain, grouped_count};
 use crate::trace::{ItemVisitor, TraceArguments};
 use crate::track_names::TrackNames;
@@ -123,7 +124,8 @@ impl<'p> Sampled<'p> {
             let Some(tid) = names.tid(*track) else { continue };
             is_any = true;
             let thread = (names.pid(*track), tid);
-            for (start, end) in apart(stretches) {
+            // A sample inside two slices of the name counts once.
+            for (start, end) in merged(stretches.iter().copied()) {
                 for (_, stack) in self.samples.of(self.samples.of_time(), thread, start, end) {
                     self.add(lowest, thread, *stack, &mut weights);
                 }
@@ -134,20 +136,6 @@ impl<'p> Sampled<'p> {
         }
         Err(format!("{name}: it has no slice {} on a thread", inside.pattern))
     }
-}
-
-/// Unites stretches that overlap: a sample inside two slices of the name counts once.
-fn apart(stretches: &[(i64, i64)]) -> Vec<(i64, i64)> {
-    let mut all = stretches.to_vec();
-    all.sort_unstable();
-    all.dedup_by(|next, before| {
-        let overlaps = next.0 <= before.1;
-        if overlaps {
-            before.1 = before.1.max(next.1);
-        }
-        overlaps
-    });
-    all
 }
 
 impl Inside<'_> {
