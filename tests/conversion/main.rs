@@ -1,5 +1,6 @@
 //! Conversion from format to format: before and after, trace_processor shows the same.
 
+mod briefs;
 mod differences;
 mod early_ends;
 mod field;

@@ -61,7 +61,7 @@ pub use read::{
     HeapDumps, HeapSamples, InlineFrames, Integers, InternedEvent, InternedStacks, InternedStrings,
     MAX_PACKET, ModuleSymbols, Numbers, Packet, PacketData, PacketDefaults, PacketReader, PlainEvent,
     ProcessDescriptor, Processes, ShortRow, ShortRowEvent, Texts, ThreadDescriptor, Threads, TraceAttributes,
-    TrackDescriptor, TrackEvent, TrackUuids, TreeProcess, valid_texts,
+    TrackDescriptor, TrackEvent, TrackUuids, TreeProcess, ends_like_cut, valid_texts,
 };
 pub use samples::{
     AddressSymbols, EVENT_TRACEPOINT, Frame, InternedStack, Line, Mapping, PerfSample, SampledBy,

@@ -2,7 +2,7 @@
 
 use hairline_formats::proto::Fields;
 use hairline_formats::track_event::{
-    EventType, InternedEvent, Name, PlainEvent, ShortRow, fields::sequence_flags,
+    EventType, InternedEvent, Name, PlainEvent, ShortRow, ends_like_cut, fields::sequence_flags,
 };
 
 use crate::track_event::read::state::{State, double};
@@ -90,7 +90,7 @@ impl State {
     #[inline(never)]
     fn other_brief(&mut self, trace: &[u8], wanted: BriefUse) -> Option<(BriefEvent, usize)> {
         let (message, size) = Fields::short_packet(trace)?;
-        if message.rest().last() == Some(&0) {
+        if ends_like_cut(&trace[..size]) && trace.get(size).is_none_or(|follow| *follow == 0) {
             return None; // perhaps a hole of zeros begins in it
         }
         let brief = match InternedEvent::decode(&message) {

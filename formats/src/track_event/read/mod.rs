@@ -25,7 +25,7 @@ pub use interned::InternedStrings;
 pub use interned_event::InternedEvent;
 pub use packet::{ClockReading, ClockReadings, Compression, Packet, PacketData, PacketDefaults};
 pub use plain::PlainEvent;
-pub use reader::{MAX_PACKET, PacketReader};
+pub use reader::{MAX_PACKET, PacketReader, ends_like_cut};
 pub use repeated::{Integers, Numbers, Texts, TrackUuids};
 pub use samples::{InternedStacks, ModuleSymbols};
 pub use short_row::{ShortRow, ShortRowEvent};

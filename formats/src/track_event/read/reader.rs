@@ -55,6 +55,15 @@ struct Head {
     body: u64,
 }
 
+/// Whether a packet ends with a zero that a writer would not have written: if zeros follow too, as in a file
+/// whose blocks were lost, the packet's last number was cut. Hairline's numbers of a fixed length end with
+/// 0x80 and a zero.
+#[inline]
+#[must_use]
+pub fn ends_like_cut(packet: &[u8]) -> bool {
+    matches!(packet, [.., 0x81..=0xff, 0])
+}
+
 impl<R: Read> PacketReader<R> {
     /// Creates a reader of `reader`, which needs no buffer of its own.
     pub fn new(reader: R) -> Self {
@@ -112,7 +121,7 @@ impl<R: Read> PacketReader<R> {
                 return Ok(None);
             };
             self.current = head + len;
-            if self.input.available()[self.current - 1] != 0 || !self.is_cut_by_zeros()? {
+            if !ends_like_cut(&self.input.available()[..self.current]) || !self.is_cut_by_zeros()? {
                 break head;
             }
             self.zeros.cut += 1;
@@ -122,13 +131,10 @@ impl<R: Read> PacketReader<R> {
         Ok(Some((offset, Fields::new(body, offset + head as u64))))
     }
 
-    /// Whether the last number of the packet continues in zeros that follow it: a writer would not have
-    /// written the zero at its end.
+    /// Whether the last number of a packet that ends like a cut one continues in zeros that follow it.
     #[cold]
     fn is_cut_by_zeros(&mut self) -> Result<bool, DecodeError> {
-        let before = self.input.available()[self.current - 2];
-        let follow = self.input.fill(self.current as u64 + 1)?.get(self.current);
-        Ok(before > 0x80 && follow == Some(&0))
+        Ok(self.input.fill(self.current as u64 + 1)?.get(self.current) == Some(&0))
     }
 
     /// Returns the next packet's offset, its event and its size, if the packet is in memory, and has a slice
