@@ -175,7 +175,8 @@ impl<'s> Nested<'s> {
                 nexts: one.within.nexts.as_deref(),
             })
             .collect();
-        let Waited { of_each, beside, alone } = waited(whole, polls, &wakes, &children);
+        let Waited { of_each, beside, in_doubt, alone } = waited(whole, polls, &wakes, &children);
+        within.inside.in_doubt = in_doubt;
         for ((one, times), beside) in below.into_iter().zip(of_each).zip(beside) {
             let Some(times) = times else { continue };
             within.inside.beside(one.slice.name, beside);

@@ -243,6 +243,8 @@ pub(super) struct Inside {
     pub(super) dropped: HashMap<Key, Inner>,
     /// How long intervals were open while another one was waited for.
     pub(super) beside: HashMap<Key, i64>,
+    /// How long they were waited for, or what is not recorded: the trace does not tell.
+    pub(super) in_doubt: i64,
 }
 
 /// A kind of waits for a lock.
@@ -494,6 +496,7 @@ impl Inside {
         other.waits.iter().for_each(|(wait, inner)| self.add_wait(*wait, inner));
         other.dropped.iter().for_each(|(name, inner)| add_inner(&mut self.dropped, *name, Key::OTHER, inner));
         other.beside.iter().for_each(|(name, time)| self.beside(*name, *time));
+        self.in_doubt = self.in_doubt.saturating_add(other.in_doubt);
     }
 
     /// Adds an interval that was open so long while another one was waited for.

@@ -306,7 +306,13 @@ impl Verdict {
                     let beside = self.beside(survey, band, name).map_or_else(String::new, |name| {
                         format!(", or `{}`, which was open at the same time", plain(survey.keys().text(name)))
                     });
-                    format!("intervals inside of them, most of all `{most}`{beside}")
+                    let in_doubt = band.per_slice(band.inside.in_doubt) >= self.share / 2;
+                    let or = if in_doubt {
+                        ", or what is not recorded and kept them from looking at it"
+                    } else {
+                        ""
+                    };
+                    format!("intervals inside of them, most of all `{most}`{beside}{or}")
                 });
                 let unknown = || "not known, because an interval is on no thread".to_owned();
                 (inside.or_else(|| between(survey, target)).unwrap_or_else(unknown), "")

@@ -29,6 +29,9 @@ pub(super) struct Waited {
     pub(super) of_each: Vec<Option<Times>>,
     /// How long each of them was open while it waited for another one.
     pub(super) beside: Vec<i64>,
+    /// How long it waited for them, or for what is not recorded: then it polled several that it had polled
+    /// before, but not in the poll before. The first one of a set of futures that is ready ends the wait for it.
+    pub(super) in_doubt: i64,
     /// The rest.
     pub(super) alone: Times,
 }
@@ -40,6 +43,8 @@ struct Candidate {
     /// When it ends, at the earliest at the end of the poll in which it is polled; and when it is polled.
     end: i64,
     polled: i64,
+    /// Whether it had been polled, but not in the poll before.
+    is_late: bool,
 }
 
 impl Child<'_> {
@@ -50,16 +55,18 @@ impl Child<'_> {
         let (mut times, mut candidates) = (Vec::new(), Vec::<Candidate>::new());
         for (gap, own) in self.polls.iter().filter_map(|own| Some((is_in(polls, own)?, own))) {
             times.push((own.start, own.end.min(self.end)));
-            if candidates.last().is_none_or(|last| last.gap != gap) {
+            let before = candidates.last().map(|last| last.gap);
+            if before != Some(gap) {
                 let end = self.end.max(polls[gap].end);
-                candidates.push(Candidate { gap, number, end, polled: own.start });
+                let is_late = before.is_some_and(|before| before + 1 < gap);
+                candidates.push(Candidate { gap, number, end, polled: own.start, is_late });
             }
         }
         if times.is_empty() {
             let first = gaps.partition_point(|gap| gap.1 <= self.start);
             let open = gaps[first..].iter().take_while(|gap| gap.0 < self.end).zip(first..);
             let (end, polled) = (self.end, self.start);
-            candidates.extend(open.map(|(_, gap)| Candidate { gap, number, end, polled }));
+            candidates.extend(open.map(|(_, gap)| Candidate { gap, number, end, polled, is_late: false }));
         }
         (times, candidates)
     }
@@ -86,6 +93,7 @@ pub(super) fn waited((start, end): (i64, i64), polls: &[Poll], wakes: &[i64], al
     let ends = polls.iter().map(|poll| poll.start).chain([end]);
     let gaps: Times = begins.zip(ends).map(|(from, to)| (from.max(start), to.min(end))).collect();
     let (mut of_each, mut beside) = (Vec::with_capacity(all.len()), vec![0_i64; all.len()]);
+    let mut in_doubt = 0_i64;
     let mut candidates = Vec::new();
     for (number, child) in all.iter().enumerate() {
         let (times, of_child) = child.candidates(number, polls, &gaps);
@@ -98,18 +106,22 @@ pub(super) fn waited((start, end): (i64, i64), polls: &[Poll], wakes: &[i64], al
     for of_gap in candidates.chunk_by(|a, b| a.gap == b.gap) {
         let gap = gaps[of_gap[0].gap];
         let mut free = vec![gap];
-        for Candidate { number, .. } in of_gap {
+        let are_late = of_gap.iter().filter(|one| one.is_late).count() > 1;
+        for Candidate { number, is_late, .. } in of_gap {
             let open = all[*number].open(gap);
             let taken: Times = open.iter().flat_map(|part| in_common(*part, &free)).collect();
             let more = sum(open.iter().copied()).saturating_sub(sum(taken.iter().copied()));
             beside[*number] = beside[*number].saturating_add(more);
+            if *is_late && are_late {
+                in_doubt = in_doubt.saturating_add(sum(taken.iter().copied()));
+            }
             free = free.iter().flat_map(|part| apart(*part, &open)).collect();
             of_each[*number].iter_mut().for_each(|times| times.extend(&taken));
         }
     }
     let of_each: Vec<Option<Times>> = of_each.into_iter().map(|times| times.map(merged)).collect();
     let alone = apart((start, end), &merged(of_each.iter().flatten().flatten().copied())).collect();
-    Waited { of_each, beside, alone }
+    Waited { of_each, beside, in_doubt, alone }
 }
 
 #[cfg(test)]
@@ -162,6 +174,16 @@ mod tests {
         let of = waited((0, 100), &outer, &[], &all);
         assert_eq!((times(&of, 0), times(&of, 1)), (vec![(95, 97)], vec![(3, 5), (10, 90), (91, 94)]));
         assert_eq!(of.beside, [80, 0]);
+    }
+
+    #[test]
+    fn of_several_that_are_looked_at_late_it_is_in_doubt_that_they_were_waited_for() {
+        let outer = polls(&[(0, 10), (20, 30), (90, 100)]);
+        let [first, second] = [polls(&[(2, 3), (91, 92)]), polls(&[(4, 5), (93, 94)])];
+        let one = waited((0, 100), &outer, &[], &[child(1, 92, &first)]);
+        assert_eq!((times(&one, 0)[1..].to_vec(), one.in_doubt), (vec![(30, 90), (91, 92)], 0));
+        let two = waited((0, 100), &outer, &[], &[child(1, 92, &first), child(2, 94, &second)]);
+        assert_eq!((times(&two, 0)[1..].to_vec(), two.in_doubt), (vec![(30, 90), (91, 92)], 60));
     }
 
     #[test]
