@@ -9,14 +9,12 @@ use hairline_tests::recording::{FORMATS, Trace, extension, record};
 use hairline_tokio::{TraceRuntime, sync};
 use tokio::sync::oneshot;
 use tokio::time::{sleep, timeout};
-use tracing::Instrument;
-use tracing_subscriber::layer::SubscriberExt;
 
 use super::explain::explain;
 use super::json::parse;
 use super::{hairline, run};
 
-const REQUESTS: u64 = 60;
+pub(super) const REQUESTS: u64 = 60;
 pub(super) const SHORT: Duration = Duration::from_millis(1);
 const LONG: Duration = Duration::from_millis(40);
 
@@ -59,7 +57,7 @@ where
 }
 
 #[track_caller]
-fn first_lines_of(trace: &Trace) -> String {
+pub(super) fn first_lines_of(trace: &Trace) -> String {
     let file = trace.path().file_name().and_then(OsStr::to_str).expect("a name");
     let text = explain(trace.path().parent().expect("a folder"), file, "web/request");
     let first = text.lines().take(5).collect::<Vec<_>>().join("\n");
@@ -379,35 +377,4 @@ fn a_task_or_call_that_computes_is_named_by_those_that_await_it() {
         },
     );
     require(&first, &["Cause: the call `", "which ran so long.", "It ran for "], &["not spawned through"]);
-}
-
-#[test]
-fn a_wait_inside_of_a_span_is_a_wait() {
-    let subscriber = tracing_subscriber::registry().with(hairline::layer());
-    let _default = tracing::subscriber::set_default(subscriber);
-    let traces = FORMATS.map(|format| {
-        record(format, |_| {
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_time().traced().build();
-            runtime.expect("a runtime").block_on(async {
-                let cache = Arc::new(sync::Mutex::named("cache", ()));
-                for number in 0..REQUESTS {
-                    let held = Arc::clone(&cache);
-                    let flush = async move {
-                        let _held = held.lock().await;
-                        sleep(work(number)).await;
-                    };
-                    let flusher = tokio::spawn(flush.traced_task("db", "flusher"));
-                    tokio::task::yield_now().await;
-                    let request = async {
-                        sleep(SHORT / 4).await;
-                        drop(cache.lock().await);
-                    };
-                    request.instrument(tracing::info_span!(target: "web", "request")).await;
-                    flusher.await.expect("no panic");
-                }
-            });
-        })
-    });
-    let words = ["Cause: waiting for the lock `cache`.", " flusher", ", at "];
-    require(&traces.each_ref().map(first_lines_of), &words, &["They also wait"]);
 }

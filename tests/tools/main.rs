@@ -9,6 +9,7 @@ mod doctor;
 mod explain;
 mod export;
 mod export_places;
+mod in_spans;
 mod json;
 mod looks;
 mod order;

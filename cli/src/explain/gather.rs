@@ -38,7 +38,7 @@ struct Found<'s> {
     /// The split of finished slices inside the open slice at each depth, by track.
     below: Vec<Vec<Split>>,
     nested: Nested<'s>,
-    /// The waits for locks inside open chosen slices, by track.
+    /// The waits for locks inside open chosen slices of threads, by track.
     waits: HashMap<TrackId, Longest<1024>>,
     /// The last wait of each track about whose end there is an instant: its begin, and the tag of that.
     ends: HashMap<TrackId, (i64, u32)>,
@@ -211,7 +211,7 @@ impl<'s> Found<'s> {
     }
 
     /// The split of a slice's own time, and of all of it.
-    fn splits(&mut self, slice: &Slice, depth: usize) -> (Split, Split) {
+    fn splits(&mut self, slice: &Slice, depth: usize, is_nested: bool) -> (Split, Split) {
         let (survey, end) = (self.survey, slice.start.saturating_add(slice.duration));
         let of_tid = |tid| survey.timeline.split(tid, slice.start, end);
         let mut whole = survey
@@ -232,46 +232,41 @@ impl<'s> Found<'s> {
             below.resize(depth + 2, Split::default());
         }
         let inner = std::mem::take(&mut below[depth + 1]);
-        below[depth] = below[depth].plus(whole);
+        if !is_nested {
+            below[depth] = below[depth].plus(whole);
+        }
         (whole.minus(inner), whole)
     }
 
-    /// What is inside of an interval that ends, and its time without that. It may be below another one
-    /// itself. What is inside is empty if nobody asks for it.
+    /// What is inside of an interval that ends, its time without that, and whether the one around it on its
+    /// track finds all this here. What is inside is empty if nobody asks for it.
     fn nested(
         &mut self,
         (slice, is_dropped): (&Slice, bool),
         (depth, polls): (usize, &'s [Poll]),
         wait: Option<Wait>,
         is_asked: bool,
-    ) -> (Within, i64) {
+    ) -> (Within, i64, bool) {
         let names = &self.survey.track_names;
         let part = Part::new(slice.track, slice.start, slice.start.saturating_add(slice.duration));
         let wait = wait.map(|wait| Part { wait, ..part });
         if names.tid(slice.track).is_some() {
-            return (Within::default(), slice.duration);
+            return (Within::default(), slice.duration, false);
         }
-        if let Some(wait) = wait.filter(|_| depth > 0) {
-            self.waits.entry(slice.track).or_default().add(wait);
+        if depth > 0 && is_queued(self.survey.keys(), slice) {
+            self.nested.add_queue(part);
+            return (Within::default(), slice.duration, false);
         }
-        // Those of spans, which are on the track of the outermost one.
-        let waits = self.waits.get(&slice.track).map_or(&[][..], Longest::all);
-        let waits: Vec<Part> = waits.iter().filter(|wait| wait.start >= slice.start).copied().collect();
-        if depth > 0 {
-            if is_queued(self.survey.keys(), slice) {
-                self.nested.add_queue(part);
-            }
-            return (Within { waits, ..Within::default() }, slice.duration);
+        if depth == 0 {
+            self.nested.end(slice, names);
         }
-        self.nested.end(slice, names);
-        if is_next(self.survey.keys(), slice) {
+        if depth == 0 && is_next(self.survey.keys(), slice) {
             names.track_above(slice.track).into_iter().for_each(|stream| self.nested.add_next(stream, &part));
-            return (Within::default(), slice.duration);
+            return (Within::default(), slice.duration, false);
         }
-        let (mut within, mut own) = self.nested.take(slice, is_dropped, polls);
-        within.waits.extend(waits);
-        self.waits.remove(&slice.track);
-        let around = if wait.is_some() || is_asked { self.nested.queues(names, slice) } else { Vec::new() };
+        let (mut within, mut own) = self.nested.take(slice, depth, is_dropped, polls);
+        let around =
+            if wait.is_some() || is_asked { self.nested.queues(names, slice, depth) } else { Vec::new() };
         // After the wake that ends a wait, the task waits for a worker.
         let up_to_wake = around.first().map_or(part.end, |queue| queue.start);
         let wait = wait.map(|wait| Part { end: up_to_wake, ..wait });
@@ -279,18 +274,20 @@ impl<'s> Found<'s> {
             own = vec![Own { name: slice.name, stretch: (slice.start, up_to_wake) }];
         }
         let own_time = sum(own.iter().map(|own| own.stretch));
-        if self.survey.tasks.is_life(slice.track) {
+        if depth == 0 && self.survey.tasks.is_life(slice.track) {
             self.lives_of_tasks.add(slice, &within, polls);
         }
         let mut copy = if is_asked { within.clone() } else { Within::default() };
         copy.waits.extend(wait);
         copy.queues.extend(around);
-        if let Some(parent) = names.track_above(slice.track) {
+        let is_nested = depth > 0 && (wait.is_some() || !polls.is_empty() || !within.is_empty());
+        let parent = if depth == 0 { names.track_above(slice.track) } else { Some(slice.track) };
+        if let Some(parent) = parent.filter(|_| depth == 0 || is_nested) {
             within.waited = Vec::new(); // of no use to the one around it
             within.own.extend(own);
             self.nested.add(parent, Below { slice: *slice, wait, polls, is_dropped, within });
         }
-        (copy, own_time)
+        (copy, own_time, is_nested)
     }
 
     /// Notes what is known of the end of the wait around.
@@ -531,14 +528,14 @@ impl SliceSink for Found<'_> {
         self.polled_inside(slice, above);
         let is_interval = self.survey.track_names.tid(slice.track).is_none();
         let place = (slice.track, slice.start, slice.start.saturating_add(slice.duration));
-        let has_polls = is_interval && (depth == 0 || number.is_some());
-        let polls = if has_polls { self.survey.polls_of((slice.category, slice.name), place) } else { &[] };
-        let (within, own_time) = self.nested((slice, is_dropped), (depth, polls), wait, number.is_some());
+        let polls = if is_interval { self.survey.polls_of((slice.category, slice.name), place) } else { &[] };
+        let (within, own_time, is_nested) =
+            self.nested((slice, is_dropped), (depth, polls), wait, number.is_some());
         let mut inside = within.inside();
         if around.is_none() && number.is_none() {
             return;
         }
-        let (mut own, whole) = self.splits(slice, depth);
+        let (mut own, whole) = self.splits(slice, depth, is_nested);
         own.unknown = own.unknown.saturating_sub(slice.duration.saturating_sub(own_time)).max(0);
         let itself = Inner { count: 1, total: slice.duration, own };
         inside.slices(slice.name, &itself);
@@ -559,10 +556,10 @@ impl SliceSink for Found<'_> {
             self.chosen(number, slice, whole, &with_waits);
             self.waited(number, (slice, is_dropped), &within, polls);
         }
-        if let Some(around) = around {
+        if let Some(around) = around.filter(|_| !is_nested) {
             // Slices inside it are inside the next chosen one around it too.
             self.open.entry((slice.track, around)).or_default().add(&inside);
-        } else {
+        } else if around.is_none() {
             // Nothing around it asks for what is inside.
             self.waits.remove(&slice.track);
             if let Some(below) = self.below.get_mut(slice.track.0 as usize) {

@@ -18,6 +18,7 @@ mod holder;
 mod joined;
 mod lists;
 mod locks;
+mod lost;
 mod meanwhile;
 mod memory;
 mod neighbours;

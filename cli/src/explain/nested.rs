@@ -7,14 +7,15 @@ use hairline_convert::TrackId;
 use hairline_convert::slices::{Frame, Key, Slice};
 use hairline_convert::timeline::Split;
 
-use crate::explain::own_polls::Poll;
+use crate::explain::lost::{self, lost};
+use crate::explain::own_polls::{Poll, is_in};
 use crate::explain::target::{Inner, Inside, Part, Wait};
 use crate::explain::waited::{Child, Waited, waited};
 use crate::inside::Open;
 use crate::stretches::{apart, in_common, merged, sum};
 use crate::track_names::TrackNames;
 
-/// The intervals that wait for the end of the one around them, by the track that they are below.
+/// The intervals that wait for the end of the one around them, by the track that they are below, or on.
 #[derive(Default)]
 pub(super) struct Nested<'s> {
     below: HashMap<TrackId, Vec<Below<'s>>>,
@@ -63,23 +64,27 @@ impl Within {
         self.inside.add(&one.within.inside);
         self.left.extend(one.within.left);
         let wait = one.wait.map(|part| Part { wait: Wait { around, ..part.wait }, ..part });
-        let parts = |part: Part| {
-            in_common((part.start, part.end), times).map(move |(start, end)| Part { start, end, ..part })
-        };
-        self.waits.extend(wait.into_iter().chain(one.within.waits).flat_map(parts));
-        self.queues.extend(one.within.queues.into_iter().flat_map(parts));
+        self.waits.extend(wait.into_iter().chain(one.within.waits).flat_map(|part| part.during(times)));
+        self.queues.extend(one.within.queues.into_iter().flat_map(|part| part.during(times)));
         let own = one.within.own.into_iter();
         self.own.extend(own.flat_map(|Own { name, stretch }| {
             in_common(stretch, times).map(move |stretch| Own { name, stretch })
         }));
     }
 
-    /// Adds an interval without which the one around it, of this name, went on.
-    fn leave(&mut self, one: Below<'_>, around: Key) {
+    /// Adds an interval without which the one around it, of this name, went on. It may have waited for a lock in
+    /// there at these times, in which it waited for nothing that was ready.
+    fn leave(&mut self, one: Below<'_>, around: Key, alone: &[(i64, i64)]) {
         self.left.push(Part::new(one.slice.track, one.slice.start, end(&one.slice)));
         self.inside.leave(one.slice.name, &Inner::without_own(one.slice.duration));
         let wait = one.wait.map(|part| Part { wait: Wait { around, ..part.wait }, ..part });
-        self.waits.extend(wait.into_iter().chain(one.within.waits).map(Part::dropped));
+        let waits = wait.into_iter().chain(one.within.waits).map(Part::dropped);
+        self.waits.extend(waits.flat_map(|part| part.during(alone)));
+    }
+
+    /// Whether nothing is inside of it.
+    pub(super) fn is_empty(&self) -> bool {
+        self.own.is_empty() && self.waits.is_empty() && self.left.is_empty()
     }
 
     /// What is inside of it, by name, with the time for which it waited for that.
@@ -119,6 +124,12 @@ const DEEPEST: usize = 64;
 const MOST_QUEUES: usize = 4096;
 
 impl Below<'_> {
+    /// As one of those of which nothing says that they were dropped.
+    fn as_span(&self) -> lost::Inner<'_> {
+        let Self { slice, polls, within, .. } = self;
+        lost::Inner { start: slice.start, end: end(slice), polls, left: &within.left }
+    }
+
     fn size(&self) -> usize {
         let Within { own, waits, queues, left, .. } = &self.within;
         1 + own.len() + waits.len() + queues.len() + left.len()
@@ -132,27 +143,26 @@ impl Below<'_> {
 }
 
 impl<'s> Nested<'s> {
-    /// Takes the intervals below one that ends, maybe because its future is dropped, and that has these polls.
-    /// Returns them, and when the interval did not wait for them.
-    pub(super) fn take(&mut self, slice: &Slice, is_dropped: bool, polls: &[Poll]) -> (Within, Vec<Own>) {
+    /// Takes the intervals inside of one that ends, maybe because its future is dropped, and that has these
+    /// polls. Returns them, and when the interval did not wait for them.
+    pub(super) fn take(
+        &mut self,
+        slice: &Slice,
+        depth: usize,
+        is_dropped: bool,
+        polls: &[Poll],
+    ) -> (Within, Vec<Own>) {
         let mut within = Within::default();
         let own = |stretch| Own { name: slice.name, stretch };
         let whole = (slice.start, end(slice));
-        if let Some(parts) = self.queues.remove(&slice.track) {
-            self.count -= parts.len();
-            within.queues.extend(parts.into_iter().filter(|part| part.start >= slice.start));
-        }
-        if let Some(nexts) = self.nexts.remove(&slice.track) {
-            self.count -= nexts.len();
-            within.nexts = Some(merged(nexts.into_iter().filter(|(start, _)| *start >= slice.start)));
+        if depth == 0 {
+            self.take_parts(slice, &mut within);
         }
         self.leave_open(slice, &mut within);
-        let Some(mut below) = self.below.remove(&slice.track) else {
+        let mut below = self.inside_of(slice, depth, polls);
+        if below.is_empty() {
             return (within, vec![own(whole)]);
-        };
-        self.count -= below.iter().map(Below::size).sum::<usize>();
-        // What began before it is of an earlier one on its track.
-        below.retain(|one| one.slice.start >= slice.start);
+        }
         // From the last end to the first.
         below.sort_unstable_by_key(|one| {
             (std::cmp::Reverse(end(&one.slice).min(end(slice))), one.slice.start)
@@ -163,9 +173,10 @@ impl<'s> Nested<'s> {
         let queued = merged(within.queues.iter().map(|queue| (queue.start, queue.end)));
         let mut wakes: Vec<i64> = within.queues.iter().map(|queue| queue.start).collect();
         wakes.sort_unstable();
+        let spans: Vec<_> = below.iter().map(Below::as_span).collect();
+        let mut lost = lost(&spans, polls).into_iter();
         let (left, below): (Vec<_>, Vec<_>) =
-            below.into_iter().partition(|one| one.is_left(is_dropped, last));
-        left.into_iter().for_each(|one| within.leave(one, slice.name));
+            below.into_iter().partition(|one| lost.next() == Some(true) || one.is_left(is_dropped, last));
         let children: Vec<_> = below
             .iter()
             .map(|one| Child {
@@ -183,6 +194,7 @@ impl<'s> Nested<'s> {
             within.waited.extend(&times);
             within.wait_for(one, slice.name, &times);
         }
+        left.into_iter().for_each(|one| within.leave(one, slice.name, &alone));
         let of_queue = std::mem::take(&mut within.own).into_iter();
         within.own = of_queue
             .flat_map(|Own { name, stretch }| {
@@ -190,6 +202,42 @@ impl<'s> Nested<'s> {
             })
             .collect();
         (within, alone.into_iter().map(own).collect())
+    }
+
+    /// Takes the times in the queue of the outermost interval of a track, and for a stream its waits for items.
+    fn take_parts(&mut self, slice: &Slice, within: &mut Within) {
+        if let Some(parts) = self.queues.remove(&slice.track) {
+            self.count -= parts.len();
+            within.queues.extend(parts.into_iter().filter(|part| part.start >= slice.start));
+        }
+        if let Some(nexts) = self.nexts.remove(&slice.track) {
+            self.count -= nexts.len();
+            within.nexts = Some(merged(nexts.into_iter().filter(|(start, _)| *start >= slice.start)));
+        }
+    }
+
+    /// Takes those that are directly inside of an interval: on the tracks below its own, and on its own. Those on
+    /// the tracks below one that is not the outermost of its track are inside of that if its polls have theirs.
+    fn inside_of(&mut self, slice: &Slice, depth: usize, polls: &[Poll]) -> Vec<Below<'s>> {
+        let Some(below) = self.below.get_mut(&slice.track) else { return Vec::new() };
+        let mut inside = if depth == 0 {
+            self.below.remove(&slice.track).unwrap_or_default()
+        } else {
+            let is_inside = |one: &mut Below<'_>| {
+                let first = one.polls.first();
+                one.slice.start >= slice.start
+                    && (one.slice.track == slice.track
+                        || first.is_some_and(|first| is_in(polls, first).is_some()))
+            };
+            // They come in the order of their ends.
+            let before =
+                below.iter().rposition(|one| end(&one.slice) < slice.start).map_or(0, |before| before + 1);
+            below.extract_if(before.., is_inside).collect()
+        };
+        self.count -= inside.iter().map(Below::size).sum::<usize>();
+        // What began before it is of an earlier one on its track.
+        inside.retain(|one| one.slice.start >= slice.start);
+        inside
     }
 
     /// An outermost interval begins.
@@ -243,7 +291,7 @@ impl<'s> Nested<'s> {
         }
     }
 
-    /// Adds an interval below another track.
+    /// Adds an interval below another track, or inside of another one on its own.
     pub(super) fn add(&mut self, parent: TrackId, below: Below<'s>) {
         if self.count >= MOST_WAITING {
             return;
@@ -253,9 +301,10 @@ impl<'s> Nested<'s> {
     }
 
     /// The times in the queue of the tasks that an interval is inside of, the last one first.
-    pub(super) fn queues(&self, names: &TrackNames, slice: &Slice) -> Vec<Part> {
+    pub(super) fn queues(&self, names: &TrackNames, slice: &Slice, depth: usize) -> Vec<Part> {
         let above = |track: &TrackId| names.track_above(*track);
-        let lives = std::iter::successors(names.track_above(slice.track), above).take(DEEPEST);
+        let around = if depth == 0 { names.track_above(slice.track) } else { Some(slice.track) };
+        let lives = std::iter::successors(around, above).take(DEEPEST);
         let parts = lives.filter_map(|life| self.queues.get(&life)).flat_map(|parts| {
             let is_inside = |part: &&Part| part.end > slice.start;
             parts.iter().rev().take_while(is_inside).take(MOST_QUEUES)
@@ -288,7 +337,7 @@ mod tests {
 
     /// Takes what is inside of an interval that ends, and adds the interval below another one.
     fn end_below(nested: &mut Nested<'_>, parent: u32, slice: Slice, is_dropped: bool) {
-        let (mut within, own) = nested.take(&slice, is_dropped, &[]);
+        let (mut within, own) = nested.take(&slice, 0, is_dropped, &[]);
         within.own.extend(own);
         nested.add(TrackId(parent), Below { slice, wait: None, polls: &[], is_dropped, within });
     }
@@ -305,7 +354,7 @@ mod tests {
         add(2, slice(3, 50, 60));
         add(1, slice(2, 40, 70));
         add(1, slice(4, 60, 90)); // at the same time
-        let (within, own) = nested.take(&slice(1, 30, 100), false, &[]);
+        let (within, own) = nested.take(&slice(1, 30, 100), 0, false, &[]);
         assert_eq!(time(&own), 70 - 50);
         let all = within.inside();
         let all = all.names.values().next().expect("a name");
@@ -319,7 +368,7 @@ mod tests {
         end_below(&mut nested, 2, slice(3, 10, 40), false); // inside of the shorter one
         end_below(&mut nested, 1, slice(2, 10, 50), false);
         end_below(&mut nested, 1, slice(4, 30, 90), false);
-        let (within, own) = nested.take(&slice(1, 0, 100), false, &[]);
+        let (within, own) = nested.take(&slice(1, 0, 100), 0, false, &[]);
         let times = |own: &[Own]| own.iter().map(|own| own.stretch).collect::<Vec<_>>();
         assert_eq!(times(&own), [(0, 10), (90, 100)]);
         assert_eq!(
@@ -337,7 +386,7 @@ mod tests {
             add(slice(2, 10, 20), true);
             add(slice(3, 20, 40), false);
             add(slice(4, 5, 99), true);
-            let (within, own) = nested.take(&slice(1, 0, 100), is_dropped, &[]);
+            let (within, own) = nested.take(&slice(1, 0, 100), 0, is_dropped, &[]);
             (time(&own), within.inside.dropped.values().map(|inner| inner.total).sum::<i64>())
         };
         assert_eq!(of(false), (100 - 20, 10 + 94));

@@ -21,16 +21,19 @@ pub(super) struct OwnPolls {
     begins: HashMap<TrackId, i64>,
     open: HashMap<(TrackId, i64), u64>,
     polls: Vec<(u64, Slice)>,
-    /// The polls of each flow, in order, and the flows by category, name and last end.
+    /// The polls of each flow, in order; the flows by category, name and last end; and their numbers there by
+    /// category, name and first begin.
     all: Vec<Poll>,
     flows: Vec<Flow>,
+    by_start: Vec<usize>,
 }
 
 #[derive(Debug)]
 struct Flow {
     process: Option<TrackId>,
     name: (Key, Key),
-    /// The end of the last poll.
+    /// The begin of the first poll, and the end of the last one.
+    start: i64,
     end: i64,
     polls: std::ops::Range<usize>,
 }
@@ -86,22 +89,39 @@ impl OwnPolls {
         polls.sort_unstable();
         for of_flow in polls.chunk_by(|(a, _), (b, _)| a == b) {
             let ((process, name, _), Poll { end, .. }) = of_flow[of_flow.len() - 1];
-            let first = self.all.len();
+            let (first, start) = (self.all.len(), of_flow[0].1.start);
             self.all.extend(of_flow.iter().map(|(_, poll)| *poll));
-            self.flows.push(Flow { process, name, end, polls: first..self.all.len() });
+            self.flows.push(Flow { process, name, start, end, polls: first..self.all.len() });
         }
         self.flows.sort_unstable_by_key(|flow| (flow.name, flow.end));
+        self.by_start = (0..self.flows.len()).collect();
+        self.by_start.sort_unstable_by_key(|flow| (self.flows[*flow].name, self.flows[*flow].start));
     }
 
-    /// The polls of a life that is over: it ends right after the last one. None if they are not known.
-    pub(super) fn of(&self, names: &TrackNames, name: (Key, Key), (track, start, end): Place) -> &[Poll] {
+    /// The polls of a life that is over. None if they are not known.
+    pub(super) fn of(&self, names: &TrackNames, name: (Key, Key), life: Place) -> &[Poll] {
+        let flow = self.with_start(names, name, life).or_else(|| self.with_end(names, name, life));
+        flow.map_or(&[], |flow| &self.all[flow.polls.clone()])
+    }
+
+    /// The life of a span begins with its first poll.
+    fn with_start(&self, names: &TrackNames, name: (Key, Key), (track, start, end): Place) -> Option<&Flow> {
+        let key = |flow: &usize| (self.flows[*flow].name, self.flows[*flow].start);
+        let first = self.by_start.partition_point(|flow| key(flow) < (name, start));
+        let same = self.by_start[first..].iter().take_while(|flow| key(flow) == (name, start));
+        let process = names.process_of(track);
+        let mut same = same.map(|flow| &self.flows[*flow]);
+        same.find(|flow| flow.process == process && flow.end <= end)
+    }
+
+    /// The life of a future ends right after its last poll.
+    fn with_end(&self, names: &TrackNames, name: (Key, Key), (track, start, end): Place) -> Option<&Flow> {
         let last = self.flows.partition_point(|flow| (flow.name, flow.end) <= (name, end));
         let process = names.process_of(track);
         let before = self.flows[..last].iter().rev().take(MOST_BESIDE);
         let mut before =
             before.take_while(|flow| flow.name == name && end.saturating_sub(flow.end) <= RIGHT_AFTER);
-        let own = before.find(|flow| flow.process == process && self.all[flow.polls.start].start >= start);
-        own.map_or(&[], |flow| &self.all[flow.polls.clone()])
+        before.find(|flow| flow.process == process && flow.start >= start)
     }
 }
 
@@ -160,5 +180,6 @@ mod tests {
         assert_eq!(of(5, 39), [(2, 12, 22), (1, 35, 39)]);
         assert_eq!(of(5, 40 + RIGHT_AFTER + 1), []);
         assert_eq!(of(15, 41), []);
+        assert_eq!(of(10, 1 << 40), [(1, 10, 20), (2, 30, 40)], "of a span, which is dropped later");
     }
 }

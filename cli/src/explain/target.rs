@@ -12,6 +12,7 @@ use crate::explain::memory::Allocations;
 use crate::explain::shares::percent;
 use crate::explain::survey::Chosen;
 use crate::explain::turns::Turn;
+use crate::stretches::in_common;
 use hairline_convert::sampled::StackId;
 
 /// The limit for different inner names, threads, stacks and the like.
@@ -401,6 +402,11 @@ impl Part {
     pub(super) fn within(self, from: i64, to: i64) -> Option<Self> {
         let (start, end) = (self.start.max(from), self.end.min(to));
         (start < end).then_some(Self { start, end, ..self })
+    }
+
+    /// The parts of it in these times.
+    pub(super) fn during(self, times: &[(i64, i64)]) -> impl Iterator<Item = Self> {
+        in_common((self.start, self.end), times).map(move |(start, end)| Self { start, end, ..self })
     }
 
     /// A wait in something that was dropped.
