@@ -200,3 +200,34 @@ fn what_the_holder_of_a_lock_computes_in_is_named() {
     );
     require(&first, &["Cause: waiting for the lock `cache`.", " refresh", ", inside `rebuild`"], &[]);
 }
+
+#[test]
+fn what_the_holder_of_a_lock_waits_for_is_named() {
+    let first = first_lines(
+        || {},
+        |number| async move {
+            let [index, disk] = ["index", "disk"].map(|name| Arc::new(sync::Mutex::named(name, ())));
+            let vacuumed = Arc::clone(&disk).lock_owned().await;
+            let vacuum = async move {
+                sleep(work(number)).await;
+                drop(vacuumed);
+            };
+            let (moved, (moves, is_moving)) = (Arc::clone(&index), oneshot::channel());
+            let moving = async move {
+                let _moved = moved.lock().await;
+                let _ = moves.send(());
+                drop(disk.lock().await);
+            };
+            tokio::spawn(vacuum.traced_task("db", "vacuum"));
+            tokio::spawn(moving.traced_task("db", "mover"));
+            is_moving.await.expect("it has the lock");
+            drop(index.lock().await);
+        },
+    );
+    let words = [
+        "Cause: waiting for the lock `index`.",
+        ", which waits for `disk`, ",
+        "explain TRACE 'wait: disk'`.",
+    ];
+    require(&first, &words, &[]);
+}

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 use hairline_convert::TrackId;
 use hairline_convert::slices::{Key, Slice};
 
-use crate::explain::locks::{PREFIX, lock_name};
+use crate::explain::locks::{PREFIX, command_for_wait, lock_name};
 use crate::explain::nested::{Own, Within, covered};
 use crate::explain::own_polls::Poll;
 use crate::explain::polls::RIGHT_AFTER;
@@ -218,7 +218,13 @@ pub(super) fn sentence(survey: &Survey, target: &Target) -> Option<String> {
     let is_call = survey.tasks.is_call(name);
     let time = match place {
         Where::Inside(inside) => {
-            format!("It was inside `{}` for {} of its time.", text(inside), of(awaited.inside.get(&inside)))
+            let more = command_for_wait(survey.keys().text(inside));
+            let more = more.map_or_else(String::new, |command| format!(" What that waits for: {command}"));
+            format!(
+                "It was inside `{}` for {} of its time.{more}",
+                text(inside),
+                of(awaited.inside.get(&inside))
+            )
         }
         Where::Queue => {
             let why = queue::of_awaited(survey, target).map_or_else(String::new, |why| format!(" {why}"));

@@ -5,7 +5,7 @@ use std::hash::Hash;
 
 use hairline_convert::slices::Key;
 
-use crate::explain::locks::{HeldBy, Holder, Kind, Tags, TaskId, lock_name};
+use crate::explain::locks::{HeldBy, Holder, Kind, PREFIX, Tags, TaskId, lock_name};
 use crate::explain::shares::{Share, largest, percent};
 use crate::explain::survey::Survey;
 use crate::explain::target::{Band, Place, Target, Wait, total, whole};
@@ -256,7 +256,10 @@ impl Lock {
             };
             let at =
                 if held.place.is_empty() { String::new() } else { format!(", at {}", plain(&held.place)) };
-            let inside = held.inside.map(|name| format!(", inside `{}`", plain(survey.keys().text(name))));
+            let inside = held.inside.map(|name| match survey.keys().text(name) {
+                wait if wait.starts_with(PREFIX) => format!(", which waits for `{}`", plain(lock_name(wait))),
+                inside => format!(", inside `{}`", plain(inside)),
+            });
             let comma = if at.is_empty() && inside.is_none() { "" } else { "," };
             let (share, inside) = (percent(held.time, self.time), inside.unwrap_or_default());
             // Others may get the lock before the one that waits.

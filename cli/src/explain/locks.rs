@@ -12,13 +12,13 @@
 
 use std::collections::HashMap;
 
-use hairline_convert::slices::{Keys, Slice};
 use hairline_convert::{Categories, Event, EventKind, TrackId};
 use hairline_formats::Value;
 
 use crate::explain::conditions::Conditions;
 pub(super) use crate::explain::holder::{HeldBy, Holder, TaskId};
 use crate::explain::turns::{Asked, Release, Releases, Turn};
+use crate::table::plain;
 use crate::track_names::TrackNames;
 
 /// The category of the slices, and how their names begin.
@@ -50,9 +50,10 @@ pub(super) fn is_end(name: &str) -> bool {
     name == RELEASED || name == NOTIFIED
 }
 
-/// Whether a slice is a wait.
-pub(super) fn is_wait(keys: &Keys, slice: &Slice) -> bool {
-    keys.text(slice.name).starts_with(PREFIX) && keys.text(slice.category) == LOCK
+/// The command that explains slices of this name, as the end of a sentence, if they are waits.
+pub(super) fn command_for_wait(name: &str) -> Option<String> {
+    let is_plain = !name.contains(['\'', '*', '/']);
+    (is_plain && name.starts_with(PREFIX)).then(|| format!("`hairline explain TRACE '{}'`.", plain(name)))
 }
 
 /// Whether slices of this category and name are holds of a lock.

@@ -8,7 +8,7 @@ use hairline_convert::{Event, EventKind, Item, TrackId};
 
 use crate::explain::arguments::arguments;
 use crate::explain::awaited::Lives;
-use crate::explain::locks::{Holder, is_wait};
+use crate::explain::locks::Holder;
 use crate::explain::own_polls::{Poll, is_inside};
 use crate::explain::survey::{SliceName, Survey};
 use crate::explain::target::{Chance, MOST, Other, Part, Target, add};
@@ -402,7 +402,7 @@ impl<'s> Found<'s> {
                 let is_open = match question.kind {
                     Kind::Core => overlap > question.part.duration() / 2,
                     // Who waits for a lock has it nowhere.
-                    Kind::Wait if is_wait(self.survey.keys(), slice) => false,
+                    Kind::Wait if slice.name == question.part.wait.name => false,
                     Kind::Wait if is_interval && !self.may_release(candidate, question.part.end) => false,
                     _ => is_open(&question.part, slice),
                 };

@@ -12,7 +12,7 @@ use crate::explain::functions::{At, StackShare, function_list, largest_stacks};
 use crate::explain::heap;
 use crate::explain::held::{Lock, counts, locks};
 use crate::explain::lists::part_of_time;
-use crate::explain::locks::PREFIX;
+use crate::explain::locks::{PREFIX, command_for_wait};
 use crate::explain::off_cpu::{asleep, is_stopped, waiting};
 use crate::explain::queue;
 use crate::explain::separation::Separation;
@@ -234,6 +234,7 @@ fn of_its_own(survey: &Survey, target: &Target, is_compared: bool) -> Verdict {
     verdict.lines.push(verdict.headline(survey, target, (band, base)));
     verdict.lines.extend(place);
     verdict.lines.extend(verdict.held(survey));
+    verdict.lines.extend(verdict.holder_waits_for(survey));
     match cause {
         Cause::Lock => {}
         Cause::Queued => {
@@ -459,6 +460,13 @@ impl Verdict {
                 format!("They also wait {extra} longer for {}: {held}.", lock.what())
             }
         })
+    }
+
+    /// Says how to ask for the next link of a chain: the one that has the lock waits for another one.
+    fn holder_waits_for(&self, survey: &Survey) -> Option<String> {
+        let lock = self.locks.first().filter(|_| self.cause == Cause::Lock)?;
+        let command = command_for_wait(survey.keys().text(lock.holders.first()?.inside?))?;
+        Some(format!("What that waits for: {command}"))
     }
 }
 
