@@ -259,7 +259,21 @@ mod tests {
                 }
             }
         }
-        assert_eq!((found, all), (3 * 5 * 5 * 2 * 2, 4 * 8 * 6 * 3 * 2), "all with numbers below 2^28 but 0");
+        assert_eq!((found, all), (3 * 6 * 5 * 2 * 2, 4 * 8 * 6 * 3 * 2), "all with numbers below 2^28");
+    }
+
+    /// As Hairline writes each time: in three bytes, of which the last one is often 0.
+    #[test]
+    fn the_short_way_reads_a_time_that_ends_with_a_zero_before_another_packet_only() {
+        let mut trace = Vec::new();
+        event(&mut trace, &Event { timestamp: (1 << 21) - 1, ..BARE });
+        let len = trace.len();
+        trace[len - 3..].copy_from_slice(&[0x8a, 0x81, 0]);
+        trace.extend_from_slice(&[0x0a; LONGEST]);
+        let (found, size) = InternedEvent::decode_short(&trace).unwrap();
+        assert_eq!((found.timestamp, size), (0x8a, len));
+        trace[len] = 0; // perhaps of a hole
+        assert!(InternedEvent::decode_short(&trace).is_none());
     }
 
     /// Packets that the short way takes are read the same by the long one, whatever a byte is.
