@@ -5,7 +5,7 @@ use hairline_formats::track_event::{
     EventType, InternedEvent, ShortRow, ends_like_cut, fields::sequence_flags,
 };
 
-use crate::track_event::read::interned::Interned;
+use crate::track_event::read::pending::Interned;
 use crate::track_event::read::state::{State, double};
 use crate::track_event::read::table::Table;
 use crate::track_event::read::texts::InternedText;

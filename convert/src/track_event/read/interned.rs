@@ -1,27 +1,13 @@
-//! The fastest path: slices, instants and counter values on known tracks, with interned ids. Nothing is copied
-//! but arguments.
+//! The fastest path: slices, instants and counter values on known tracks, with interned ids. Nothing but
+//! arguments is copied.
 
 use hairline_formats::track_event::{EventType, InternedEvent, TrackUuid, fields::sequence_flags};
 
+use crate::track_event::read::pending::Interned;
 use crate::track_event::read::state::State;
 use crate::track_event::read::table::Table;
 use crate::track_event::read::texts::InternedText;
-use crate::{Categories, Event, EventKind, NoArguments, Text, TrackId};
-
-/// An event with its time and track.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Interned {
-    /// The index of its packet sequence.
-    sequence: usize,
-    time: i64,
-    track: TrackId,
-    kind: EventKind,
-    name: u64,
-    category: u64,
-    /// The counter whose categories apply if the event has none.
-    counter: Option<u32>,
-    has_args: bool,
-}
+use crate::{Categories, Event, EventKind, NoArguments, Text};
 
 impl State {
     /// Reads an event. Returns `None` if the packet needs another path, which then reads it from the same

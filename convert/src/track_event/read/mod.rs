@@ -40,8 +40,7 @@ use crate::track_event::inflated::{Inflated, NOT_UNPACKED, has_hole, has_lost_co
 pub(crate) use crate::track_event::read::ahead::Again;
 use crate::track_event::read::ahead::LookAhead;
 use crate::track_event::read::current::Current;
-use crate::track_event::read::interned::Interned;
-use crate::track_event::read::pending::Pending;
+use crate::track_event::read::pending::{Interned, Pending};
 use crate::track_event::read::state::State;
 use crate::{
     BriefEvent, BriefUse, Context, Copied, Error, Event, EventKind, Item, Report, Scheduling, Trace,
