@@ -170,12 +170,22 @@ impl<'a> Reading<'a> {
                     continue;
                 }
             }
+            if !takes_briefs && choice.is_none() {
+                reader.briefs(BriefUse::Writing, &mut context, &mut briefs);
+                for event in briefs.iter().filter_map(|brief| brief.event(&context.strings)) {
+                    let item = Item::Event(event);
+                    self.hash(&item, is_hashed);
+                    self.item(&item, slices)?;
+                    self.settle_enough(slices)?;
+                }
+                if briefs.len() == MOST_BRIEF {
+                    continue;
+                }
+            }
             match reader.next(&mut context) {
                 // By reference, because an item is large.
                 Ok(Some(ref item)) => {
-                    if is_hashed && self.summary.facts.uuid.is_none() {
-                        self.content.item(item);
-                    }
+                    self.hash(item, is_hashed);
                     match &mut choice {
                         None => self.item(item, slices)?,
                         Some(choice) => self.chosen(slices, |pass| choice.item(item, pass))?,
@@ -195,6 +205,13 @@ impl<'a> Reading<'a> {
             self.summary.left_out.add_all(&choice.left_out());
         }
         Ok(())
+    }
+
+    #[inline]
+    fn hash(&mut self, item: &Item<'_>, is_hashed: bool) {
+        if is_hashed && self.summary.facts.uuid.is_none() {
+            self.content.item(item);
+        }
     }
 
     /// Takes the items that are passed on.

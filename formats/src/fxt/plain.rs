@@ -28,7 +28,7 @@ pub struct PlainEvent {
 
 impl PlainEvent {
     /// Reads the record at the beginning of `bytes`. Returns the event and the record's size in bytes.
-    #[inline]
+    #[inline(always)] // the caller then keeps the fields in registers
     #[must_use]
     pub fn decode(bytes: &[u8]) -> Option<(Self, usize)> {
         let (header, rest) = word(bytes)?;

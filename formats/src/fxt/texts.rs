@@ -27,9 +27,33 @@ pub(super) fn valid_texts(bytes: &[u8]) -> Option<(Vec<u8>, u64)> {
     if record::TYPE.get(header) != RecordType::Event as u64 || !has_texts {
         return None;
     }
+    if are_valid(header, bytes)? {
+        return None;
+    }
     let mut valid = Valid { words: Vec::new(), wrong: 0 };
     valid.event(header, bytes)?;
-    (valid.wrong > 0).then_some((valid.words, valid.wrong))
+    Some((valid.words, valid.wrong))
+}
+
+/// Whether all inline texts of an event are UTF-8, as nearly always. `None` if they are not in the record.
+fn are_valid(header: u64, bytes: &[u8]) -> Option<bool> {
+    let is_valid = |bits: u64, cursor: &mut Cursor<'_>| {
+        let is_inline = string_ref::INLINE.get(bits) != 0;
+        let text = is_inline.then(|| cursor.stream(string_ref::LENGTH.get(bits), "a text").ok());
+        text.map_or(Some(true), |text| Some(std::str::from_utf8(text?).is_ok()))
+    };
+    let fixed = if event::THREAD.get(header) == 0 { 4 } else { 2 };
+    let mut cursor = Cursor::new(bytes.get(8 * fixed..)?, 0);
+    let mut are_valid = is_valid(event::CATEGORY.get(header), &mut cursor)?;
+    are_valid &= is_valid(event::NAME.get(header), &mut cursor)?;
+    for _ in 0..event::ARGS.get(header) {
+        let (header, mut body) = cursor.argument().ok()?;
+        are_valid &= is_valid(argument::NAME.get(header), &mut body)?;
+        if argument::TYPE.get(header) == ArgumentType::String as u64 {
+            are_valid &= is_valid(argument::STRING.get(header), &mut body)?;
+        }
+    }
+    Some(are_valid)
 }
 
 impl Valid {

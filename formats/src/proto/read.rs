@@ -264,6 +264,14 @@ fn long_varint(bytes: &[u8]) -> Varint {
             let bits = ends.trailing_zeros() + 1;
             return Varint::Complete(close_up(word & SEVENS & u64::MAX >> (64 - bits)), bits as usize / 8);
         }
+        // The UUIDs of tracks, which are hashes, have nine bytes or ten.
+        match bytes[8..] {
+            [a @ 0..0x80, ..] => return Varint::Complete(close_up(word & SEVENS) | seven(a, 8), 9),
+            [a, b @ 0..0x80, ..] => {
+                return Varint::Complete(close_up(word & SEVENS) | seven(a, 8) | seven(b, 9), 10);
+            }
+            _ => {}
+        }
     }
     slow_varint(bytes)
 }

@@ -2,9 +2,10 @@
 
 use hairline_formats::proto::Fields;
 use hairline_formats::track_event::{
-    EventType, InternedEvent, Name, PlainEvent, ShortRow, ends_like_cut, fields::sequence_flags,
+    EventType, InternedEvent, ShortRow, ends_like_cut, fields::sequence_flags,
 };
 
+use crate::track_event::read::pending::Interned;
 use crate::track_event::read::state::{State, double};
 use crate::track_event::read::table::Table;
 use crate::track_event::read::texts::InternedText;
@@ -15,16 +16,26 @@ use crate::{BriefEvent, BriefKind, BriefUse, MOST_BRIEF};
 enum End {
     /// The next packet is of another row, has another layout, or is not there.
     Layout,
+    /// The next packet has arguments, which are wanted.
+    Arguments,
     /// More is to be said of the next packet, or there are enough events.
     Item,
 }
 
+/// An event that is in no row.
+enum Other {
+    Brief(BriefEvent),
+    /// One of which a brief event does not say everything.
+    Whole(Interned),
+}
+
 impl State {
     /// Reads events from the begin of `trace`, up to the first packet that is none or of which more is to be
-    /// said. Returns the size of their packets, and the place of the last one.
+    /// said. If that is an event, reads it too: it is then [`ready`](State::ready). Returns the size of their
+    /// packets, and the place of the last one in brief. `trace` is at `offset` of the input.
     pub(super) fn briefs(
         &mut self,
-        trace: &[u8],
+        (offset, trace): (u64, &[u8]),
         wanted: BriefUse,
         briefs: &mut Vec<BriefEvent>,
     ) -> (usize, usize) {
@@ -39,11 +50,23 @@ impl State {
             if end == End::Item || briefs.len() == MOST_BRIEF {
                 break;
             }
-            // After a row there may be one of another sequence.
-            if read == 0 {
-                let Some((brief, size)) = self.other_brief(&trace[at..], wanted) else { break };
-                briefs.push(brief);
-                (last, at) = (at, at + size);
+            let other = match end {
+                End::Arguments => self.with_arguments(&trace[at..]),
+                _ if read == 0 => self.other(&trace[at..], wanted),
+                _ => continue, // after a row there may be one of another sequence
+            };
+            let place = at;
+            match other {
+                Some((Other::Brief(brief), size)) => {
+                    briefs.push(brief);
+                    (last, at) = (place, place + size);
+                }
+                Some((Other::Whole(event), size)) => {
+                    self.ready = Some((event, offset + place as u64));
+                    at += size;
+                    break;
+                }
+                None => break,
             }
         }
         (at, last)
@@ -72,9 +95,11 @@ impl State {
         let (mut rest, mut size) = (trace, 0);
         let end = loop {
             let Some((event, len)) = row.event(rest) else { break End::Layout };
-            let is_whole = wanted == BriefUse::Counting || event.annotated.is_empty();
-            if !is_whole || briefs.len() == MOST_BRIEF {
+            if briefs.len() == MOST_BRIEF {
                 break End::Item;
+            }
+            if wanted == BriefUse::Writing && !event.annotated.is_empty() {
+                break End::Arguments;
             }
             let Some(name) = given_number(&sequence.names, event.name) else { break End::Item };
             let Some(category) = given_number(&sequence.categories, event.category) else { break End::Item };
@@ -86,58 +111,42 @@ impl State {
         (trace.len() - rest.len(), size, end)
     }
 
+    /// Reads an event that is of a row, but for its arguments.
+    #[inline(never)]
+    fn with_arguments(&mut self, trace: &[u8]) -> Option<(Other, usize)> {
+        let (event, size) = InternedEvent::decode_short(trace)?;
+        Some((Other::Whole(self.interned(&event)?), size))
+    }
+
     /// Reads an event from a packet of another layout: of an SDK, of another track, or of a counter.
     #[inline(never)]
-    fn other_brief(&mut self, trace: &[u8], wanted: BriefUse) -> Option<(BriefEvent, usize)> {
+    fn other(&mut self, trace: &[u8], wanted: BriefUse) -> Option<(Other, usize)> {
         let (message, size) = Fields::short_packet(trace)?;
         if ends_like_cut(&trace[..size]) && trace.get(size).is_none_or(|follow| *follow == 0) {
             return None; // perhaps a hole of zeros begins in it
         }
-        let brief = match InternedEvent::decode(&message) {
-            Some(event) => self.interned_brief(&event, wanted),
-            None if wanted == BriefUse::Counting => self.counter_brief(&PlainEvent::decode(&message)?),
-            None => None,
+        let event = InternedEvent::decode(&message)?;
+        let has_more = event.counter.is_some() || !event.annotated.is_empty();
+        let other = match wanted {
+            BriefUse::Writing if has_more => Other::Whole(self.interned_too(&event)?),
+            _ => Other::Brief(self.interned_brief(&event)?),
         };
-        Some((brief?, size))
+        Some((other, size))
     }
 
-    fn interned_brief(&mut self, event: &InternedEvent<'_>, wanted: BriefUse) -> Option<BriefEvent> {
-        if wanted == BriefUse::Writing && !event.annotated.is_empty() {
-            return None;
-        }
-        let (index, track) = self.place(event)?;
+    fn interned_brief(&mut self, event: &InternedEvent<'_>) -> Option<BriefEvent> {
+        let (index, place, uuid) = self.place(event)?;
         let sequence = self.sequences.get_mut(index)?;
         let name = given_number(&sequence.names, event.name)?;
         let category = given_number(&sequence.categories, event.category)?;
         // From here on the event is read.
         let time = self.clocks.time(sequence, None, event.timestamp)?;
-        Some(BriefEvent { time, track: self.tracks.get(track).id(), kind: kind(event.kind), name, category })
-    }
-
-    fn counter_brief(&mut self, event: &PlainEvent<'_>) -> Option<BriefEvent> {
-        let index = self.sequence(event.sequence)?;
-        let sequence = self.sequences.get(index)?;
-        let is_known = event.flags & sequence_flags::NEEDS == 0 || sequence.is_valid;
-        let has_flows = event.flow_id.is_some() || event.terminating_flow_id.is_some();
-        let is_first = event.flags & sequence_flags::CLEARED != 0;
-        if event.kind != EventType::Counter || !is_known || has_flows || is_first {
-            return None;
+        let track = self.tracks.get(place).id();
+        if let Some(value) = event.counter {
+            let value = double(self.counter(index, place, uuid, value)?);
+            return Some(BriefEvent::counter(time, track, value));
         }
-        let uuid = event.track_uuid.or(sequence.track).unwrap_or_default();
-        let place = self.tracks.find_again(uuid)?;
-        let (value, of) = (event.counter?, self.tracks.get(place));
-        let (_, track) = (of.counter()?, of.id());
-        let is_defined = |name, table: &Table<InternedText>| match name {
-            Some(Name::Iid(iid)) => table.get(iid).is_some(),
-            _ => true,
-        };
-        if !is_defined(event.name, &sequence.names) || !is_defined(event.category, &sequence.categories) {
-            return None;
-        }
-        // From here on the event is read.
-        let time = self.clocks.time(&mut self.sequences[index], event.clock_id, event.timestamp)?;
-        let value = double(self.counter(index, place, uuid, value)?);
-        Some(BriefEvent::counter(time, track, value))
+        Some(BriefEvent { time, track, kind: kind(event.kind), name, category })
     }
 }
 

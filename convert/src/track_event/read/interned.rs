@@ -1,31 +1,20 @@
-//! The fastest path: slices and instants on known tracks, with interned ids. Nothing is copied but arguments.
+//! The fastest path: slices, instants and counter values on known tracks, with interned ids. Nothing but
+//! arguments is copied.
 
-use hairline_formats::track_event::{EventType, InternedEvent, fields::sequence_flags};
+use hairline_formats::track_event::{EventType, InternedEvent, TrackUuid, fields::sequence_flags};
 
+use crate::track_event::read::pending::Interned;
 use crate::track_event::read::state::State;
 use crate::track_event::read::table::Table;
 use crate::track_event::read::texts::InternedText;
-use crate::{Categories, Event, EventKind, NoArguments, Text, TrackId};
-
-/// An event with its time and track.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Interned {
-    /// The index of its packet sequence.
-    sequence: usize,
-    time: i64,
-    track: TrackId,
-    kind: EventKind,
-    name: u64,
-    category: u64,
-    has_args: bool,
-}
+use crate::{Categories, Event, EventKind, NoArguments, Text};
 
 impl State {
     /// Reads an event. Returns `None` if the packet needs another path, which then reads it from the same
     /// state.
     #[inline(always)] // the event then stays in registers
     pub(super) fn interned(&mut self, event: &InternedEvent<'_>) -> Option<Interned> {
-        let (index, track) = self.place(event)?;
+        let (index, place, uuid) = self.place(event)?;
         let sequence = self.sequences.get_mut(index)?;
         let is_defined = |table: &Table<InternedText>, iid| iid == 0 || table.get(iid).is_some();
         if !is_defined(&sequence.names, event.name) || !is_defined(&sequence.categories, event.category) {
@@ -41,17 +30,19 @@ impl State {
         let kind = match event.kind {
             EventType::SliceBegin => EventKind::Begin,
             EventType::SliceEnd => EventKind::End,
+            EventType::Counter => EventKind::Counter(self.counter(index, place, uuid, event.counter?)?),
             _ => EventKind::Instant,
         };
         let (name, category) = (event.name, event.category);
-        let track = self.tracks.get(track).id();
-        Some(Interned { sequence: index, time, track, kind, name, category, has_args })
+        let counter = event.counter.map(|_| place);
+        let track = self.tracks.get(place).id();
+        Some(Interned { sequence: index, time, track, kind, name, category, counter, has_args })
     }
 
-    /// Returns the sequence and the track of an event, if the sequence is known and the event does not begin
-    /// it anew.
+    /// Returns the sequence and the track of an event with its UUID, if the sequence is known and the event does
+    /// not begin it anew. A counter value has the track of a counter.
     #[inline(always)] // as `interned`
-    pub(super) fn place(&mut self, event: &InternedEvent<'_>) -> Option<(usize, u32)> {
+    pub(super) fn place(&mut self, event: &InternedEvent<'_>) -> Option<(usize, u32, TrackUuid)> {
         let index = self.sequence(event.sequence)?;
         let sequence = self.sequences.get(index)?;
         let is_known = event.flags & sequence_flags::NEEDS == 0 || sequence.is_valid;
@@ -59,7 +50,11 @@ impl State {
             return None;
         }
         let uuid = event.track_uuid.or(sequence.track).unwrap_or_default();
-        Some((index, self.tracks.find_again(uuid)?))
+        let place = self.tracks.find_again(uuid)?;
+        if event.counter.is_some() {
+            self.tracks.get(place).counter()?;
+        }
+        Some((index, place, uuid))
     }
 
     /// As `interned`, for packets that are read in the longer way.
@@ -73,6 +68,8 @@ impl State {
     pub(super) fn interned_event(&self, event: Interned) -> Event<'_> {
         let sequence = &self.sequences[event.sequence];
         let category = self.text(&sequence.categories, event.category);
+        let counter = || self.tracks.get(event.counter?).counter()?.categories;
+        let category = category.or_else(|| counter().map(|category| self.texts.text(category)));
         Event {
             name: self.text(&sequence.names, event.name).unwrap_or_default(),
             categories: category.map_or(Categories::None, Categories::One),

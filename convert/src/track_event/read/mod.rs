@@ -40,8 +40,7 @@ use crate::track_event::inflated::{Inflated, NOT_UNPACKED, has_hole, has_lost_co
 pub(crate) use crate::track_event::read::ahead::Again;
 use crate::track_event::read::ahead::LookAhead;
 use crate::track_event::read::current::Current;
-use crate::track_event::read::interned::Interned;
-use crate::track_event::read::pending::Pending;
+use crate::track_event::read::pending::{Interned, Pending};
 use crate::track_event::read::state::State;
 use crate::{
     BriefEvent, BriefUse, Context, Copied, Error, Event, EventKind, Item, Report, Scheduling, Trace,
@@ -313,6 +312,10 @@ impl State {
 impl<R: Read> crate::stream::TraceReader for TrackEventReader<R> {
     fn next<'s>(&'s mut self, context: &'s mut Context) -> Result<Option<Item<'s>>, Error> {
         self.state.settle_undefined();
+        if let Some((event, offset)) = self.state.ready.take() {
+            self.position = offset;
+            return Ok(Some(Item::Event(self.state.interned_event(event))));
+        }
         let is_between = self.state.pending.is_empty() && !self.ended && self.inner.is_none();
         if is_between
             && let Some((offset, event, size)) = self.packets.peek_interned()
@@ -356,11 +359,12 @@ impl<R: Read> crate::stream::TraceReader for TrackEventReader<R> {
     fn briefs(&mut self, wanted: BriefUse, _: &mut Context, briefs: &mut Vec<BriefEvent>) {
         briefs.clear();
         self.state.settle_undefined();
-        if self.state.pending.is_empty() && !self.ended && self.inner.is_none() {
+        let is_between = self.state.pending.is_empty() && self.state.ready.is_none();
+        if is_between && !self.ended && self.inner.is_none() {
             let (offset, trace) = self.packets.buffered();
-            let (size, last) = self.state.briefs(trace, wanted, briefs);
+            let (size, last) = self.state.briefs((offset, trace), wanted, briefs);
             self.packets.pass(size);
-            if size > 0 {
+            if !briefs.is_empty() {
                 self.position = offset + last as u64;
             }
         }

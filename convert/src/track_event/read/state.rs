@@ -11,7 +11,7 @@ use crate::starts::Starts;
 use crate::track_event::read::ahead::{LookAhead, with_description};
 use crate::track_event::read::clocks::Clocks;
 use crate::track_event::read::current::Current;
-use crate::track_event::read::pending::Pending;
+use crate::track_event::read::pending::{Interned, Pending};
 use crate::track_event::read::scheduling::Scheduler;
 use crate::track_event::read::sequence::{Sequence, UndefinedArguments};
 use crate::track_event::read::stacks::{CurrentSample, CurrentStack};
@@ -38,6 +38,8 @@ pub(super) struct State {
     pub(super) undefined: UndefinedArguments,
     pub(super) flows: FlowIds,
     pub(super) pending: VecDeque<Pending>,
+    /// The event after those in brief, which is read already, and its place in the input.
+    pub(super) ready: Option<(Interned, u64)>,
     pub(super) starts: Starts,
     pub(super) report: Report,
     /// The lost events in the latest statistics.

@@ -1,5 +1,5 @@
-//! Reads the smallest events: slices and instants whose name and category are interned ids. Nearly all events
-//! of a trace are of this kind, and few numbers of each are needed.
+//! Reads the smallest events: slices, instants and counter values whose name and category are interned ids.
+//! Nearly all events of a trace are of this kind, and few numbers of each are needed.
 //!
 //! Any other packet is read as a [`PlainEvent`](crate::track_event::PlainEvent) or as any
 //! [`Packet`](crate::track_event::Packet).
@@ -7,10 +7,10 @@
 use crate::proto::{Fields, Varint, varint};
 use crate::track_event::fields::EventType;
 use crate::track_event::read::short_tags::{
-    ANNOTATION, BEGIN, CATEGORY, END, EVENT, FLAGS, HEAD, HEAD_LEN, HEAD_MASK, INSTANT, NAME, SEQUENCE,
-    TIMESTAMP, TRACK, TYPE,
+    ANNOTATION, BEGIN, CATEGORY, COUNTER, DOUBLE, END, EVENT, FLAGS, HEAD, HEAD_LEN, HEAD_MASK, INSTANT,
+    NAME, SEQUENCE, TIMESTAMP, TRACK, TYPE, VALUE,
 };
-use crate::track_event::{SequenceId, ShortRow, ShortRowEvent, TrackUuid};
+use crate::track_event::{CounterValue, SequenceId, ShortRow, ShortRowEvent, TrackUuid};
 
 /// A packet with an event that has only these fields.
 ///
@@ -40,7 +40,7 @@ pub struct InternedEvent<'a> {
     pub flags: u32,
     /// The time, on the sequence's default clock.
     pub timestamp: u64,
-    /// The type: a begin or an end of a slice, or an instant.
+    /// The type: a begin or an end of a slice, an instant, or a counter value.
     pub kind: EventType,
     /// The id of the name; 0 if it is missing.
     pub name: u64,
@@ -48,6 +48,8 @@ pub struct InternedEvent<'a> {
     pub category: u64,
     /// The track, unless it is the sequence's default.
     pub track_uuid: Option<TrackUuid>,
+    /// The value, of a counter event only.
+    pub counter: Option<CounterValue>,
     /// The event's bytes from its first argument on, as
     /// [`PlainEvent::annotated`](crate::track_event::PlainEvent::annotated).
     pub annotated: &'a [u8],
@@ -88,7 +90,7 @@ impl<'a> InternedEvent<'a> {
 
     #[inline(always)] // as `decode`
     fn of(sequence: u32, flags: u32, timestamp: u64, event: &'a [u8]) -> Option<Self> {
-        let (mut kind, mut name, mut category, mut track_uuid) = (0, 0, 0, None);
+        let (mut kind, mut name, mut category, mut track_uuid, mut counter) = (0, 0, 0, None, None);
         let (mut annotated, mut at): (&[u8], usize) = (&[], 0);
         while at < event.len() {
             let tag = event[at];
@@ -106,18 +108,29 @@ impl<'a> InternedEvent<'a> {
                     at = next.checked_add(usize::try_from(value).ok()?).filter(|end| *end <= event.len())?;
                     continue;
                 }
+                _ if (tag, value) == VALUE => {
+                    let (value, next) = number_at(event, next)?;
+                    (counter, at) = (Some(CounterValue::Int(value.cast_signed())), next);
+                    continue;
+                }
+                _ if (tag, value) == DOUBLE => {
+                    let bits = u64::from_le_bytes(*event.get(next..)?.first_chunk()?);
+                    (counter, at) = (Some(CounterValue::Double(f64::from_bits(bits))), next + 8);
+                    continue;
+                }
                 _ => return None,
             }
             at = next;
         }
-        let kind = match kind {
-            BEGIN => EventType::SliceBegin,
-            END => EventType::SliceEnd,
-            INSTANT => EventType::Instant,
+        let kind = match (kind, counter) {
+            (BEGIN, None) => EventType::SliceBegin,
+            (END, None) => EventType::SliceEnd,
+            (INSTANT, None) => EventType::Instant,
+            (COUNTER, Some(_)) => EventType::Counter,
             _ => return None,
         };
         let sequence = SequenceId(sequence);
-        Some(Self { sequence, flags, timestamp, kind, name, category, track_uuid, annotated })
+        Some(Self { sequence, flags, timestamp, kind, name, category, track_uuid, counter, annotated })
     }
 }
 
@@ -132,7 +145,9 @@ impl<'a> InternedEvent<'a> {
         let (event, size) = row.event(trace)?;
         let ShortRowEvent { timestamp, kind, name, category, annotated } = event;
         let (sequence, flags) = (row.sequence(), row.flags());
-        Some((Self { sequence, flags, timestamp, kind, name, category, track_uuid: None, annotated }, size))
+        let (track_uuid, counter) = (None, None);
+        let event = Self { sequence, flags, timestamp, kind, name, category, track_uuid, counter, annotated };
+        Some((event, size))
     }
 }
 
@@ -174,12 +189,11 @@ mod tests {
         let found = InternedEvent::decode(&message)?;
         let plain = PlainEvent::decode(&message).unwrap();
         let iid = |id| (id != 0).then_some(Name::Iid(id));
-        let Event { counter: None, .. } = written else { panic!("a counter") };
         Some([
             format!("{:?}", (found.sequence, found.flags, found.timestamp, found.kind, found.track_uuid))
-                + &format!("{:?}", (iid(found.name), iid(found.category), found.annotated)),
+                + &format!("{:?}", (iid(found.name), iid(found.category), found.counter, found.annotated)),
             format!("{:?}", (plain.sequence, plain.flags, plain.timestamp, plain.kind, plain.track_uuid))
-                + &format!("{:?}", (plain.name, plain.category, plain.annotated)),
+                + &format!("{:?}", (plain.name, plain.category, plain.counter, plain.annotated)),
         ])
     }
 
@@ -188,8 +202,11 @@ mod tests {
     #[test]
     fn it_has_the_fields_of_a_plain_event() {
         let arguments = [(Name::Iid(1), Value::I64(-1)), (Name::Text("b"), Value::Str("c"))];
+        let counter = |value| Event { kind: EventType::Counter, counter: Some(value), ..BARE };
         for written in [
             BARE,
+            Event { track_uuid: Some(TrackUuid(1 << 62)), ..counter(CounterValue::Int(-5)) },
+            Event { annotations: &arguments, ..counter(CounterValue::Double(0.5)) },
             Event { kind: EventType::SliceEnd, timestamp: u64::MAX, ..BARE },
             Event { sequence: SequenceId(300), timestamp: 200, ..BARE },
             Event { name: Some(Name::Iid(2)), annotations: &[arguments[1]; 20], ..BARE },
@@ -221,6 +238,8 @@ mod tests {
             Event { clock_id: Some(6), ..BARE },
             Event { flow_ids: &[1], ..BARE },
             Event { kind: EventType::Unspecified, ..BARE },
+            Event { kind: EventType::Counter, ..BARE },
+            Event { counter: Some(CounterValue::Int(1)), ..BARE },
         ] {
             assert_eq!(both_ways(&written), None, "{written:?}");
         }
@@ -259,7 +278,21 @@ mod tests {
                 }
             }
         }
-        assert_eq!((found, all), (3 * 5 * 5 * 2 * 2, 4 * 8 * 6 * 3 * 2), "all with numbers below 2^28 but 0");
+        assert_eq!((found, all), (3 * 6 * 5 * 2 * 2, 4 * 8 * 6 * 3 * 2), "all with numbers below 2^28");
+    }
+
+    /// As Hairline writes each time: in three bytes, of which the last one is often 0.
+    #[test]
+    fn the_short_way_reads_a_time_that_ends_with_a_zero_before_another_packet_only() {
+        let mut trace = Vec::new();
+        event(&mut trace, &Event { timestamp: (1 << 21) - 1, ..BARE });
+        let len = trace.len();
+        trace[len - 3..].copy_from_slice(&[0x8a, 0x81, 0]);
+        trace.extend_from_slice(&[0x0a; LONGEST]);
+        let (found, size) = InternedEvent::decode_short(&trace).unwrap();
+        assert_eq!((found.timestamp, size), (0x8a, len));
+        trace[len] = 0; // perhaps of a hole
+        assert!(InternedEvent::decode_short(&trace).is_none());
     }
 
     /// Packets that the short way takes are read the same by the long one, whatever a byte is.

@@ -86,7 +86,8 @@ impl ShortRow {
     /// Reads the event at the begin of a part of a trace, if it is one of this row. Returns it with the size
     /// of its packet.
     ///
-    /// An event at time 0 is none: its last byte may be of a hole of zeros, which only the general way can tell.
+    /// An event that a zero follows is none: its last bytes may be of a hole of zeros, which only the general way
+    /// can tell.
     ///
     /// It loads eight bytes at a time and finds the size of a number without a branch, because sizes of names
     /// and times have no order that a processor could learn.
@@ -125,8 +126,7 @@ impl ShortRow {
         let time = load(event_end)?;
         let (timestamp, len) = short_number(time >> 8)?;
         let is_last = time as u8 == TIMESTAMP && event_end + 1 + len == end;
-        // Zeros at the end may be those of a hole.
-        if at != event_end || !is_last || bytes[end - 1] == 0 {
+        if at != event_end || !is_last || bytes[end] == 0 {
             return None;
         }
         let kind = match u64::from(kind) {
