@@ -23,7 +23,7 @@ fn add(profile: &mut Profile, pid: u32, record: &Record<'_>) {
 }
 
 fn sample(pid: u32) -> (Record<'static>, Stamp) {
-    let words = hairline_perf::Words::default();
+    let words = Words::default();
     let (stack, raw) = (&[][..], &[][..]);
     let (call_chain, registers) = (words, words);
     let record = Record::Sample { is_user: true, address: 0x1010, call_chain, registers, stack, raw };
@@ -111,6 +111,7 @@ fn entries_of_any_bytes_are_read_without_harm() {
     const REGISTERS: usize = crate::REGISTERS.count_ones() as usize;
     let mut heap = HeapProfile::packets(SequenceId(9), 1, 100, "heap.rs");
     let sampled = Allocated {
+        call_chain: Words::default(),
         slot: 1,
         bytes: 150,
         count: 1 << 16,
