@@ -110,7 +110,7 @@ impl Here<'_> {
         self.0.position()
     }
 
-    /// Copies no more than so many bytes of the stack.
+    /// Copies no more than so many bytes of the stack, unless the sample is a chain of frame pointers.
     pub fn at_most(mut self, bytes: usize) -> Self {
         self.0.at_most(bytes);
         self

@@ -196,9 +196,11 @@ impl Claimed<'_> {
         (self.stack, self.room)
     }
 
-    /// Makes the memory for the stack smaller.
+    /// Makes the memory for the top of the stack smaller.
     pub(crate) fn at_most(&mut self, bytes: usize) {
-        self.room = self.room.min(bytes);
+        if !self.follows_frame_pointers() {
+            self.room = self.room.min(bytes);
+        }
     }
 
     pub(crate) fn position(&self) -> u64 {

@@ -8,7 +8,7 @@
 //! callees save it, and the number differs each time. The unwinder reads it and never uses it: the address of
 //! a frame would be near the stack, and the root of a chain of frame pointers 0.
 
-use hairline_perf::{Map, Words};
+use hairline_perf::Map;
 
 use crate::machine::registers;
 use crate::process::Sampled;
@@ -112,6 +112,8 @@ fn key(sampled: &Sampled<'_>) -> Option<(u64, u64)> {
 
 #[cfg(test)]
 mod tests {
+    use hairline_perf::Words;
+
     use super::*;
 
     const REGISTERS: usize = crate::REGISTERS.count_ones() as usize;
