@@ -43,6 +43,23 @@ fn is_slow() {
     black_box(0);
 }
 
+unsafe extern "C" {
+    fn qsort(base: *mut i32, count: usize, size: usize, compares: extern "C" fn(*const i32, *const i32) -> i32);
+}
+
+/// Burns below a function of the C library, which has no frame pointer in most distributions.
+extern "C" fn compares(left: *const i32, right: *const i32) -> i32 {
+    burn::burn(1);
+    unsafe { *left - *right }
+}
+
+#[inline(never)]
+fn sorts() {
+    let mut numbers = [3, 1, 2];
+    unsafe { qsort(numbers.as_mut_ptr(), numbers.len(), 4, compares) };
+    black_box(numbers);
+}
+
 fn boottime() -> i64 {
     unsafe extern "C" {
         fn clock_gettime(clock: i32, time: *mut [i64; 2]) -> i32;
@@ -73,6 +90,7 @@ fn main() {
         kept.push(keeps(n));
         if n % 50 == 10 {
             is_slow();
+            sorts();
         }
         writeln!(std::io::stdout(), "{n} {}", boottime()).expect("somebody reads");
     }
