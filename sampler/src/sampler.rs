@@ -56,8 +56,8 @@ pub enum Taken {
     FramePointers,
 }
 
-/// The bytes of a slot for a chain of frame pointers: at most 2 KiB of addresses, and the part of the stack that
-/// the chain is in. Pages that no chain needs are never touched.
+/// The bytes of a slot for a chain of frame pointers: at most 2 KiB of addresses, and the part of the stack
+/// that the chain is in. Pages that no chain needs are never touched.
 const OF_CHAIN: u32 = 32 << 10;
 
 /// A sample of user code, in the form of the kernel's.

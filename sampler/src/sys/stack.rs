@@ -14,8 +14,8 @@ use crate::ring::Claimed;
 /// A page at least. The pages of all processors are multiples of it.
 const PAGE: usize = 4096;
 
-/// The bytes that are copied beyond the end of a chain of frame pointers. The functions of a C library that call
-/// those of a program have no frame pointers in most distributions: with glibc they take 340 bytes.
+/// The bytes that are copied beyond the end of a chain of frame pointers. The functions of a C library that
+/// call those of a program have no frame pointers in most distributions: with glibc they take 340 bytes.
 const BEYOND: usize = 512;
 
 /// The least number of bytes that the kernel copies for a chain.
@@ -48,8 +48,8 @@ pub(super) fn copy(claimed: &mut Claimed<'_>, from: Frame, tid: impl Fn() -> u32
     Copied { passed: 0, from, bytes: bytes as u32 }
 }
 
-/// Copies the addresses of a chain, and a part of the stack beyond its end. Returns also how far from the stack
-/// pointer it read. `expected`: what that may be.
+/// Copies the addresses of a chain, and a part of the stack beyond its end. Returns also how far from the
+/// stack pointer it read. `expected`: what that may be.
 fn follow_to(
     to: *mut u8,
     room: usize,
@@ -174,8 +174,8 @@ fn page_of(sp: u64) -> Range<u64> {
     if in_page == 0 { sp..sp } else { sp..sp - in_page + PAGE as u64 }
 }
 
-/// Copies memory of this process, up to the first page that is not there. Returns the number of bytes; `None` if
-/// the kernel refuses all.
+/// Copies memory of this process, up to the first page that is not there. Returns the number of bytes; `None`
+/// if the kernel refuses all.
 ///
 /// # Safety
 /// `to` has `room` bytes, which are the caller's. `tid` is the calling thread.
@@ -200,8 +200,8 @@ unsafe fn by_kernel(tid: u32, from: u64, to: *mut u8, room: usize) -> Option<usi
 /// Copies the whole words of a part of the stack pointer's page. Returns the number of bytes.
 ///
 /// # Safety
-/// The page is that of the calling thread's stack pointer, and the part does not begin before it. `to` has room
-/// for it.
+/// The page is that of the calling thread's stack pointer, and the part does not begin before it. `to` has
+/// room for it.
 unsafe fn copy_in_place(part: Range<u64>, to: *mut u8) -> usize {
     let words = part.end.saturating_sub(part.start) as usize / 8;
     for index in 0..words {

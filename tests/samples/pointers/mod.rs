@@ -1,5 +1,5 @@
-//! `SessionBuilder::frame_pointers`: threads record the addresses of their chain of frame pointers, in a program
-//! that has them, and one that has not is told so.
+//! `SessionBuilder::frame_pointers`: threads record the addresses of their chain of frame pointers, in a
+//! program that has them, and one that has not is told so.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -16,7 +16,8 @@ use crate::burn::burn;
 use crate::programs::BURN;
 use crate::record::{STACKS, numbers};
 
-/// Builds the program with frame pointers, or without, in a folder that the next run of the tests finds again.
+/// Builds the program with frame pointers, or without, in a folder that the next run of the tests finds
+/// again.
 fn program(has_pointers: bool) -> &'static Path {
     static BUILT: [OnceLock<PathBuf>; 2] = [const { OnceLock::new() }; 2];
     BUILT[usize::from(has_pointers)].get_or_init(|| {
@@ -70,8 +71,8 @@ fn run(has_pointers: bool, trace: &Path, rounds: &str, more: &[(&str, &str)]) ->
 /// Whether there are callers missing: in samples of CPU time, and in the stacks of events.
 const CUT: &str = "select count(*), sum(unwind_error is not null) from perf_sample";
 
-/// The samples of both functions, those with all callers, those whose root is that of a thread, and the same of
-/// the events and of slow slices.
+/// The samples of both functions, those with all callers, those whose root is that of a thread; the same of
+/// the events and of slow slices; the bytes that are live; stacks below the C library.
 fn questions() -> [String; 6] {
     let of = |what: &str| format!("coalesce(sum({what}), 0)");
     let chain = "(stack glob '*spend:* *seventy:* *burn:*' or stack glob '*spend:* *thirty:* *burn:*')";

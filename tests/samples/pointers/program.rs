@@ -1,6 +1,6 @@
-//! A program whose threads record their own stacks, built with frame pointers and without: two threads spend 70 and
-//! 30 % of their CPU time in two functions, another one sleeps, and the first one records events and allocates. With
-//! a number it ends after so many rounds. After each it prints the number and the time.
+//! A program whose threads record their own stacks, built with frame pointers and without: two threads spend
+//! 70 and 30 % of their CPU time in two functions, another one sleeps, and the first one records events and
+//! allocates. With a number it ends after so many rounds. After each it prints the number and the time.
 
 use std::hint::black_box;
 use std::io::Write;
