@@ -42,6 +42,7 @@
 //! thread that lives for less than 20 ms, or than [`Sampler::every`], may have no sample.
 
 mod asking;
+#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod chain;
 mod here;
 mod memory;

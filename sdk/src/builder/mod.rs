@@ -373,11 +373,11 @@ impl SessionBuilder {
     /// addresses, 8 bytes for each frame, instead of a copy of up to 32 KiB that is unwound later. In the
     /// repository, `docs/guide/sessions.md` says how much less that costs. The kernel's samples stay copies.
     ///
-    /// The program must have frame pointers: all of it, built with `-C force-frame-pointers=yes` in `RUSTFLAGS`.
-    /// Functions without them are passed over together with their callers, without a trace where the C library
-    /// calls back, and the innermost one, such as `memcpy`, hides its caller. Where too many stacks lack
-    /// callers, a note of the [`Summary`](crate::Summary) has their number. It has an effect with the crate's
-    /// feature `sampling`, and on Linux on x86-64 or aarch64 only.
+    /// The program must have frame pointers: build all of it with `-C force-frame-pointers=yes` in `RUSTFLAGS`.
+    /// A function without one, as `memcpy` of most C libraries, hides its caller. Where a tenth of the stacks
+    /// or more are known to lack callers, a note of the [`Summary`](crate::Summary) has their number. A chain is
+    /// followed for at most 255 frames and 8 MiB. The setting has no effect without the crate's feature
+    /// `sampling`, and on other systems than Linux on x86-64 or aarch64.
     ///
     /// ```
     /// # use hairline::{MemoryOutput, Session};
