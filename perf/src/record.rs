@@ -153,6 +153,12 @@ impl<'a> Words<'a> {
         Self(&bytes[..bytes.len() / 8 * 8])
     }
 
+    /// Returns the bytes of the words.
+    #[must_use]
+    pub fn bytes(self) -> &'a [u8] {
+        self.0
+    }
+
     /// Returns the words.
     pub fn iter(self) -> impl DoubleEndedIterator<Item = u64> + ExactSizeIterator + 'a {
         self.0.chunks_exact(8).map(|word| u64::from_ne_bytes(word.try_into().unwrap_or_default()))

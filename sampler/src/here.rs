@@ -3,7 +3,10 @@
 use std::io;
 use std::marker::PhantomData;
 
+use hairline_perf::Words;
+
 use crate::ring::{Claimed, Note, Ring};
+use crate::sampler::Sample;
 use crate::sys::{self, REGISTERS, SignalMask, sample_at};
 
 /// Blocks all signals of the calling thread until it is dropped.
@@ -42,7 +45,7 @@ impl Drop for Undisturbed {
 /// stacks.claim(&undisturbed).expect("a free slot").sample([1, 2, 3]);
 /// drop(undisturbed);
 /// let mut notes = Vec::new();
-/// let position = stacks.read(0, |note, _registers, stack| notes.push((note, stack.is_empty())));
+/// let position = stacks.read(0, |note, sample| notes.push((note, sample.stack.is_empty())));
 /// assert_eq!((position, notes), (1, vec![([1, 2, 3], false)]));
 /// # }
 /// # Ok::<(), std::io::Error>(())
@@ -71,17 +74,26 @@ impl Stacks {
         Ring::new(samples, stack).map(Self)
     }
 
+    /// Sets what samples from now on have of the stack: its top, or, `on`, the addresses of the chain of frame
+    /// pointers, and no more than 512 bytes of the stack beyond the end of the chain: the functions that call
+    /// the program's first one often have no frame pointers. Where the program has none either, a sample
+    /// lacks callers.
+    pub fn follow_frame_pointers(&self, on: bool) {
+        self.0.follow_frame_pointers(on);
+    }
+
     /// Claims a slot; `None` if none is free, which is counted. It neither waits nor allocates.
     pub fn claim<'s>(&'s self, _: &'s Undisturbed) -> Option<Here<'s>> {
         self.0.claim().map(Here)
     }
 
-    /// Calls `each` with the note, registers and stack of the samples from `position` on, which is 0 in the
-    /// first call, and in each other one what the call before has returned. One thread reads at a time.
-    ///
-    /// The registers are those of `Attributes::user_stack` of `hairline-perf`.
-    pub fn read(&self, position: u64, mut each: impl FnMut(Note, &[u64], &[u8])) -> u64 {
-        self.0.read(position, |head, stack| each(head.note, &head.registers[..REGISTERS], stack))
+    /// Calls `each` with the notes and samples from `position` on, which is 0 in the first call, and in each
+    /// other one what the call before has returned. One thread reads at a time.
+    pub fn read(&self, position: u64, mut each: impl FnMut(Note, &Sample<'_>)) -> u64 {
+        self.0.read(position, |head, passed, stack| {
+            let (registers, call_chain) = (&head.registers[..REGISTERS], Words::of_bytes(passed));
+            each(head.note, &Sample { registers, call_chain, stack });
+        })
     }
 
     /// Returns the number of samples that found no free slot.
@@ -98,7 +110,7 @@ impl Here<'_> {
         self.0.position()
     }
 
-    /// Copies no more than so many bytes of the stack.
+    /// Copies no more than so many bytes of the stack, unless the sample is a chain of frame pointers.
     pub fn at_most(mut self, bytes: usize) -> Self {
         self.0.at_most(bytes);
         self

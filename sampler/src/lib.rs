@@ -21,6 +21,9 @@
 //! copied by `process_vm_readv`, which ends at the first page that is not there instead of faulting; where
 //! that is refused too, up to the end of the page of the stack pointer.
 //!
+//! A program that was built with frame pointers can be sampled at less cost: the handler follows their chain,
+//! and records its addresses alone ([`Taken::FramePointers`]). It reads the stack by the same means.
+//!
 //! # What the program notices
 //!
 //! The signal is `SIGPROF`, and only if the program has left it alone. All calls go on after the handler
@@ -39,6 +42,8 @@
 //! thread that lives for less than 20 ms, or than [`Sampler::every`], may have no sample.
 
 mod asking;
+#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
+mod chain;
 mod here;
 mod memory;
 mod ring;
@@ -49,5 +54,5 @@ mod watch;
 pub use asking::Asked;
 pub use here::{Here, Stacks, Undisturbed, from_here};
 pub use ring::Note;
-pub use sampler::{Clock, Earlier, Sampler, advice, as_record, frequency_of};
+pub use sampler::{Clock, Earlier, Sample, Sampler, Taken, advice, as_record, frequency_of};
 pub use watch::{Next, Watch, Watched};

@@ -20,12 +20,12 @@
 //! 2. `read` stores the turn (Release), and `claim` loads it (Acquire): the reader has done with the slot
 //!    before the writer of the next round overwrites it.
 //!
-//! `next` and the count of losses are Relaxed: they guard no memory.
+//! `next`, the count of losses and what samples have of a stack are Relaxed: they guard no memory.
 
 #![allow(unsafe_code)] // memory that threads share
 
 use std::cell::UnsafeCell;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use crate::memory::Memory;
 
@@ -46,10 +46,13 @@ pub(crate) struct Head {
     pub(crate) note: Note,
     pub(crate) tid: u32,
     pub(crate) cpu: u32,
-    /// The bytes of the stack.
+    /// The number of addresses, of 8 bytes each.
+    pub(crate) passed: u32,
+    /// The bytes of the stack, behind them.
     pub(crate) copied: u32,
     /// Expirations of the timer since the sample before, besides this one.
     pub(crate) missed: u32,
+    pub(crate) reserved: u32,
 }
 
 #[repr(C)]
@@ -70,6 +73,10 @@ pub(crate) struct Ring {
     stack: usize,
     next: AtomicU64,
     lost: AtomicU64,
+    /// Whether samples follow the chain of frame pointers.
+    follows: AtomicBool,
+    /// How far from the stack pointer the chain before was read, in bytes.
+    reach: AtomicUsize,
 }
 
 // SAFETY: a slot is accessed by its owner alone, as the module's table says; all else is atomic.
@@ -79,6 +86,7 @@ unsafe impl Send for Ring {}
 
 /// A slot that its writer fills.
 pub(crate) struct Claimed<'r> {
+    ring: &'r Ring,
     slot: &'r Slot,
     position: u64,
     stack: *mut u8,
@@ -93,8 +101,16 @@ impl Ring {
         let slot_bytes = (size_of::<Slot>() + stack).next_multiple_of(64);
         let bytes = usize::try_from(slots).ok().and_then(|slots| slots.checked_mul(slot_bytes));
         let memory = Memory::new(bytes.ok_or(std::io::ErrorKind::OutOfMemory)?)?;
-        let ring =
-            Self { memory, slots, slot_bytes, stack, next: AtomicU64::new(0), lost: AtomicU64::new(0) };
+        let ring = Self {
+            memory,
+            slots,
+            slot_bytes,
+            stack,
+            next: AtomicU64::new(0),
+            lost: AtomicU64::new(0),
+            follows: AtomicBool::new(false),
+            reach: AtomicUsize::new(0),
+        };
         for position in 0..slots {
             ring.slot(position).turn.store(position, Ordering::Relaxed); // no other thread has the ring yet
         }
@@ -134,16 +150,22 @@ impl Ring {
                     let head = size_of::<Slot>();
                     // SAFETY: a slot is at least as large as its head.
                     let stack = unsafe { self.at(position).add(head) };
-                    return Some(Claimed { slot, position, stack, room: self.stack });
+                    return Some(Claimed { ring: self, slot, position, stack, room: self.stack });
                 }
                 Err(now) => position = now,
             }
         }
     }
 
-    /// Calls `each` for the samples from `position` on that are complete, up to the first one that is not.
-    /// Returns the position after them. One thread reads, and passes the result to the next call.
-    pub(crate) fn read(&self, mut position: u64, mut each: impl FnMut(&Head, &[u8])) -> u64 {
+    /// Sets whether samples from now on have the addresses of the chain of frame pointers.
+    pub(crate) fn follow_frame_pointers(&self, on: bool) {
+        self.follows.store(on, Ordering::Relaxed);
+    }
+
+    /// Calls `each` for the samples from `position` on that are complete, up to the first one that is not: with
+    /// the addresses that it has, and with the bytes of its stack. Returns the position after them. One thread
+    /// reads, and passes the result to the next call.
+    pub(crate) fn read(&self, mut position: u64, mut each: impl FnMut(&Head, &[u8], &[u8])) -> u64 {
         loop {
             let slot = self.slot(position);
             if slot.turn.load(Ordering::Acquire) != position + 1 {
@@ -153,11 +175,10 @@ impl Ring {
             let head = unsafe { *slot.head.get() };
             // SAFETY: as above; the bytes are those that the slot has after its head, and all are initialised:
             // the mapping was zeros.
-            let stack = unsafe {
-                let start = self.at(position).add(size_of::<Slot>());
-                std::slice::from_raw_parts(start, self.stack.min(head.copied as usize))
-            };
-            each(&head, stack);
+            let room =
+                unsafe { std::slice::from_raw_parts(self.at(position).add(size_of::<Slot>()), self.stack) };
+            let (passed, rest) = room.split_at(room.len().min(head.passed as usize * 8));
+            each(&head, passed, &rest[..rest.len().min(head.copied as usize)]);
             slot.turn.store(position + self.slots, Ordering::Release); // pair 2
             position += 1;
         }
@@ -175,13 +196,28 @@ impl Claimed<'_> {
         (self.stack, self.room)
     }
 
-    /// Makes the memory for the stack smaller.
+    /// Makes the memory for the top of the stack smaller.
     pub(crate) fn at_most(&mut self, bytes: usize) {
-        self.room = self.room.min(bytes);
+        if !self.follows_frame_pointers() {
+            self.room = self.room.min(bytes);
+        }
     }
 
     pub(crate) fn position(&self) -> u64 {
         self.position
+    }
+
+    pub(crate) fn follows_frame_pointers(&self) -> bool {
+        self.ring.follows.load(Ordering::Relaxed)
+    }
+
+    /// How far from the stack pointer the chain before was read, in bytes.
+    pub(crate) fn reach(&self) -> usize {
+        self.ring.reach.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_reach(&self, bytes: usize) {
+        self.ring.reach.store(bytes, Ordering::Relaxed);
     }
 
     /// Gives the sample to the reader.
@@ -212,10 +248,10 @@ mod tests {
         assert!((0..4).all(put) && !put(4) && !put(5));
         assert_eq!(ring.lost(), 2);
         let mut tids = Vec::new();
-        let position = ring.read(0, |head, stack| tids.push((head.tid, stack.to_owned())));
+        let position = ring.read(0, |head, _, stack| tids.push((head.tid, stack.to_owned())));
         assert_eq!(tids, (0..4).map(|tid| (tid, vec![tid as u8; 8])).collect::<Vec<_>>());
         assert!(put(6));
-        assert_eq!(ring.read(position, |head, _| assert_eq!(head.tid, 6)), 5);
+        assert_eq!(ring.read(position, |head, _, _| assert_eq!(head.tid, 6)), 5);
     }
 
     #[test]
@@ -223,10 +259,10 @@ mod tests {
         let ring = Ring::new(4, 64).unwrap();
         let first = ring.claim().unwrap();
         assert!(put(&ring, 1));
-        assert_eq!(ring.read(0, |_, _| panic!("not complete")), 0);
+        assert_eq!(ring.read(0, |_, _, _| panic!("not complete")), 0);
         first.publish(Head::default());
         let mut tids = Vec::new();
-        assert_eq!(ring.read(0, |head, _| tids.push(head.tid)), 2);
+        assert_eq!(ring.read(0, |head, _, _| tids.push(head.tid)), 2);
         assert_eq!(tids, [0, 1]);
     }
 
@@ -246,7 +282,7 @@ mod tests {
                 .collect();
             let mut position = 0;
             let mut look = || {
-                position = ring.read(position, |head, stack| {
+                position = ring.read(position, |head, _, stack| {
                     assert!(stack.iter().all(|byte| *byte == head.tid as u8) && stack.len() == 8);
                     read += 1;
                 });

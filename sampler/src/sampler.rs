@@ -46,6 +46,32 @@ impl std::fmt::Debug for Clock {
     }
 }
 
+/// What a sample has of its thread's stack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Taken {
+    /// So many bytes from the stack pointer on, for an unwinder.
+    Bytes(u32),
+    /// The addresses of the chain of frame pointers, as [`Stacks::follow_frame_pointers`](crate::Stacks) has
+    /// them.
+    FramePointers,
+}
+
+/// The bytes of a slot for a chain of frame pointers: at most 2 KiB of addresses, and the part of the stack
+/// that the chain is in. Pages that no chain needs are never touched.
+const OF_CHAIN: u32 = 32 << 10;
+
+/// A sample of user code, in the form of the kernel's.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Sample<'a> {
+    /// The registers of `Attributes::user_stack` of `hairline-perf`: of the frame with which `stack` begins.
+    pub registers: &'a [u64],
+    /// The instructions of the frames further in, the innermost first. All but the first one are return
+    /// addresses, and so is the instruction of `registers` then. Empty: there are none.
+    pub call_chain: Words<'a>,
+    /// The memory from the stack pointer on.
+    pub stack: &'a [u8],
+}
+
 /// A thread.
 #[derive(Debug)]
 enum Sampled {
@@ -108,15 +134,16 @@ fn interval(frequency: u32) -> u64 {
     (1_000_000_000 / u64::from(frequency.max(1))).max(tick())
 }
 
-/// Calls `f` with a sample of user code in the form of the kernel's.
-pub fn as_record<R>(registers: &[u64], stack: &[u8], f: impl FnOnce(Record<'_>) -> R) -> R {
+/// Calls `f` with a sample in the form of the kernel's.
+pub fn as_record<R>(sample: &Sample<'_>, f: impl FnOnce(Record<'_>) -> R) -> R {
+    let Sample { registers, call_chain, stack } = *sample;
     let mut bytes = [[0; 8]; MOST_REGISTERS];
     let words = bytes.iter_mut().zip(registers);
     let count = words.map(|(bytes, word)| *bytes = word.to_ne_bytes()).count();
     f(Record::Sample {
         is_user: true,
         address: 0,
-        call_chain: Words::default(),
+        call_chain,
         registers: Words::of_bytes(bytes[..count].as_flattened()),
         stack,
         raw: &[],
@@ -125,13 +152,13 @@ pub fn as_record<R>(registers: &[u64], stack: &[u8], f: impl FnOnce(Record<'_>) 
 
 impl Sampler {
     /// Starts to sample all threads: `frequency` samples in a second of a thread's time, of CPU time at most
-    /// as many as the kernel has ticks, with the first `stack` bytes of the stack.
+    /// as many as the kernel has ticks. `taken`: what each has of the stack.
     ///
     /// # Errors
     /// [`ResourceBusy`](io::ErrorKind::ResourceBusy) if the program handles or ignores `SIGPROF`, or another
     /// value exists; [`Unsupported`](io::ErrorKind::Unsupported) on other systems than Linux;
     /// [`NotFound`](io::ErrorKind::NotFound) without `/proc`; those of `timer_create` and `mmap`.
-    pub fn start(clock: Clock, frequency: u32, stack: u32) -> io::Result<Self> {
+    pub fn start(clock: Clock, frequency: u32, taken: Taken) -> io::Result<Self> {
         let (interval, at_a_time) = match clock {
             Clock::CpuTime => (interval(frequency), online_cpus().len()),
             Clock::WallTime(_) => {
@@ -141,7 +168,10 @@ impl Sampler {
         let in_flight = at_a_time as u64 * ROOM_FOR * 1_000_000 / interval;
         let least = if matches!(clock, Clock::CpuTime) { *SLOTS.start() } else { SLOTS_BY_CLOCK };
         let slots = in_flight.clamp(least, *SLOTS.end());
-        let handler = Handler::install(Box::new(Ring::new(slots as u32, stack)?))?;
+        let room = if let Taken::Bytes(bytes) = taken { bytes } else { OF_CHAIN };
+        let ring = Ring::new(slots as u32, room)?;
+        ring.follow_frame_pointers(taken == Taken::FramePointers);
+        let handler = Handler::install(Box::new(ring))?;
         let mut sampler = Self {
             threads: Map::default(),
             handler,
@@ -229,10 +259,11 @@ impl Sampler {
     pub fn read(&mut self, mut each: impl FnMut(Record<'_>, Stamp, Earlier)) {
         let (pid, interval) = (std::process::id(), self.interval);
         let beyond = &mut self.beyond;
-        self.position = self.handler.ring().read(self.position, |head, stack| {
+        self.position = self.handler.ring().read(self.position, |head, passed, stack| {
             *beyond += u64::from(head.missed.saturating_sub(MOST_MISSED));
             let earlier = Earlier { count: head.missed.min(MOST_MISSED), interval };
-            as_record(&head.registers[..REGISTERS], stack, |record| {
+            let (registers, call_chain) = (&head.registers[..REGISTERS], Words::of_bytes(passed));
+            as_record(&Sample { registers, call_chain, stack }, |record| {
                 each(record, Stamp { pid, tid: head.tid, time: head.time, id: 0, cpu: head.cpu }, earlier);
             });
         });

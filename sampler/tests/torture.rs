@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use hairline_perf::Record;
-use hairline_sampler::{Asked, Clock, Next, Sampler, Stacks, Undisturbed};
+use hairline_sampler::{Asked, Clock, Next, Sampler, Stacks, Taken, Undisturbed};
 
 /// A process has one sampler at a time.
 static ONE: Mutex<()> = Mutex::new(());
@@ -24,9 +24,17 @@ fn for_a_while() -> impl FnMut() -> bool {
     move || Instant::now() < until
 }
 
-fn start(stack: u32) -> Sampler {
-    Sampler::start(Clock::CpuTime, 10_000, stack).expect("the program leaves SIGPROF alone")
+fn start(taken: Taken) -> Sampler {
+    Sampler::start(Clock::CpuTime, 10_000, taken).expect("the program leaves SIGPROF alone")
 }
+
+/// Samples by both ways, one after the other.
+fn by_both(sampled: impl Fn(Taken)) {
+    let _one = ONE.lock();
+    [TOP, Taken::FramePointers].into_iter().for_each(sampled);
+}
+
+const TOP: Taken = Taken::Bytes(8192);
 
 /// The samples of each thread.
 #[derive(Default)]
@@ -40,11 +48,12 @@ struct Seen {
 impl Seen {
     fn read(&mut self, sampler: &mut Sampler) {
         sampler.read(|record, stamp, earlier| {
-            let Record::Sample { stack, registers, .. } = record else { panic!("a sample") };
+            let Record::Sample { stack, registers, call_chain, .. } = record else { panic!("a sample") };
             assert!(registers.len() >= 3 && stack.len() <= 8192 && stamp.time > 0);
+            assert!(call_chain.is_empty() || call_chain.len() < 256 && stack.len() <= 512);
             let several = u64::from(1 + earlier.count);
             self.samples += several;
-            self.empty += several * u64::from(stack.is_empty());
+            self.empty += several * u64::from(stack.is_empty() && call_chain.is_empty());
             self.threads.insert(stamp.tid);
         });
     }
@@ -59,26 +68,27 @@ fn spin(mut go_on: impl FnMut() -> bool) {
 
 #[test]
 fn threads_that_start_and_end_are_sampled_and_the_rest_is_counted() {
-    let _one = ONE.lock();
-    let mut sampler = start(8192);
-    let (mut seen, mut go_on, mut lost) = (Seen::default(), for_a_while(), 0);
-    while go_on() {
-        let mut life = Instant::now();
-        let threads: Vec<_> = (0..2)
-            .map(|_| std::thread::spawn(move || spin(|| life.elapsed() < Duration::from_millis(120))))
-            .collect();
-        while !threads.iter().all(std::thread::JoinHandle::is_finished) {
-            std::thread::sleep(sampler.every());
-            seen.read(&mut sampler);
-            lost += sampler.newly_lost();
+    by_both(|taken| {
+        let mut sampler = start(taken);
+        let (mut seen, mut go_on, mut lost) = (Seen::default(), for_a_while(), 0);
+        while go_on() {
+            let mut life = Instant::now();
+            let threads: Vec<_> = (0..2)
+                .map(|_| std::thread::spawn(move || spin(|| life.elapsed() < Duration::from_millis(120))))
+                .collect();
+            while !threads.iter().all(std::thread::JoinHandle::is_finished) {
+                std::thread::sleep(sampler.every());
+                seen.read(&mut sampler);
+                lost += sampler.newly_lost();
+            }
+            life = Instant::now();
+            black_box(life);
         }
-        life = Instant::now();
-        black_box(life);
-    }
-    sampler.stop();
-    seen.read(&mut sampler);
-    assert!(seen.samples > 50 && seen.threads.len() > 4, "{} of {}", seen.samples, seen.threads.len());
-    assert_eq!((lost + sampler.newly_lost(), seen.empty), (0, 0));
+        sampler.stop();
+        seen.read(&mut sampler);
+        assert!(seen.samples > 50 && seen.threads.len() > 4, "{} of {}", seen.samples, seen.threads.len());
+        assert_eq!((lost + sampler.newly_lost(), seen.empty), (0, 0));
+    });
 }
 
 fn cpu_time() -> u64 {
@@ -94,7 +104,7 @@ fn cpu_time() -> u64 {
 #[test]
 fn a_thread_has_as_many_samples_as_its_cpu_time_says() {
     let _one = ONE.lock();
-    let mut sampler = start(8192);
+    let mut sampler = start(TOP);
     // SAFETY: the call has no arguments.
     let own = unsafe { libc::syscall(libc::SYS_gettid) } as u32;
     let (mut seen, mut before) = (0_u64, cpu_time());
@@ -120,7 +130,7 @@ fn a_thread_has_as_many_samples_as_its_cpu_time_says() {
 #[test]
 fn a_full_ring_is_counted_and_no_thread_waits() {
     let _one = ONE.lock();
-    let mut sampler = start(512);
+    let mut sampler = start(Taken::Bytes(512));
     let mut go_on = for_a_while();
     spin(&mut go_on); // nobody reads
     sampler.stop();
@@ -144,15 +154,15 @@ fn boottime() -> u64 {
 fn each_slow_slice_is_asked_at_most_once_beside_samples() {
     const LIMIT: u64 = 1_000_000;
     let _one = ONE.lock();
-    let mut sampler = start(512);
+    let mut sampler = start(Taken::Bytes(512));
     let stacks: &'static Stacks = Box::leak(Box::new(Stacks::new(1024, 512).expect("memory")));
     let watch: &'static _ = Box::leak(Box::new(stacks.watch()));
     watch.install().expect("the program leaves SIGPROF alone");
     let (mut seen, mut go_on, done) = (Seen::default(), for_a_while(), &AtomicBool::new(false));
     let (slow, mut asked, mut position) = (&AtomicU64::new(0), HashSet::new(), 0);
     let mut read = |asked: &mut HashSet<[u64; 2]>| {
-        position = stacks.read(position, |[time, tid, begun], _, stack| {
-            assert!(time >= begun + LIMIT && !stack.is_empty());
+        position = stacks.read(position, |[time, tid, begun], sample| {
+            assert!(time >= begun + LIMIT && !sample.stack.is_empty());
             assert!(asked.insert([tid, begun]), "twice");
         });
     };
@@ -215,32 +225,33 @@ impl Drop for Done<'_> {
 
 #[test]
 fn forks_and_programs_that_are_started_are_left_alone() {
-    let _one = ONE.lock();
-    let mut sampler = start(8192);
-    let (mut seen, mut go_on) = (Seen::default(), for_a_while());
-    let done = &AtomicBool::new(false);
-    std::thread::scope(|scope| {
-        scope.spawn(move || spin(|| !done.load(Ordering::Relaxed)));
-        let _done = Done(done);
-        while go_on() {
-            // A signal that is under way would end this program: it has no handler.
-            assert!(Command::new("true").status().expect("it runs").success());
-            // SAFETY: the child calls only what a child of many threads may.
-            let child = unsafe { libc::fork() };
-            if child == 0 {
-                let until = Instant::now() + Duration::from_millis(20);
-                spin(|| Instant::now() < until);
-                // SAFETY: ends the child at once.
-                unsafe { libc::_exit(7) };
+    by_both(|taken| {
+        let mut sampler = start(taken);
+        let (mut seen, mut go_on) = (Seen::default(), for_a_while());
+        let done = &AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(move || spin(|| !done.load(Ordering::Relaxed)));
+            let _done = Done(done);
+            while go_on() {
+                // A signal that is under way would end this program: it has no handler.
+                assert!(Command::new("true").status().expect("it runs").success());
+                // SAFETY: the child calls only what a child of many threads may.
+                let child = unsafe { libc::fork() };
+                if child == 0 {
+                    let until = Instant::now() + Duration::from_millis(20);
+                    spin(|| Instant::now() < until);
+                    // SAFETY: ends the child at once.
+                    unsafe { libc::_exit(7) };
+                }
+                let mut status = 0;
+                // SAFETY: writes the status of this process's child.
+                while unsafe { libc::waitpid(child, &raw mut status, 0) } < 0 {}
+                assert_eq!((libc::WIFEXITED(status), libc::WEXITSTATUS(status)), (true, 7));
+                seen.read(&mut sampler);
             }
-            let mut status = 0;
-            // SAFETY: writes the status of this process's child.
-            while unsafe { libc::waitpid(child, &raw mut status, 0) } < 0 {}
-            assert_eq!((libc::WIFEXITED(status), libc::WEXITSTATUS(status)), (true, 7));
-            seen.read(&mut sampler);
-        }
+        });
+        assert!(seen.samples > 50, "{}", seen.samples);
     });
-    assert!(seen.samples > 50, "{}", seen.samples);
 }
 
 static JUMPS: AtomicU64 = AtomicU64::new(0);
@@ -299,23 +310,24 @@ fn jump_often() -> libc::timer_t {
 
 #[test]
 fn handlers_of_the_program_interrupt_and_jump_away() {
-    let _one = ONE.lock();
-    let mut sampler = start(8192);
-    let (mut seen, mut go_on) = (Seen::default(), for_a_while());
-    let timer = jump_often();
-    jump_about(&mut go_on);
-    // SAFETY: the timer from above.
-    unsafe { libc::timer_delete(timer) };
-    std::thread::sleep(sampler.every());
-    seen.read(&mut sampler);
-    let lost = sampler.newly_lost();
-    assert!(JUMPS.load(Ordering::Relaxed) > 1_000);
-    // A slot that a jump had left open would hold up all samples after it.
-    assert!(
-        seen.samples + lost > 50 && seen.samples >= 64.min(seen.samples + lost),
-        "{} {lost}",
-        seen.samples
-    );
+    by_both(|taken| {
+        let mut sampler = start(taken);
+        let (mut seen, mut go_on) = (Seen::default(), for_a_while());
+        let timer = jump_often();
+        jump_about(&mut go_on);
+        // SAFETY: the timer from above.
+        unsafe { libc::timer_delete(timer) };
+        std::thread::sleep(sampler.every());
+        seen.read(&mut sampler);
+        let lost = sampler.newly_lost();
+        assert!(JUMPS.load(Ordering::Relaxed) > 1_000);
+        // A slot that a jump had left open would hold up all samples after it.
+        assert!(
+            seen.samples + lost > 50 && seen.samples >= 64.min(seen.samples + lost),
+            "{} {lost}",
+            seen.samples
+        );
+    });
 }
 
 /// Takes stacks of the thread until the time is over, and is left by jumps.
@@ -344,7 +356,7 @@ fn a_jump_out_of_a_handler_leaves_no_stack_of_an_event_half_done() {
             let (mut read, mut position) = (0, 0);
             loop {
                 let is_last = ends.load(Ordering::Acquire);
-                position = stacks.read(position, |_, _, stack| read += u64::from(!stack.is_empty()));
+                position = stacks.read(position, |_, sample| read += u64::from(!sample.stack.is_empty()));
                 if is_last {
                     return read;
                 }
@@ -385,7 +397,7 @@ fn a_thread_that_waits_for_all_signals_gets_none() {
         }
     });
     hears.recv().expect("it tells");
-    sampler = start(8192);
+    sampler = start(TOP);
     assert!(sampler.blocking() >= 1);
     go.send(()).expect("it listens");
     assert_eq!(waiting.join().expect("it ends"), -1, "no signal is pending");
@@ -400,7 +412,7 @@ fn a_thread_that_blocks_the_signal_for_the_start_is_sampled_soon_after_it() {
         let (mut all, mut before): (libc::sigset_t, libc::sigset_t) = std::mem::zeroed();
         libc::sigfillset(&raw mut all);
         libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut before);
-        let sampler = start(8192);
+        let sampler = start(TOP);
         libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, std::ptr::null_mut());
         sampler
     };
@@ -415,6 +427,96 @@ fn a_thread_that_blocks_the_signal_for_the_start_is_sampled_soon_after_it() {
     }
 }
 
+/// Spins with this number in the register that may have a frame pointer.
+#[inline(never)]
+fn spin_with(fp: u64, rounds: u64) {
+    // SAFETY: the register has its value again at the end; the others are the block's.
+    unsafe {
+        #[cfg(target_arch = "x86_64")]
+        std::arch::asm!(
+            "push rbp", "mov rbp, {fp}", "2: dec {rounds}", "jnz 2b", "pop rbp",
+            fp = in(reg) fp, rounds = inout(reg) rounds => _,
+        );
+        #[cfg(target_arch = "aarch64")]
+        std::arch::asm!(
+            "mov {kept}, x29", "mov x29, {fp}", "2: subs {rounds}, {rounds}, #1", "b.ne 2b", "mov x29, {kept}",
+            kept = out(reg) _, fp = in(reg) fp, rounds = inout(reg) rounds => _,
+        );
+    }
+}
+
+/// Calls `f` on a stack of its own: the upper half of this memory.
+fn on_a_stack_of_its_own(memory: &mut [u64], f: extern "C" fn()) {
+    let top = memory.as_mut_ptr_range().end.addr() as u64 & !15;
+    // SAFETY: the memory is large enough for `f`, which returns here.
+    unsafe {
+        #[cfg(target_arch = "x86_64")]
+        std::arch::asm!(
+            "mov r12, rsp", "mov rsp, {top}", "call {f}", "mov rsp, r12",
+            top = in(reg) top, f = in(reg) f, out("r12") _, clobber_abi("C"),
+        );
+        #[cfg(target_arch = "aarch64")]
+        std::arch::asm!(
+            "mov x20, sp", "mov sp, {top}", "blr {f}", "mov sp, x20",
+            top = in(reg) top, f = in(reg) f, out("x20") _, clobber_abi("C"),
+        );
+    }
+}
+
+/// Lets this memory be used, or not.
+fn protect(at: u64, bytes: usize, protection: i32) {
+    // SAFETY: memory of the test's own, which nobody uses.
+    assert_eq!(unsafe { libc::mprotect(at as *mut libc::c_void, bytes, protection) }, 0);
+}
+
+static ABOVE: AtomicU64 = AtomicU64::new(0);
+
+extern "C" fn follows_wrong_numbers() {
+    let (here, above) = (black_box(&0_u64), ABOVE.load(Ordering::Relaxed));
+    let here = std::ptr::from_ref(here).addr() as u64 & !7;
+    let near = [here, here + 8, here - 64, here + 4096, here + 65_536, above, above + 16, above + 4088];
+    for fp in near.into_iter().chain([0, 1, 8, u64::MAX - 7]) {
+        spin_with(fp, 500_000);
+    }
+}
+
+#[test]
+fn numbers_that_are_no_frame_pointers_never_lead_to_a_fault() {
+    const BYTES: usize = 64 << 10;
+    let _one = ONE.lock();
+    let mut sampler = start(Taken::FramePointers);
+    let done = AtomicBool::new(false);
+    // Above the stack of this test is memory that comes and goes, and a chain leads there.
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+    // SAFETY: new memory.
+    let memory = unsafe {
+        libc::mmap(std::ptr::null_mut(), 2 * BYTES, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0)
+    };
+    let above = memory.addr() as u64 + BYTES as u64;
+    ABOVE.store(above, Ordering::Relaxed);
+    let (mut seen, mut go_on) = (Seen::default(), for_a_while());
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(Ordering::Relaxed) {
+                protect(above, BYTES, libc::PROT_READ | libc::PROT_WRITE);
+                std::thread::yield_now();
+                protect(above, BYTES, libc::PROT_NONE);
+            }
+        });
+        let _done = Done(&done);
+        while go_on() {
+            follows_wrong_numbers();
+            // SAFETY: the part of the memory that stays, and that nobody else has.
+            let own = unsafe { std::slice::from_raw_parts_mut(memory.cast::<u64>(), BYTES / 8) };
+            on_a_stack_of_its_own(own, follows_wrong_numbers);
+            seen.read(&mut sampler);
+        }
+    });
+    sampler.stop();
+    seen.read(&mut sampler);
+    assert!(seen.samples > 50, "{}", seen.samples);
+}
+
 extern "C" fn nothing(_: i32) {}
 
 /// What a process of its own does, of which the variable has the name: the signal stays with its handler.
@@ -426,18 +528,18 @@ fn handles_the_signal_itself() {
         unsafe { libc::signal(libc::SIGPROF, handler) };
     };
     handle(nothing as *const () as usize);
-    let refused = Sampler::start(Clock::CpuTime, 100, 8192).expect_err("the program uses the signal");
+    let refused = Sampler::start(Clock::CpuTime, 100, TOP).expect_err("the program uses the signal");
     assert_eq!(refused.kind(), std::io::ErrorKind::ResourceBusy);
     handle(libc::SIG_DFL);
-    let mut sampler = Sampler::start(Clock::CpuTime, 100, 8192).expect("it does not any more");
-    assert!(Sampler::start(Clock::CpuTime, 100, 8192).is_err(), "there is one at a time");
+    let mut sampler = Sampler::start(Clock::CpuTime, 100, TOP).expect("it does not any more");
+    assert!(Sampler::start(Clock::CpuTime, 100, TOP).is_err(), "there is one at a time");
     handle(nothing as *const () as usize);
     sampler.read(|_, _, _| {});
     assert!(sampler.is_stopped(), "the program has it again");
 }
 
 fn gets_the_signal_from_elsewhere() {
-    let _sampler = Sampler::start(Clock::CpuTime, 100, 8192).expect("it starts");
+    let _sampler = Sampler::start(Clock::CpuTime, 100, TOP).expect("it starts");
     // SAFETY: a signal to this process.
     unsafe { libc::raise(libc::SIGPROF) };
     std::thread::sleep(Duration::from_secs(20));

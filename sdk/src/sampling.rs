@@ -23,6 +23,17 @@ pub(crate) enum Sampling {
     WallTime(u32, Filter),
 }
 
+/// What the samples have that threads take of themselves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(not(all(feature = "enable", feature = "sampling")), allow(dead_code))]
+pub(crate) enum OwnStacks {
+    /// The top of the stack, which is unwound.
+    #[default]
+    Copied,
+    /// The addresses of the chain of frame pointers.
+    ByFramePointers,
+}
+
 impl Sampling {
     /// Reads `HAIRLINE_SAMPLE`: `997`, `signals:99`, `kernel:99`, `wall:99` or `wall:99:PATTERNS`.
     /// `None`: no samples.

@@ -25,8 +25,13 @@ pub fn stack_bytes(ring: u64, frequency: u32) -> u32 {
 /// The bytes of a section, which the modules of several processes share.
 pub(crate) type Section = std::sync::Arc<[u8]>;
 
+/// A stack pointer, and a frame pointer that no frame can have.
+const STACK_POINTER: u64 = 1 << 32;
+const FRAME_POINTER: u64 = 1 << 40;
+
 #[cfg(target_arch = "x86_64")]
 mod native {
+    use super::{FRAME_POINTER, STACK_POINTER};
     use framehop::x86_64::{CacheX86_64, UnwindRegsX86_64, UnwinderX86_64};
 
     pub(crate) type Unwinder<D> = UnwinderX86_64<D>;
@@ -40,10 +45,16 @@ mod native {
         let [bp, sp, ip] = *words else { return None };
         Some((ip, sp, UnwindRegsX86_64::new(ip, sp, bp)))
     }
+
+    /// Returns registers that tell what a function's rule for its caller reads, and the frame pointer.
+    pub(crate) fn far_apart() -> (UnwindRegsX86_64, u64) {
+        (UnwindRegsX86_64::new(0, STACK_POINTER, FRAME_POINTER), FRAME_POINTER)
+    }
 }
 
 #[cfg(not(target_arch = "x86_64"))]
 mod native {
+    use super::{FRAME_POINTER, STACK_POINTER};
     use framehop::aarch64::{CacheAarch64, UnwindRegsAarch64, UnwinderAarch64};
 
     pub(crate) type Unwinder<D> = UnwinderAarch64<D>;
@@ -57,10 +68,15 @@ mod native {
         let [fp, lr, sp, pc] = *words else { return None };
         Some((pc, sp, UnwindRegsAarch64::new(lr, sp, fp)))
     }
+
+    /// Returns registers that tell what a function's rule for its caller reads, and the frame pointer.
+    pub(crate) fn far_apart() -> (UnwindRegsAarch64, u64) {
+        (UnwindRegsAarch64::new(0, STACK_POINTER, FRAME_POINTER), FRAME_POINTER)
+    }
 }
 
 pub use native::REGISTERS;
-pub(crate) use native::{Cache, Unwinder, registers};
+pub(crate) use native::{Cache, Unwinder, far_apart, registers};
 
 /// Returns the instruction of a sample's registers.
 pub(crate) fn instruction(words: &[u64]) -> Option<u64> {

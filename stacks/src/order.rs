@@ -27,12 +27,39 @@ pub enum SampledAt {
 /// A record that has left its ring.
 #[derive(Debug)]
 pub(crate) enum Happening {
-    Map { pid: u32, start: u64, size: u64, offset: u64, path: Vec<u8>, inode: Inode },
-    Fork { parent: Task, child: Task },
-    Exit { task: Task },
-    Comm { task: Task, is_exec: bool, name: Vec<u8> },
-    Sample { address: u64, registers: Vec<u64>, stack: Vec<u8>, at: SampledAt, earlier: (u32, u64) },
-    Lost { records: u64, at: SampledAt },
+    Map {
+        pid: u32,
+        start: u64,
+        size: u64,
+        offset: u64,
+        path: Vec<u8>,
+        inode: Inode,
+    },
+    Fork {
+        parent: Task,
+        child: Task,
+    },
+    Exit {
+        task: Task,
+    },
+    Comm {
+        task: Task,
+        is_exec: bool,
+        name: Vec<u8>,
+    },
+    Sample {
+        address: u64,
+        /// Native words.
+        call_chain: Vec<u8>,
+        registers: Vec<u64>,
+        stack: Vec<u8>,
+        at: SampledAt,
+        earlier: (u32, u64),
+    },
+    Lost {
+        records: u64,
+        at: SampledAt,
+    },
 }
 
 impl Happening {
@@ -52,8 +79,9 @@ impl Happening {
             Record::Comm { task, is_exec, name } => {
                 Self::Comm { task: *task, is_exec: *is_exec, name: (*name).to_owned() }
             }
-            Record::Sample { address, registers, stack, .. } => Self::Sample {
+            Record::Sample { address, registers, stack, call_chain, .. } => Self::Sample {
                 address: *address,
+                call_chain: call_chain.bytes().to_owned(),
                 registers: registers.iter().collect(),
                 stack: (*stack).to_owned(),
                 at,

@@ -2,14 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use framehop::Unwinder as _;
+use framehop::{FrameAddress, Unwinder as _};
 use hairline_formats::track_event::UnwindError;
+use hairline_perf::Words;
 
 use crate::file::ProgramFile;
-use crate::machine::{Cache, Section, Unwinder, registers};
+use crate::machine::{Cache, Section, Unwinder, far_apart, registers};
 
 /// The frames of a stack that are kept: an FXT record has no room for more.
 pub(crate) const MOST_FRAMES: usize = 255;
+
+/// How far from its frame pointer a function keeps what its callers need.
+const NEAR: u64 = 4096;
 
 /// The memory of a process that has code.
 #[derive(Clone, Default)]
@@ -120,6 +124,20 @@ impl Process {
         }
     }
 
+    /// Returns whether the function of this return address has a frame pointer, by which the unwinder finds its
+    /// caller. If not, a chain of frame pointers leads past that caller.
+    fn has_frame_pointer(&self, return_address: u64, cache: &mut Cache) -> bool {
+        let (mut registers, frame_pointer) = far_apart();
+        let mut reads_it = false;
+        let mut read = |at: u64| {
+            reads_it |= at.abs_diff(frame_pointer) < NEAR;
+            Ok(frame_pointer)
+        };
+        let Some(address) = FrameAddress::from_return_address(return_address) else { return false };
+        let ends = matches!(self.unwinder.unwind_frame(address, &mut registers, cache, &mut read), Ok(None));
+        reads_it || ends
+    }
+
     /// Unwinds a stack into `places`, the innermost first, and notes the words that it reads, with their
     /// distances from the stack pointer. Returns why it ends before its root.
     pub(crate) fn unwind(
@@ -133,6 +151,19 @@ impl Process {
             places.push(self.place(sample.address));
             return UnwindError::Unknown;
         };
+        let (mut ip, mut lacks_some) = (ip, false);
+        if !sample.call_chain.is_empty() {
+            for (depth, address) in sample.call_chain.iter().enumerate() {
+                let place = self.place(if depth == 0 { address } else { address.wrapping_sub(1) });
+                if place.mapping.is_none() && depth > 0 {
+                    return UnwindError::InvalidMap; // the register had some number
+                }
+                places.push(place);
+                // At the innermost instruction there may be none yet, also in a function that has one.
+                lacks_some |= depth > 0 && !self.has_frame_pointer(address, cache);
+            }
+            ip = ip.wrapping_sub(1);
+        }
         let mut read = |address: u64| {
             let at = address.checked_sub(sp).and_then(|at| usize::try_from(at).ok()).ok_or(())?;
             let word = sample.word(at).ok_or(())?;
@@ -153,6 +184,7 @@ impl Process {
                     }
                     places.push(place);
                 }
+                Ok(None) if lacks_some => break UnwindError::UnwindInfo,
                 Ok(None) => break UnwindError::None,
                 Err(framehop::Error::CouldNotReadStack(_)) => break UnwindError::MemoryInvalid,
                 Err(_) => break UnwindError::UnwindInfo,
@@ -166,6 +198,9 @@ impl Process {
 pub(crate) struct Sampled<'a> {
     /// The instruction.
     pub(crate) address: u64,
+    /// The instructions of the frames that are not in `stack`, the innermost first; those of callers are return
+    /// addresses, and so is that of `registers` then. Empty: `stack` has all.
+    pub(crate) call_chain: Words<'a>,
     /// The registers of the mask [`REGISTERS`](crate::REGISTERS). Empty if the thread has none.
     pub(crate) registers: &'a [u64],
     /// The memory from the stack pointer on.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use hairline_formats::track_event::{
     CpuMode, PerfSample, SampledBy, SequenceId, UnwindError, hidden_packets,
 };
-use hairline_perf::{Map, Record, Stamp, Task};
+use hairline_perf::{Map, Record, Stamp, Task, Words};
 
 use crate::file::{Inode, ProgramFile};
 use crate::fxt::Records;
@@ -190,10 +190,11 @@ impl Profile {
     /// known: else [`add_present`](Self::add_present) may help.
     #[must_use]
     pub fn knows(&self, record: &Record<'_>, stamp: Stamp) -> bool {
-        let Record::Sample { registers, .. } = record else { return true };
+        let Record::Sample { registers, call_chain, .. } = record else { return true };
         let words: Vec<u64> = registers.iter().collect();
+        let innermost = call_chain.iter().next().or_else(|| instruction(&words));
         let is_mapped = |at| self.processes.get(&stamp.pid).is_some_and(|process| process.has_code(at));
-        self.names.has(stamp.tid) && instruction(&words).is_none_or(is_mapped)
+        self.names.has(stamp.tid) && innermost.is_none_or(is_mapped)
     }
 
     /// Sets how many samples are taken in a second of CPU time, before the first one. The trace then has the
@@ -367,8 +368,9 @@ impl Profile {
             }
             // A thread that ends has no registers at its last switch.
             Happening::Sample { registers, at: SampledAt::Switches, .. } if registers.is_empty() => {}
-            Happening::Sample { address, registers, stack, at, earlier } => {
-                let sampled = Sampled { address, registers: &registers, stack: &stack };
+            Happening::Sample { address, call_chain, registers, stack, at, earlier } => {
+                let call_chain = Words::of_bytes(&call_chain);
+                let sampled = Sampled { address, call_chain, registers: &registers, stack: &stack };
                 self.sample(stamp, &sampled, at, earlier);
             }
             Happening::Lost { records, at: SampledAt::CpuTime | SampledAt::WallTime } => {

@@ -1,8 +1,8 @@
 //! Stacks that were unwound before, by what the unwinder read of them.
 //!
 //! A program allocates in the same places again and again. What the unwinder finds depends on the registers,
-//! on the words that it reads, and on the mappings. Where all of them are as before, so is the stack: to
-//! compare them takes a few nanoseconds for each frame.
+//! on the words that it reads, and on the mappings; that of a chain of frame pointers also on its addresses.
+//! Where all of them are as before, so is the stack: to compare them takes a few nanoseconds for each frame.
 //!
 //! Of the words, one kind is not compared. A function may keep a number in the frame pointer's register. Its
 //! callees save it, and the number differs each time. The unwinder reads it and never uses it: the address of
@@ -22,7 +22,7 @@ const MOST_ALIKE: usize = 32;
 /// its frame.
 const NEAR: u64 = 64 << 10;
 
-/// The stacks, by their instruction and stack pointer.
+/// The stacks, by their stack pointer and their instruction, or those of their chain of frame pointers.
 #[derive(Debug, Default)]
 pub(crate) struct Unwound {
     stacks: Map<(u64, u64), Vec<Stack>>,
@@ -31,6 +31,8 @@ pub(crate) struct Unwound {
 
 #[derive(Debug)]
 struct Stack {
+    /// Native words.
+    call_chain: Box<[u8]>,
     /// The registers by their index, and the words by their distance from the stack pointer, that matter.
     registers: Box<[(usize, u64)]>,
     words: Box<[(usize, u64)]>,
@@ -83,6 +85,7 @@ impl Unwound {
             alike.clear();
         }
         alike.push(Stack {
+            call_chain: sampled.call_chain.bytes().into(),
             registers: sampled.registers.iter().copied().enumerate().filter(matters).collect(),
             words: words.iter().copied().filter(matters).collect(),
             found,
@@ -93,17 +96,24 @@ impl Unwound {
 
 impl Stack {
     fn is(&self, sampled: &Sampled<'_>) -> bool {
-        self.words.iter().all(|(at, value)| sampled.word(*at) == Some(*value))
+        *self.call_chain == *sampled.call_chain.bytes()
+            && self.words.iter().all(|(at, value)| sampled.word(*at) == Some(*value))
             && self.registers.iter().all(|(index, value)| sampled.registers.get(*index) == Some(value))
     }
 }
 
 fn key(sampled: &Sampled<'_>) -> Option<(u64, u64)> {
-    registers(sampled.registers).map(|(instruction, sp, _)| (instruction, sp))
+    let (instruction, sp, _) = registers(sampled.registers)?;
+    // Chains end in the same few frames.
+    let of_chain =
+        |key: u64, address: u64| (key.rotate_left(5) ^ address).wrapping_mul(0x517c_c1b7_2722_0a95);
+    Some((sampled.call_chain.iter().fold(instruction, of_chain), sp))
 }
 
 #[cfg(test)]
 mod tests {
+    use hairline_perf::Words;
+
     use super::*;
 
     const REGISTERS: usize = crate::REGISTERS.count_ones() as usize;
@@ -120,7 +130,7 @@ mod tests {
         let read = [(0, 77), (8, CODE), (16, SP + 8)];
         let (first, registers) = (stack_of([77, CODE, SP + 8]), [SP; REGISTERS]);
         fn sampled<'a>(registers: &'a [u64], stack: &'a [u8]) -> Sampled<'a> {
-            Sampled { address: 0, registers, stack }
+            Sampled { address: 0, call_chain: Words::default(), registers, stack }
         }
         let is_code = |address| address / 0x1000 == CODE / 0x1000;
         let find = |unwound: &mut Unwound, stack: &[u8]| unwound.find(&sampled(&registers, stack));
@@ -144,7 +154,8 @@ mod tests {
         for n in 0..3 * MOST as u64 {
             let registers = [SP + n / 64 * 8; REGISTERS];
             let stack = stack_of([n, 0, 0]);
-            let sampled = Sampled { address: 0, registers: &registers, stack: &stack };
+            let call_chain = Words::default();
+            let sampled = Sampled { address: 0, call_chain, registers: &registers, stack: &stack };
             let found = Found { number: n as u32, end: SP };
             unwound.note(&sampled, &[(0, n)], |_| true, found);
             assert_eq!(unwound.find(&sampled), Some(found));

@@ -6,6 +6,7 @@ mod burn;
 mod clock;
 mod events;
 mod killed;
+mod pointers;
 mod profiles;
 mod programs;
 mod record;

@@ -1,4 +1,4 @@
-//! Linux: `timer_create`, `sigaction` and `process_vm_readv`.
+//! Linux: `timer_create` and `sigaction`.
 
 #![allow(unsafe_code)] // system calls, a signal handler, and memory that threads share
 
@@ -8,8 +8,10 @@ use std::ptr::{NonNull, null_mut};
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
+use crate::chain::Frame;
 use crate::ring::{Claimed, Head, MOST_REGISTERS, Note, Ring};
 use crate::sys::found::Found;
+use crate::sys::stack::{Copied, copy};
 use crate::watch::Watch;
 
 const SIGNAL: libc::c_int = libc::SIGPROF;
@@ -19,9 +21,6 @@ const TAG: u64 = 0x4861_6972 << 32;
 
 /// The value of the signal that [`ask`] sends.
 const ASKED: u64 = 0x4861_6973 << 32;
-
-/// A page at least. The pages of all processors are multiples of it.
-const PAGE: usize = 4096;
 
 /// The ring that the handler writes to; null: none.
 static RING: AtomicPtr<Ring> = AtomicPtr::new(null_mut());
@@ -235,32 +234,52 @@ extern "C" fn on_signal(signal: libc::c_int, info: *mut libc::siginfo_t, context
 fn sample(ring: &Ring, tid: u32, missed: u32, note: Note, context: &libc::ucontext_t) {
     let Some(mut claimed) = ring.claim() else { return };
     let time = boottime();
-    let (registers, sp) = registers(context);
-    let (stack, room) = claimed.stack();
-    // SAFETY: the memory is the writer's, and has this size.
-    let copied = unsafe { copy(tid, sp, stack, room) };
+    let of_thread = registers(context);
+    let copied = copy(&mut claimed, frame(of_thread), || tid);
+    let registers = copied.registers(of_thread);
     // SAFETY: reads the number of the processor, without a lock.
     let cpu = u32::try_from(unsafe { libc::sched_getcpu() }).unwrap_or(0);
-    claimed.publish(Head { time, registers, note, tid, cpu, copied: copied as u32, missed });
+    let Copied { passed, bytes: copied, .. } = copied;
+    claimed.publish(Head { time, registers, note, tid, cpu, passed, copied, missed, reserved: 0 });
 }
 
-/// Returns the registers in the order of `Attributes::user_stack`, and the stack pointer.
+impl Copied {
+    /// Returns the registers with which the stack begins that was copied: those of the thread, or what is known
+    /// of them in a frame further out.
+    fn registers(&self, of_thread: [u64; MOST_REGISTERS]) -> [u64; MOST_REGISTERS] {
+        if self.passed == 0 { of_thread } else { ordered(self.from) }
+    }
+}
+
+/// Returns the registers in the order of `Attributes::user_stack`.
 #[cfg(target_arch = "x86_64")]
-fn registers(context: &libc::ucontext_t) -> ([u64; MOST_REGISTERS], u64) {
+fn registers(context: &libc::ucontext_t) -> [u64; MOST_REGISTERS] {
     let all = &context.uc_mcontext.gregs;
     let [bp, sp, ip] = [libc::REG_RBP, libc::REG_RSP, libc::REG_RIP].map(|n| all[n as usize].cast_unsigned());
-    ([bp, sp, ip, 0], sp)
+    [bp, sp, ip, 0]
+}
+
+/// Returns the instruction, the stack pointer and the frame pointer of [`registers`].
+#[cfg(target_arch = "x86_64")]
+fn frame([bp, sp, ip, _]: [u64; MOST_REGISTERS]) -> Frame {
+    [ip, sp, bp]
 }
 
 /// The number of registers of a sample.
 #[cfg(target_arch = "x86_64")]
 pub(crate) const REGISTERS: usize = 3;
 
-/// Returns the registers in the order of `Attributes::user_stack`, and the stack pointer.
+/// Returns the registers in the order of `Attributes::user_stack`.
 #[cfg(target_arch = "aarch64")]
-fn registers(context: &libc::ucontext_t) -> ([u64; MOST_REGISTERS], u64) {
+fn registers(context: &libc::ucontext_t) -> [u64; MOST_REGISTERS] {
     let all = &context.uc_mcontext;
-    ([all.regs[29], all.regs[30], all.sp, all.pc], all.sp)
+    [all.regs[29], all.regs[30], all.sp, all.pc]
+}
+
+/// Returns the instruction, the stack pointer and the frame pointer of [`registers`].
+#[cfg(target_arch = "aarch64")]
+fn frame([fp, _, sp, pc]: [u64; MOST_REGISTERS]) -> Frame {
+    [pc, sp, fp]
 }
 
 /// The number of registers of a sample.
@@ -270,7 +289,7 @@ pub(crate) const REGISTERS: usize = 4;
 /// Returns the instruction, the stack pointer and the frame pointer here: in the function that calls this.
 #[inline(always)]
 #[cfg(target_arch = "x86_64")]
-pub(crate) fn here() -> [u64; 3] {
+pub(crate) fn here() -> Frame {
     let (ip, sp, bp): (u64, u64, u64);
     // SAFETY: reads registers.
     unsafe {
@@ -286,7 +305,7 @@ pub(crate) fn here() -> [u64; 3] {
 /// Returns the instruction, the stack pointer and the frame pointer here: in the function that calls this.
 #[inline(always)]
 #[cfg(target_arch = "aarch64")]
-pub(crate) fn here() -> [u64; 3] {
+pub(crate) fn here() -> Frame {
     let (pc, sp, fp): (u64, u64, u64);
     // SAFETY: reads registers.
     unsafe {
@@ -308,14 +327,14 @@ pub(crate) fn stay() {
 
 /// Returns the registers of [`here`] in the order of [`registers`].
 #[cfg(target_arch = "x86_64")]
-fn ordered([ip, sp, bp]: [u64; 3]) -> [u64; MOST_REGISTERS] {
+fn ordered([ip, sp, bp]: Frame) -> [u64; MOST_REGISTERS] {
     [bp, sp, ip, 0]
 }
 
 /// Returns the registers of [`here`] in the order of [`registers`], without the link register: a function
 /// that calls another one has saved it, and the unwinder finds it there.
 #[cfg(target_arch = "aarch64")]
-fn ordered([pc, sp, fp]: [u64; 3]) -> [u64; MOST_REGISTERS] {
+fn ordered([pc, sp, fp]: Frame) -> [u64; MOST_REGISTERS] {
     [fp, 0, sp, pc]
 }
 
@@ -349,71 +368,21 @@ fn set_signals(new: SignalMask) -> SignalMask {
     before
 }
 
-/// Takes a sample of the calling thread: at `at`, the registers of a function that is still running. Copies
-/// no more than the top of the stack, takes no lock, allocates nothing, and calls nothing but the kernel.
+/// Takes a sample of the calling thread: at `at`, the registers of a function that is still running. Takes no
+/// lock, allocates nothing, and calls nothing but the kernel.
 #[inline(never)]
-pub(crate) fn sample_at(mut claimed: Claimed<'_>, at: [u64; 3], note: Note) {
+pub(crate) fn sample_at(mut claimed: Claimed<'_>, at: Frame, note: Note) {
     // SAFETY: the address of this thread's own number.
     let errno = unsafe { libc::__errno_location() };
     // SAFETY: as above.
     let before = unsafe { *errno };
-    let [_, sp, _] = at;
-    let (stack, room) = claimed.stack();
-    let in_page = sp as usize % PAGE;
-    let copied = if in_page > 0 && in_page + room <= PAGE {
-        // SAFETY: the memory is the writer's, and has this size.
-        unsafe { copy_from_page(sp, stack, room) }
-    } else {
-        // SAFETY: a number of the kernel; the memory as above.
-        unsafe { copy(libc::syscall(libc::SYS_gettid) as u32, sp, stack, room) }
-    };
-    claimed.publish(Head { registers: ordered(at), note, copied: copied as u32, ..Head::default() });
+    // SAFETY: a number of the kernel.
+    let copied = copy(&mut claimed, at, || unsafe { libc::syscall(libc::SYS_gettid) } as u32);
+    let registers = ordered(copied.from);
+    let Copied { passed, bytes: copied, .. } = copied;
+    claimed.publish(Head { registers, note, passed, copied, ..Head::default() });
     // SAFETY: as above.
     unsafe { *errno = before };
-}
-
-/// Copies memory of this process from `from` on, up to the first page that is not there. Returns the
-/// number of bytes.
-///
-/// # Safety
-/// `to` has `room` bytes, which are the caller's. `from` is the stack pointer of the calling thread `tid`.
-unsafe fn copy(tid: u32, from: u64, to: *mut u8, room: usize) -> usize {
-    let local = libc::iovec { iov_base: to.cast(), iov_len: room };
-    let remote = libc::iovec { iov_base: from as *mut libc::c_void, iov_len: room };
-    // SAFETY: the kernel writes at most `room` bytes to `to`, and looks whether it may read the others.
-    let copied = unsafe {
-        libc::syscall(
-            libc::SYS_process_vm_readv,
-            tid,
-            &raw const local,
-            1_usize,
-            &raw const remote,
-            1_usize,
-            0_usize,
-        )
-    };
-    if let Ok(copied) = usize::try_from(copied) {
-        return copied.min(room);
-    }
-    // The call is not there, or refused.
-    // SAFETY: as for this function.
-    unsafe { copy_from_page(from, to, room) }
-}
-
-/// As [`copy`], without the kernel, up to the end of the stack pointer's page.
-///
-/// # Safety
-/// As for [`copy`].
-unsafe fn copy_from_page(from: u64, to: *mut u8, room: usize) -> usize {
-    // The page of the stack pointer is mapped, unless the stack is empty.
-    let in_page = from as usize % PAGE;
-    let words = if in_page == 0 { 0 } else { (PAGE - in_page).min(room) / 8 };
-    for index in 0..words {
-        // SAFETY: inside of the page, on which the thread has its innermost frame; a stack pointer is aligned
-        // to 8 bytes, as the slots are. Volatile: other threads may write there.
-        unsafe { to.cast::<u64>().add(index).write((from as *const u64).add(index).read_volatile()) };
-    }
-    words * 8
 }
 
 fn boottime() -> u64 {

@@ -12,7 +12,7 @@ use crate::heap_profile::HeapProfile;
 use crate::options::{ClockSource, Format, Overflow};
 use crate::output::MemoryOutput;
 use crate::process_counters::ProcessCounters;
-use crate::sampling::Sampling;
+use crate::sampling::{OwnStacks, Sampling};
 use crate::slow::SlowRules;
 use crate::vocabulary::Level;
 
@@ -35,6 +35,7 @@ pub(crate) struct Config {
     pub(crate) scheduling: bool,
     /// The samples of call stacks in a second of CPU time.
     pub(crate) sampling: Option<Sampling>,
+    pub(crate) own_stacks: OwnStacks,
     pub(crate) heap_profile: Option<HeapProfile>,
     pub(crate) heartbeat: Duration,
     pub(crate) trigger_interval: Duration,

@@ -18,7 +18,7 @@ use crate::filter::Filter;
 use crate::heap_profile::HeapProfile;
 use crate::options::{ClockSource, Overflow};
 use crate::process_counters::ProcessCounters;
-use crate::sampling::Sampling;
+use crate::sampling::{OwnStacks, Sampling};
 use crate::slow::SlowRules;
 use crate::vocabulary::Level;
 
@@ -85,6 +85,7 @@ impl SessionBuilder {
                 counters: None,
                 scheduling: false,
                 sampling: None,
+                own_stacks: OwnStacks::default(),
                 heap_profile: None,
                 heartbeat: HEARTBEAT,
                 trigger_interval: TRIGGER_INTERVAL,
@@ -367,6 +368,30 @@ impl SessionBuilder {
         self
     }
 
+    /// Follows frame pointers where a thread records its own stack (default: false): samples by signals and by
+    /// the clock, the stacks of events and of slow slices, and those of the heap profile. A stack is then its
+    /// addresses, 8 bytes for each frame, instead of a copy of up to 32 KiB that is unwound later. In the
+    /// repository, `docs/guide/sessions.md` says how much less that costs. The kernel's samples stay copies.
+    ///
+    /// The program must have frame pointers: build all of it with `-C force-frame-pointers=yes` in `RUSTFLAGS`.
+    /// A function without one, as `memcpy` of most C libraries, hides its caller. Where a tenth of the stacks
+    /// or more are known to lack callers, a note of the [`Summary`](crate::Summary) has their number. A chain is
+    /// followed for at most 255 frames and 8 MiB. The setting has no effect without the crate's feature
+    /// `sampling`, and on other systems than Linux on x86-64 or aarch64.
+    ///
+    /// ```
+    /// # use hairline::{MemoryOutput, Session};
+    /// # let memory = MemoryOutput::new();
+    /// let builder = Session::builder().output_memory(&memory).signal_sampling(99);
+    /// let session = builder.frame_pointers(true).start()?;
+    /// session.stop()?;
+    /// # Ok::<(), hairline::Error>(())
+    /// ```
+    pub fn frame_pointers(mut self, on: bool) -> Self {
+        self.config.own_stacks = if on { OwnStacks::ByFramePointers } else { OwnStacks::Copied };
+        self
+    }
+
     /// Records each hold of a lock of `hairline::sync` that takes `limit` or longer as a slice `hold: NAME`
     /// (default: none). In such a session, each lock and unlock reads the clock. Of more than 16 locks that a
     /// thread holds at once, those that it took last are timed. It needs the crate's feature `sync`, whose
@@ -492,6 +517,7 @@ impl SessionBuilder {
             ("counters", self.counters.is_some()),
             ("scheduling", config.scheduling),
             ("sampling", config.sampling.is_some()),
+            ("frame_pointers", config.own_stacks == OwnStacks::ByFramePointers),
             ("heap_profile", config.heap_profile.is_some()),
             ("thread_time", detail.thread_time != plain.thread_time),
             ("source_locations", detail.source_locations != plain.source_locations),

@@ -39,6 +39,8 @@ use hairline_formats::track_event::{
     heap_dump,
 };
 
+use hairline_perf::Words;
+
 use crate::file::ProgramFile;
 use crate::fxt::Records;
 use crate::machine::stack_pointer;
@@ -80,8 +82,10 @@ pub struct Allocated<'a> {
     pub bytes: u64,
     /// The allocations that the sample stands for, in units of 2^-16.
     pub count: u64,
-    /// The registers of the mask [`REGISTERS`](crate::REGISTERS), in a function of the recorder's whose caller
-    /// has called the allocator or is it.
+    /// The instructions of the innermost frames, whose callers' are return addresses. Empty: `stack` has all.
+    pub call_chain: Words<'a>,
+    /// The registers of the mask [`REGISTERS`](crate::REGISTERS), of the frame that called these. The innermost
+    /// frame of all is in a function of the recorder's, whose caller has called the allocator or is it.
     pub registers: &'a [u64],
     /// The memory from the stack pointer on.
     pub stack: &'a [u8],
@@ -198,8 +202,12 @@ impl HeapProfile {
     /// Adds a sampled allocation. Returns its stack pointer, and the address after all that was needed of its
     /// stack: 0 if its root is not in what was copied.
     pub fn allocated(&mut self, of: &Allocated<'_>) -> [u64; 2] {
-        let Found { number: stack, end } =
-            self.stack(&Sampled { address: 0, registers: of.registers, stack: of.stack });
+        let Found { number: stack, end } = self.stack(&Sampled {
+            address: 0,
+            call_chain: of.call_chain,
+            registers: of.registers,
+            stack: of.stack,
+        });
         let sums = at(&mut self.sums, stack);
         sums.allocated = sums.allocated.saturating_add(of.bytes);
         sums.allocations = sums.allocations.saturating_add(of.count);
@@ -507,7 +515,14 @@ mod tests {
     }
 
     fn allocated(slot: u32, bytes: u64, count: u64, stack: &[u8; 16]) -> Allocated<'_> {
-        Allocated { slot, bytes, count, registers: &[0x10; 4][..REGISTERS], stack }
+        Allocated {
+            slot,
+            bytes,
+            count,
+            call_chain: Words::default(),
+            registers: &[0x10; 4][..REGISTERS],
+            stack,
+        }
     }
 
     #[test]

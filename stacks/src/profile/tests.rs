@@ -23,7 +23,7 @@ fn add(profile: &mut Profile, pid: u32, record: &Record<'_>) {
 }
 
 fn sample(pid: u32) -> (Record<'static>, Stamp) {
-    let words = hairline_perf::Words::default();
+    let words = Words::default();
     let (stack, raw) = (&[][..], &[][..]);
     let (call_chain, registers) = (words, words);
     let record = Record::Sample { is_user: true, address: 0x1010, call_chain, registers, stack, raw };
@@ -111,6 +111,7 @@ fn entries_of_any_bytes_are_read_without_harm() {
     const REGISTERS: usize = crate::REGISTERS.count_ones() as usize;
     let mut heap = HeapProfile::packets(SequenceId(9), 1, 100, "heap.rs");
     let sampled = Allocated {
+        call_chain: Words::default(),
         slot: 1,
         bytes: 150,
         count: 1 << 16,
@@ -159,4 +160,32 @@ fn each_process_has_its_own_ids_of_modules() {
     let records = profile.records.unwrap();
     assert_eq!(records.modules().count(), 70_000);
     assert!(records.modules().all(|id| id == 0), "the first one of its process");
+}
+
+/// A function without a frame pointer, as rustc makes it by default.
+#[inline(never)]
+fn has_none(word: u64) -> u64 {
+    std::hint::black_box((0..std::hint::black_box(word)).map(u64::swap_bytes).sum())
+}
+
+#[test]
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+fn a_chain_through_a_function_without_a_frame_pointer_lacks_callers() {
+    let mut profile = Profile::packets(SequenceId(1));
+    let pid = std::process::id();
+    profile.add_present(pid);
+    // Rust's standard library has frame pointers. Both places are behind the first instructions.
+    let with = (std::env::current_dir as fn() -> _ as *const ()).addr() as u64 + 48;
+    let without = (has_none as fn(u64) -> u64 as *const ()).addr() as u64 + 24;
+    let mut unwound = |caller: u64| {
+        let chain = [with, with, caller, with].map(u64::to_ne_bytes);
+        let call_chain = Words::of_bytes(chain.as_flattened());
+        let registers = &[0, 0x1000, with]; // a frame pointer of 0 is the root's
+        let error = profile.unwind(pid, &Sampled { address: 0, call_chain, registers, stack: &[] });
+        (profile.places.len(), error)
+    };
+    assert_eq!(unwound(with), (5, UnwindError::None));
+    assert_eq!(unwound(without), (5, UnwindError::UnwindInfo));
+    assert_eq!(unwound(16).1, UnwindError::InvalidMap, "a number");
+    assert!(has_none(3) > 0);
 }

@@ -9,13 +9,14 @@ use crate::on::base::platform::process;
 use crate::wire::Packet;
 
 /// The names of all variables that this crate reads.
-const KNOWN: [&str; 23] = [
+const KNOWN: [&str; 24] = [
     "HAIRLINE",
     "HAIRLINE_BUFFER",
     "HAIRLINE_CATEGORIES",
     "HAIRLINE_CLOCK",
     "HAIRLINE_COMPRESS",
     "HAIRLINE_COUNTERS",
+    "HAIRLINE_FRAME_POINTERS",
     "HAIRLINE_HEAP",
     "HAIRLINE_HOLD",
     "HAIRLINE_LEVEL",

@@ -150,6 +150,9 @@ fn settings_to(mut builder: SessionBuilder, source: Source<'_>) -> Result<Sessio
     if let Some(filter) = source.variable("HAIRLINE_STACKS")? {
         builder.config.stacks = Some(of("HAIRLINE_STACKS", Filter::parse(&filter))?);
     }
+    if let Some(on) = on_or_off(source, "HAIRLINE_FRAME_POINTERS")? {
+        builder = builder.frame_pointers(on);
+    }
     if let Some(limit) = limit(source, "HAIRLINE_HOLD")? {
         builder = builder.hold_limit(limit);
     }

@@ -287,8 +287,9 @@ impl<'s> DrainThread<'s> {
         let (drain, sink) = (&mut self.drain, &mut self.sink);
         let of = self.shared.traced();
         let written = sink.in_present_file(|sink| sampling.finish(of, |bytes| drain.insert(bytes, sink)));
-        if let Err(e) = written {
-            self.fail(e);
+        match written {
+            Ok(note) => note.map_or((), |note| _ = self.shared.stacks_note.set(note)),
+            Err(e) => self.fail(e),
         }
     }
 

@@ -41,7 +41,8 @@ pub(crate) fn run(shared: &Arc<Shared>, destination: Destination, upkeep: Upkeep
     let end = std::panic::catch_unwind(life).unwrap_or_else(|_| Err(io::Error::other("the output panicked")));
     shared.deactivate();
     drop(shared.scheduling.close());
-    drop(shared.sampling.close());
+    let stacks_note = shared.sampling.close().and_then(|sampling| sampling.note());
+    stacks_note.into_iter().for_each(|note| _ = shared.stacks_note.set(note));
     let heap_note = shared.heap_profile.close().and_then(|profile| profile.note());
     heap_note.into_iter().for_each(|note| _ = shared.heap_note.set(note));
     drop(shared.hardware.close());

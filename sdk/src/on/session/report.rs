@@ -22,8 +22,8 @@ impl fmt::Display for Thousands {
 
 impl Shared {
     /// Writes the session's summary to stderr, if the environment started the session and sets
-    /// `HAIRLINE_LOG=info`. Losses, and remarks on what had no effect and on scopes that ended out of order, are
-    /// written unless it sets `HAIRLINE_LOG=off`.
+    /// `HAIRLINE_LOG=info`. Losses, and remarks on what had no effect, on scopes that ended out of order and on
+    /// stacks that lack callers, are written unless it sets `HAIRLINE_LOG=off`.
     pub(crate) fn report(&self, summary: &Summary) {
         if !self.settings.requester.reads_stderr() {
             return;
@@ -44,11 +44,9 @@ impl Shared {
         }
         let (of_filter, of_order) = (self.filter_notes(), self.order_note());
         for note in &summary.notes {
-            let level = if of_filter.contains(note) || of_order.as_ref() == Some(note) {
-                Level::Error
-            } else {
-                Level::Info
-            };
+            let others = [of_order.as_ref(), self.stacks_note.get()];
+            let is_remark = of_filter.contains(note) || others.contains(&Some(note));
+            let level = if is_remark { Level::Error } else { Level::Info };
             stderr::write(level, format_args!("{note}"));
         }
     }

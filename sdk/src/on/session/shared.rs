@@ -64,6 +64,8 @@ pub(crate) struct Shared {
     /// Why the session records none, though its settings ask for them.
     pub(crate) no_samples: OnceLock<String>,
     pub(crate) sampling_notes: OnceLock<Vec<String>>,
+    /// What the stacks lack.
+    pub(crate) stacks_note: OnceLock<String>,
     /// The threads that are sampled by the clock.
     pub(crate) sampled_threads: OnceLock<SampledThreads>,
     /// The heap profile.
@@ -109,6 +111,7 @@ impl Shared {
             sampling: Slot::default(),
             no_samples: OnceLock::new(),
             sampling_notes: OnceLock::new(),
+            stacks_note: OnceLock::new(),
             sampled_threads: OnceLock::new(),
             heap_profile: Slot::default(),
             heap_note: OnceLock::new(),

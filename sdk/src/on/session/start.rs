@@ -199,6 +199,7 @@ fn record_samples(shared: &Shared, config: &Config) {
         samples: config.sampling.clone(),
         of_events: config.stacks.is_some(),
         of_slow_slices: config.slow_stacks,
+        own: config.own_stacks,
         keeps_last: keeps_last(config),
         stays_on: config.overflow == Overflow::Overwrite,
     };
@@ -218,7 +219,8 @@ fn profile_heap(shared: &Shared, config: &Config, profile: HeapProfile) {
     let is_one_file = config.overflow != Overflow::Overwrite && config.rotate.is_none();
     let parts = if is_one_file { Parts::One } else { Parts::Several };
     let sequence = || shared.region().new_sequence();
-    if let Err(note) = shared.heap_profile.open(profile, parts, shared.format(), shared.region(), sequence) {
+    let (wanted, format, region) = ((profile, config.own_stacks), shared.format(), shared.region());
+    if let Err(note) = shared.heap_profile.open(wanted, parts, format, region, sequence) {
         without_effect::say(&note, shared.settings.requester);
         let _ = shared.heap_note.set(note);
     }

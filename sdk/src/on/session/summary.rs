@@ -95,6 +95,7 @@ impl Shared {
         notes.extend(self.hardware_note.get().cloned());
         notes.extend(self.no_samples.get().cloned());
         notes.extend(self.sampling_notes.get().into_iter().flatten().cloned());
+        notes.extend(self.stacks_note.get().cloned());
         notes.extend(self.heap_note.get().cloned());
         notes.extend(self.tasks_note.get().map(|note| (*note).to_owned()));
         notes.extend_from_slice(&self.settings.without_effect);

@@ -5,12 +5,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 use std::time::Duration;
 
-use hairline_sampler::{Asked, Next, Stacks, Undisturbed, Watch};
+use hairline_sampler::{Asked, Next, Sample, Stacks, Undisturbed, Watch};
 
 use crate::on::base::memory::leak;
 use crate::on::base::platform::own_thread::{self, Handle, OwnThread};
 use crate::on::base::wakes::{Wakes, Woken};
 use crate::on::base::{clock, forever, this_thread};
+use crate::sampling::OwnStacks;
 
 pub(crate) use hairline_sampler::Watched;
 
@@ -34,6 +35,8 @@ static LOST_WITHOUT_RING: AtomicU64 = AtomicU64::new(0);
 static POSITION: AtomicU64 = AtomicU64::new(0);
 /// The number of the reader, in the upper half; 0: nobody reads.
 static READS: AtomicU64 = AtomicU64::new(0);
+/// Whether stacks are those of frame pointers. Relaxed: it guards no memory.
+static FOLLOWS: AtomicBool = AtomicBool::new(false);
 /// The thread that reads.
 static READER: Wakes = Wakes::new();
 /// The slices that may become slow; null before the first reader that watches. It is never freed.
@@ -48,6 +51,7 @@ fn ring() -> Option<&'static Stacks> {
         return Some(stacks);
     }
     let made = leak(Stacks::new(STACKS_IN_RING, BYTES).ok()?);
+    made.follow_frame_pointers(FOLLOWS.load(Ordering::Relaxed));
     let first = STACKS.compare_exchange(std::ptr::null_mut(), made, Ordering::Release, Ordering::Acquire);
     // Of two threads that make one, that of the second is never used.
     forever::get(first.map_or_else(|first| first, |_| made))
@@ -129,9 +133,13 @@ pub(crate) struct Reader {
 
 impl Reader {
     /// Begins to take stacks.
-    pub(crate) fn begin() -> Self {
+    pub(crate) fn begin(own: OwnStacks) -> Self {
+        FOLLOWS.store(own == OwnStacks::ByFramePointers, Ordering::Relaxed);
         static LAST: AtomicU64 = AtomicU64::new(0);
         let tag = (LAST.fetch_add(1, Ordering::Relaxed) % u64::from(u32::MAX) + 1) << 32;
+        if let Some(stacks) = forever::get(STACKS.load(Ordering::Acquire)) {
+            stacks.follow_frame_pointers(own == OwnStacks::ByFramePointers);
+        }
         READS.store(tag, Ordering::Relaxed);
         Self { tag, here: None, lost_before: lost_so_far(), watcher: None }
     }
@@ -154,14 +162,14 @@ impl Reader {
         self.here = Some(READER.set(handle));
     }
 
-    /// Shows the stacks since the last call: the thread and the time, its registers and its stack.
-    pub(crate) fn read(&mut self, mut each: impl FnMut((u32, u64), &[u64], &[u8])) {
+    /// Shows the stacks since the last call, with the thread and the time.
+    pub(crate) fn read(&mut self, mut each: impl FnMut((u32, u64), &Sample<'_>)) {
         let Some(stacks) = forever::get(STACKS.load(Ordering::Acquire)) else { return };
-        let position = stacks.read(POSITION.load(Ordering::Relaxed), |note, registers, stack| {
+        let position = stacks.read(POSITION.load(Ordering::Relaxed), |note, sample| {
             let [time, of, _] = note;
             // A thread may be late with a stack of the session before.
             if of & !u64::from(u32::MAX) == self.tag {
-                each((of as u32, time), registers, stack);
+                each((of as u32, time), sample);
             }
         });
         POSITION.store(position, Ordering::Relaxed);

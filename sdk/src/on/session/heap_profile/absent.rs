@@ -12,6 +12,7 @@ use crate::on::session::heap_profile::Parts;
 use crate::on::session::rotation::{Addition, Finished};
 use crate::on::session::slot::Slot;
 use crate::options::Format;
+use crate::sampling::OwnStacks;
 
 /// A profile, which there is none of.
 #[derive(Debug)]
@@ -24,7 +25,7 @@ pub(crate) const TAPE_BYTES: u32 = 0;
 impl Slot<Profiling> {
     pub(crate) fn open(
         &self,
-        _: HeapProfile,
+        _: (HeapProfile, OwnStacks),
         _: Parts,
         _: Format,
         _: &Arc<Region>,

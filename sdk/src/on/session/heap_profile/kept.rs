@@ -91,7 +91,9 @@ mod tests {
         let caller = (allocate as *const ()).addr() as u64 + u64::from(n);
         let stack = [[0; 8], caller.to_ne_bytes()].concat(); // at the frame pointer
         let registers = &[0x10; 4][..REGISTERS.count_ones() as usize];
-        profile.allocated(&Allocated { slot: n, bytes: 1 << 20, count: 1 << 16, registers, stack: &stack });
+        let call_chain = hairline_perf::Words::default();
+        let (bytes, count) = (1 << 20, 1 << 16);
+        profile.allocated(&Allocated { slot: n, bytes, count, call_chain, registers, stack: &stack });
     }
 
     #[test]

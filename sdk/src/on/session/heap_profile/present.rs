@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use hairline_formats::track_event::SequenceId;
 use hairline_formats::track_event::fields::clock as id;
+use hairline_sampler::Sample;
 use hairline_shm::Region;
 use hairline_stacks::{Allocated, HeapMoment, HeapProfile as Profile, HeapWriter, KeptAt};
 
@@ -19,6 +20,7 @@ use crate::on::session::heap_profile::kept::OnTape;
 use crate::on::session::rotation::{Addition, Finished};
 use crate::on::session::slot::Slot;
 use crate::options::Format;
+use crate::sampling::OwnStacks;
 
 /// The longest time between two reads. The threads wake the reader when a quarter of the ring is full.
 const LONGEST: Duration = Duration::from_millis(50);
@@ -31,6 +33,7 @@ pub(crate) use crate::on::session::heap_profile::kept::TAPE_BYTES;
 #[derive(Debug)]
 pub(crate) struct Profiling {
     reader: Reader,
+    own: OwnStacks,
     profile: Profile,
     /// Of the output's present file.
     writer: HeapWriter,
@@ -58,13 +61,14 @@ impl Slot<Profiling> {
     /// A sentence that says why the session has no profile.
     pub(crate) fn open(
         &self,
-        HeapProfile { every, peak }: HeapProfile,
+        (HeapProfile { every, peak }, own): (HeapProfile, OwnStacks),
         parts: Parts,
         format: Format,
         region: &Arc<Region>,
         sequence: impl FnOnce() -> u32,
     ) -> Result<(), String> {
-        let reader = Reader::begin(every).map_err(|e| format!("the heap profile is not recorded: {e}"))?;
+        let reader =
+            Reader::begin(every, own).map_err(|e| format!("the heap profile is not recorded: {e}"))?;
         let pid = process::id();
         let allocator = file_of_the_allocator();
         let profile = match format {
@@ -77,7 +81,7 @@ impl Slot<Profiling> {
         let writer = profile.writer();
         let next_peak = peak.unwrap_or(u64::MAX);
         let tape = OnTape::of(region);
-        self.fill(Profiling { reader, profile, writer, step: peak, next_peak, peak: None, tape });
+        self.fill(Profiling { reader, own, profile, writer, step: peak, next_peak, peak: None, tape });
         Ok(())
     }
 
@@ -117,10 +121,10 @@ impl Profiling {
 
     /// Takes in the samples since the last call. Returns the profile if there is a new peak.
     fn read(&mut self) -> Option<HeapMoment> {
-        let allocated =
-            |profile: &mut Profile, [slot, bytes, count]: [u64; 3], registers: &[u64], stack: &[u8]| {
-                profile.allocated(&Allocated { slot: slot as u32, bytes, count, registers, stack })
-            };
+        let allocated = |profile: &mut Profile, [slot, bytes, count]: [u64; 3], sample: &Sample<'_>| {
+            let Sample { registers, call_chain, stack } = *sample;
+            profile.allocated(&Allocated { slot: slot as u32, bytes, count, call_chain, registers, stack })
+        };
         self.reader.read(&mut self.profile, allocated, Profile::freed);
         let live = self.profile.totals().live;
         if live < self.next_peak {
@@ -208,13 +212,18 @@ impl Profiling {
         let ([lost, bytes], totals) = (self.reader.lost(), self.profile.totals());
         let lost_for =
             format!("found no room, and are in no sum: they stand for {bytes} bytes; sample less often");
+        let without_root = match self.own {
+            OwnStacks::Copied => {
+                "have a stack without its root, because it is deeper than the bytes that were copied"
+            }
+            OwnStacks::ByFramePointers => {
+                "have a stack without some callers, because functions without frame pointers are in it"
+            }
+        };
         let parts = [
             (lost, &*lost_for),
             (totals.others, "have no stack, because there are too many different ones"),
-            (
-                totals.cut,
-                "have a stack without its root, because it is deeper than the bytes that were copied",
-            ),
+            (totals.cut, without_root),
         ];
         let parts: Vec<String> = parts
             .into_iter()

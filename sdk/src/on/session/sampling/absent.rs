@@ -77,7 +77,11 @@ impl Sampling {
         self: Box<Self>,
         _: Traced<'_>,
         _: impl FnMut(&[u8]) -> io::Result<()>,
-    ) -> io::Result<()> {
+    ) -> io::Result<Option<String>> {
+        match self.0 {}
+    }
+
+    pub(crate) fn note(&self) -> Option<String> {
         match self.0 {}
     }
 }

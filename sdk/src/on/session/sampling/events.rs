@@ -6,6 +6,7 @@ use hairline_stacks::{Profile, SampledAt};
 use crate::on::base::platform::process;
 use crate::on::base::stacks::{self, Reader};
 use crate::on::session::sampling::looks::Looks;
+use crate::sampling::OwnStacks;
 
 /// The stacks of a session's events.
 #[derive(Debug)]
@@ -18,8 +19,8 @@ pub(super) struct Events {
 
 impl Events {
     /// Begins to take stacks. `watches`: also those of slices that become slow. Returns also what is to be said.
-    pub(super) fn open(watches: bool) -> (Self, Option<String>) {
-        let mut reader = Reader::begin();
+    pub(super) fn open(watches: bool, own: OwnStacks) -> (Self, Option<String>) {
+        let mut reader = Reader::begin(own);
         let note = watches.then(|| reader.watch().err()).flatten().map(|e| {
             let advice = hairline_sampler::advice(&e);
             format!("a slow slice has a stack at its end, and none at its limit: {e}; {advice}")
@@ -38,9 +39,9 @@ impl Events {
             return 0; // nothing is looked up for a session without stacks
         }
         let (pid, mut has_new) = (process::id(), false);
-        self.reader.read(|(tid, time), registers, stack| {
+        self.reader.read(|(tid, time), sample| {
             let stamp = Stamp { pid, tid, time, ..Stamp::default() };
-            hairline_sampler::as_record(registers, stack, |record| {
+            hairline_sampler::as_record(sample, |record| {
                 has_new |= !profile.knows(&record, stamp);
                 profile.add(&record, stamp, SampledAt::Events);
             });

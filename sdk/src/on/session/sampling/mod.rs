@@ -25,7 +25,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::filter::Filter;
-use crate::sampling::Sampling as Wished;
+use crate::sampling::{OwnStacks, Sampling as Wished};
 
 /// What a session takes stacks at.
 #[derive(Clone, Debug)]
@@ -34,6 +34,8 @@ pub(crate) struct Wanted {
     #[cfg_attr(feature = "sampling", allow(dead_code))] // threads know it by their callsites
     pub(crate) of_events: bool,
     pub(crate) of_slow_slices: bool,
+    #[cfg_attr(not(feature = "sampling"), allow(dead_code))]
+    pub(crate) own: OwnStacks,
     /// In a flight recorder, and in an output of several files.
     #[cfg_attr(not(feature = "sampling"), allow(dead_code))]
     pub(crate) keeps_last: bool,

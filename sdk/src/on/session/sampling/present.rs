@@ -19,7 +19,7 @@ use crate::on::session::sampling::{Opened, SampledThreads, Wanted};
 use crate::on::session::scheduling::Traced;
 use crate::on::session::slot::Slot;
 use crate::options::Format;
-use crate::sampling::Sampling as Wished;
+use crate::sampling::{OwnStacks, Sampling as Wished};
 
 /// The tape of a session that keeps its last samples: a quarter of its ring, in these bounds. A sample of 30
 /// frames has some 130 bytes, so 16 MiB are a minute of 20 busy threads at 99 samples a second.
@@ -27,6 +27,9 @@ const KEPT: [u64; 2] = [4 << 20, 16 << 20];
 
 /// The tape of a session whose samples are in its output: it has the frames, some 6 bytes each.
 const FRAMES: u32 = 1 << 20;
+
+/// One stack in so many may lack callers, before that is said: the C library calls back now and then.
+const FEW: u64 = 10;
 
 /// The longest time between two reads in a session without samples. Threads wake the reader when a quarter of
 /// the ring is full.
@@ -41,6 +44,8 @@ pub(crate) struct Sampling {
     /// Made for the first samples: a session without any looks nothing up, and asks the system for nothing.
     profile: Option<Profile>,
     tape: Option<OnTape>,
+    /// Whether all stacks are those of frame pointers.
+    follows: bool,
 }
 
 /// Samples as a tape has them. They are read where nothing waits for it: a full tape takes half a second.
@@ -157,7 +162,7 @@ impl Slot<Sampling> {
                 Wished::CpuTime(_) | Wished::Kernel(_) | Wished::Signals(_) => None,
                 Wished::WallTime(_, names) => Some(SampledThreads::new(names.clone())),
             };
-            match Source::open(&samples, by_clock.clone(), wanted.stays_on) {
+            match Source::open(&samples, by_clock.clone(), wanted.stays_on, wanted.own) {
                 Ok((opened, note)) => {
                     (source, threads) = (Some(opened), by_clock);
                     notes.extend(note);
@@ -166,7 +171,7 @@ impl Slot<Sampling> {
             }
         }
         // The option `stack:` of a macro asks for one in any session.
-        let (events, note) = Events::open(wanted.of_slow_slices);
+        let (events, note) = Events::open(wanted.of_slow_slices, wanted.own);
         notes.extend(note);
         let sequence = || SequenceId(region.new_sequence() + OWN_SEQUENCE.0);
         let form = Form {
@@ -175,7 +180,9 @@ impl Slot<Sampling> {
             keeps_last: wanted.keeps_last,
         };
         let tape = Tape::of(region, SAMPLES_TAPE).map(OnTape::new);
-        self.fill(Sampling { source, events, form, profile: None, tape });
+        let by_kernel = matches!(source, Some(Source::Kernel { .. }));
+        let follows = wanted.own == OwnStacks::ByFramePointers && !by_kernel;
+        self.fill(Sampling { source, events, form, profile: None, tape, follows });
         Opened { no_samples, notes, threads }
     }
 
@@ -305,16 +312,30 @@ impl Sampling {
         self.tape.as_mut()?.take_unread(self.profile.as_mut()?)
     }
 
-    /// Ends the recording, and writes the rest and the functions of all frames. All files before are whole.
+    /// Returns what is to be said of the stacks at the session's end: that the program may have no frame
+    /// pointers.
+    pub(crate) fn note(&self) -> Option<String> {
+        let totals = self.profile.as_ref().filter(|_| self.follows)?.totals();
+        let (cut, all) = (totals.cut, totals.samples + totals.events);
+        (cut * FEW > all).then(|| {
+            format!(
+                "{cut} of {all} stacks lack callers, because functions without frame pointers are in them: \
+                 build all of the program with -C force-frame-pointers=yes, or do not ask for frame pointers"
+            )
+        })
+    }
+
+    /// Ends the recording, and writes the rest and the functions of all frames. Returns what is to be said of
+    /// them. All files before are whole.
     pub(crate) fn finish(
         mut self: Box<Self>,
         of: Traced<'_>,
         mut write: impl FnMut(&[u8]) -> io::Result<()>,
-    ) -> io::Result<()> {
+    ) -> io::Result<Option<String>> {
         self.stop();
         self.read(of, true);
         let has_name = has_name(|tid| of.threads.contains(tid));
-        let Some(profile) = &mut self.profile else { return Ok(()) };
+        let Some(profile) = &mut self.profile else { return Ok(None) };
         profile.finish(&has_name);
         if let Some(tape) = &mut self.tape {
             tape.take(profile);
@@ -326,7 +347,8 @@ impl Sampling {
             write(&unread.part(&has_name))?;
             of.region.forget_tape(SAMPLES_TAPE, unread.end);
         }
-        write(&out)
+        write(&out)?;
+        Ok(self.note())
     }
 }
 

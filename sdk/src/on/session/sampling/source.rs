@@ -4,14 +4,14 @@ use std::io;
 use std::time::Duration;
 
 use hairline_perf::{Attributes, Inherit, OwnEvents, RING, Record, Stamp};
-use hairline_sampler::{Clock, Earlier, Sampler};
+use hairline_sampler::{Clock, Earlier, Sampler, Taken};
 use hairline_stacks::{Profile, REGISTERS, SampledAt, stack_bytes};
 
 use crate::on::base::platform::process;
 use crate::on::session::descriptors;
 use crate::on::session::sampling::SampledThreads;
 use crate::on::session::sampling::looks::Looks;
-use crate::sampling::Sampling as Wished;
+use crate::sampling::{OwnStacks, Sampling as Wished};
 
 /// The part of a ring that one processor may fill between two reads.
 const FILLED: u64 = 6;
@@ -44,7 +44,7 @@ pub(super) enum SampledBy {
 
 impl Source {
     /// Opens what takes these samples. `threads`: those that are sampled by the clock. `stays_on`: the
-    /// session is a flight recorder. Returns also what is to be said.
+    /// session is a flight recorder. `own`: how threads take their own. Returns also what is to be said.
     ///
     /// # Errors
     /// A sentence that says why there are no samples, and what helps.
@@ -52,16 +52,17 @@ impl Source {
         samples: &Wished,
         threads: Option<SampledThreads>,
         stays_on: bool,
+        own: OwnStacks,
     ) -> Result<(Self, Option<String>), String> {
         let frequency = samples.frequency();
         match samples {
-            Wished::CpuTime(_) if stays_on => by_signals_or_events(frequency),
-            Wished::CpuTime(_) | Wished::Kernel(_) => by_events_or_signals(frequency),
-            Wished::Signals(_) => match by_signals(frequency) {
+            Wished::CpuTime(_) if stays_on => by_signals_or_events(frequency, own),
+            Wished::CpuTime(_) | Wished::Kernel(_) => by_events_or_signals(frequency, own),
+            Wished::Signals(_) => match by_signals(frequency, own) {
                 Ok(source) => Ok((source, None)),
                 Err(why) => Err(format!("samples are not recorded: {why}")),
             },
-            Wished::WallTime(..) => by_clock(frequency, threads),
+            Wished::WallTime(..) => by_clock(frequency, threads, own),
         }
     }
 
@@ -140,19 +141,24 @@ impl Drop for Source {
 }
 
 /// Opens the events of all threads, or else gives them timers.
-fn by_events_or_signals(frequency: u32) -> Result<(Source, Option<String>), String> {
+fn by_events_or_signals(frequency: u32, own: OwnStacks) -> Result<(Source, Option<String>), String> {
     let refused = match open_events(frequency) {
         Ok((events, stack)) => {
             descriptors::SAMPLING.set(events.raw_fds());
             let a_second = u64::from(frequency) * u64::from(stack);
             let every = Duration::from_micros(events.smallest_ring() * 1_000_000 / FILLED / a_second.max(1));
-            let note = (!events.has_all_threads()).then(|| hairline_perf::not_all_threads("samples"));
+            let of_threads = (!events.has_all_threads()).then(|| hairline_perf::not_all_threads("samples"));
+            let of_stacks = (own == OwnStacks::ByFramePointers).then(|| {
+                format!("the kernel's samples do not follow frame pointers; signals:{frequency} asks for some that do")
+            });
+            let notes: Vec<String> = of_threads.into_iter().chain(of_stacks).collect();
+            let note = (!notes.is_empty()).then(|| notes.join("; "));
             return Ok((Source::Kernel { events, frequency, every: every.min(LONGEST) }, note));
         }
         Err(e) => e,
     };
     let advice = hairline_perf::advice(&refused);
-    let source = by_signals(frequency)
+    let source = by_signals(frequency, own)
         .map_err(|why| format!("samples are not recorded: {refused}; {advice}. Nor by signals: {why}"))?;
     let (SampledBy::CpuTime(frequency) | SampledBy::WallTime(frequency)) = source.by();
     let note = format!(
@@ -165,9 +171,9 @@ fn by_events_or_signals(frequency: u32) -> Result<(Source, Option<String>), Stri
 /// Gives all threads timers, or else opens events: the kernel's take some 1 us at each switch of
 /// threads, which is 3 % of a program that switches often. Timers expire at the kernel's ticks: for more
 /// samples there are events.
-fn by_signals_or_events(frequency: u32) -> Result<(Source, Option<String>), String> {
+fn by_signals_or_events(frequency: u32, own: OwnStacks) -> Result<(Source, Option<String>), String> {
     if hairline_sampler::frequency_of(frequency) == frequency
-        && let Ok(source) = by_signals(frequency)
+        && let Ok(source) = by_signals(frequency, own)
     {
         let note = format!(
             "samples are taken by signals, as they cost a flight recorder less than the kernel's; \
@@ -175,30 +181,42 @@ fn by_signals_or_events(frequency: u32) -> Result<(Source, Option<String>), Stri
         );
         return Ok((source, Some(note)));
     }
-    by_events_or_signals(frequency)
+    by_events_or_signals(frequency, own)
 }
 
 /// Gives each thread a timer of its CPU time.
-fn by_signals(frequency: u32) -> Result<Source, String> {
-    let stack = stack_bytes(RING as u64, hairline_sampler::frequency_of(frequency));
-    timed(Clock::CpuTime, frequency, stack, SampledAt::CpuTime)
+fn by_signals(frequency: u32, own: OwnStacks) -> Result<Source, String> {
+    let taken = taken(own, hairline_sampler::frequency_of(frequency));
+    timed(Clock::CpuTime, frequency, taken, SampledAt::CpuTime)
 }
 
 /// Gives each thread of these names a timer of real time.
-fn by_clock(frequency: u32, threads: Option<SampledThreads>) -> Result<(Source, Option<String>), String> {
+fn by_clock(
+    frequency: u32,
+    threads: Option<SampledThreads>,
+    own: OwnStacks,
+) -> Result<(Source, Option<String>), String> {
     let wants = move |tid: u32| {
         let name = std::fs::read(format!("/proc/self/task/{tid}/comm")).unwrap_or_default();
         threads.as_ref().is_some_and(|threads| threads.has(String::from_utf8_lossy(&name).trim_end()))
     };
-    let stack = stack_bytes(RING as u64, frequency);
-    match timed(Clock::WallTime(Box::new(wants)), frequency, stack, SampledAt::WallTime) {
+    let taken = taken(own, frequency);
+    match timed(Clock::WallTime(Box::new(wants)), frequency, taken, SampledAt::WallTime) {
         Ok(source) => Ok((source, None)),
         Err(why) => Err(format!("samples by the clock are not recorded: {why}")),
     }
 }
 
-fn timed(clock: Clock, frequency: u32, stack: u32, at: SampledAt) -> Result<Source, String> {
-    let sampler = Sampler::start(clock, frequency, stack)
+/// Returns what samples have of a stack, so many in a second.
+fn taken(own: OwnStacks, frequency: u32) -> Taken {
+    match own {
+        OwnStacks::Copied => Taken::Bytes(stack_bytes(RING as u64, frequency)),
+        OwnStacks::ByFramePointers => Taken::FramePointers,
+    }
+}
+
+fn timed(clock: Clock, frequency: u32, taken: Taken, at: SampledAt) -> Result<Source, String> {
+    let sampler = Sampler::start(clock, frequency, taken)
         .map_err(|e| format!("{e}; {}", hairline_sampler::advice(&e)))?;
     Ok(Source::Threads { sampler, looks: Looks::default(), at })
 }

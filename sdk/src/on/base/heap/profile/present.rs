@@ -4,7 +4,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
-use hairline_sampler::{Stacks, Undisturbed};
+use hairline_sampler::{Sample, Stacks, Undisturbed};
 
 use crate::on::base::clock;
 use crate::on::base::heap::profile::blocks::{Blocks, Slot};
@@ -15,6 +15,7 @@ use crate::on::base::platform::own_thread::{self, Handle};
 use crate::on::base::platform::process;
 use crate::on::base::wakes::{Wakes, Woken};
 use crate::on::base::{forever, this_thread};
+use crate::sampling::OwnStacks;
 
 /// The samples that the ring has room for, of 8 KiB each: with one in 512 KiB, those of 256 MiB between two
 /// reads.
@@ -179,7 +180,7 @@ impl Reader {
     ///
     /// # Errors
     /// Those of the ring's memory; [`ResourceBusy`](io::ErrorKind::ResourceBusy) if another reader exists.
-    pub(crate) fn begin(mean: u64) -> io::Result<Self> {
+    pub(crate) fn begin(mean: u64, own: OwnStacks) -> io::Result<Self> {
         static LAST: AtomicU32 = AtomicU32::new(0);
         if IS_READ.swap(true, Ordering::Acquire) {
             return Err(io::ErrorKind::ResourceBusy.into()); // pairs with the Release of the drop
@@ -194,6 +195,7 @@ impl Reader {
                 }
             },
         };
+        stacks.follow_frame_pointers(own == OwnStacks::ByFramePointers);
         STACKS.store(std::ptr::from_ref(stacks).cast_mut(), Ordering::Release);
         BLOCKS.forget();
         MEAN.store(mean.max(1), Ordering::Relaxed);
@@ -212,19 +214,22 @@ impl Reader {
     }
 
     /// Shows the samples and frees since the last call. `allocated` gets the slot, the bytes and the count of
-    /// a sample, its registers and its stack, and returns the stack pointer, and the end of the stack or 0.
+    /// a sample, and the sample, and returns the stack pointer, and the end of the stack or 0.
     /// `freed` returns whether it knows the sample of a slot.
     pub(crate) fn read<T>(
         &mut self,
         to: &mut T,
-        allocated: impl Fn(&mut T, [u64; 3], &[u64], &[u8]) -> [u64; 2],
+        allocated: impl Fn(&mut T, [u64; 3], &Sample<'_>) -> [u64; 2],
         freed: impl Fn(&mut T, u32) -> bool,
     ) {
-        let position = self.stacks.read(POSITION.load(Ordering::Relaxed), |note, registers, stack| {
+        let position = self.stacks.read(POSITION.load(Ordering::Relaxed), |note, sample| {
             let [of, bytes, count] = note;
             // A thread may be late with a sample of the profile before.
             if of >> 32 == u64::from(self.profile) {
-                learn(allocated(to, [u64::from(of as u32), bytes, count], registers, stack), stack.len());
+                let end = allocated(to, [u64::from(of as u32), bytes, count], sample);
+                if sample.call_chain.is_empty() {
+                    learn(end, sample.stack.len());
+                }
             }
         });
         POSITION.store(position, Ordering::Relaxed);
