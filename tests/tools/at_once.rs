@@ -231,3 +231,58 @@ fn what_the_holder_of_a_lock_waits_for_is_named() {
     ];
     require(&first, &words, &[]);
 }
+
+#[test]
+fn what_is_not_recorded_and_keeps_a_task_from_what_is_ready_is_not_passed_over() {
+    let words = ["most of all `part`, or what is not recorded and kept them from looking at it."];
+    let first = first_lines(
+        || {},
+        |number| async move {
+            let two = [1, 4].map(|time| sleep(time * SHORT).traced("app", "part"));
+            let mut parts = futures::stream::FuturesUnordered::from_iter(two);
+            parts.next().await;
+            sleep(work(number) + 4 * SHORT).await;
+            parts.next().await;
+        },
+    );
+    require(&first, &words, &[]);
+    let first = first_lines(
+        || {},
+        |number| async move {
+            let mut part = pin!(sleep(4 * SHORT).traced("app", "part"));
+            if timeout(SHORT, &mut part).await.is_err() {
+                sleep(work(number) + 4 * SHORT).await;
+                part.await;
+            }
+        },
+    );
+    require(&first, &words, &[]);
+}
+
+#[test]
+fn a_wait_in_another_branch_is_not_what_a_lock_is_held_for() {
+    let first = first_lines(
+        || {},
+        |number| async move {
+            let [index, disk] = ["index", "disk"].map(|name| Arc::new(sync::Mutex::named(name, ())));
+            let vacuumed = Arc::clone(&disk).lock_owned().await;
+            let vacuum = async move {
+                sleep(work(number) + 40 * SHORT).await;
+                drop(vacuumed);
+            };
+            let (moved, (moves, is_moving)) = (Arc::clone(&index), oneshot::channel());
+            let moving = async move {
+                sleep(SHORT).await;
+                let _moved = moved.lock().await;
+                let _ = moves.send(());
+                sleep(work(number)).await;
+            };
+            let both = async move { tokio::join!(async { drop(disk.lock().await) }, moving) };
+            tokio::spawn(vacuum.traced_task("db", "vacuum"));
+            tokio::spawn(async { _ = both.await }.traced_task("db", "mover"));
+            is_moving.await.expect("it has the lock");
+            drop(index.lock().await);
+        },
+    );
+    require(&first, &["Cause: waiting for the lock `index`.", " mover"], &["disk"]);
+}

@@ -8,7 +8,7 @@ use hairline_convert::{Event, EventKind, Item, TrackId};
 
 use crate::explain::arguments::arguments;
 use crate::explain::awaited::Lives;
-use crate::explain::locks::Holder;
+use crate::explain::locks::{Holder, PREFIX};
 use crate::explain::own_polls::{Poll, is_inside};
 use crate::explain::survey::{SliceName, Survey};
 use crate::explain::target::{Chance, MOST, Other, Part, Target, add};
@@ -421,12 +421,13 @@ impl<'s> Found<'s> {
     }
 
     /// Whether an interval of the task that has a lock may be what the lock is held for: it ends before the
-    /// release, or is polled then. Another branch of a `join!` is neither.
+    /// release, or is polled then. Another branch of a `join!` is neither, nor is a wait that goes on.
     fn may_release(&self, Candidate { slice, end, .. }: &Candidate, release: i64) -> bool {
         let place = (slice.track, slice.start, *end);
         let polls = self.survey.polls_of((slice.category, slice.name), place);
         let is_polled = |poll: &Poll| (poll.start..=poll.end).contains(&release);
-        *end <= release || polls.is_empty() || polls.iter().any(is_polled)
+        let is_wait = self.survey.keys().text(slice.name).starts_with(PREFIX);
+        *end <= release || polls.is_empty() && !is_wait || polls.iter().any(is_polled)
     }
 
     /// Whether the thread of a track may have ended a sleep or a wait.

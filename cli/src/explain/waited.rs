@@ -29,8 +29,9 @@ pub(super) struct Waited {
     pub(super) of_each: Vec<Option<Times>>,
     /// How long each of them was open while it waited for another one.
     pub(super) beside: Vec<i64>,
-    /// How long it waited for them, or for what is not recorded: then it polled several that it had polled
-    /// before, but not in the poll before. The first one of a set of futures that is ready ends the wait for it.
+    /// How long it waited for them, or for what is not recorded: then it polled one that it had polled before,
+    /// but not in the poll before, in which it perhaps did not look at all of them. A set of futures is not
+    /// looked at while what is done with the last one that was ready goes on.
     pub(super) in_doubt: i64,
     /// The rest.
     pub(super) alone: Times,
@@ -93,7 +94,7 @@ pub(super) fn waited((start, end): (i64, i64), polls: &[Poll], wakes: &[i64], al
     let ends = polls.iter().map(|poll| poll.start).chain([end]);
     let gaps: Times = begins.zip(ends).map(|(from, to)| (from.max(start), to.min(end))).collect();
     let (mut of_each, mut beside) = (Vec::with_capacity(all.len()), vec![0_i64; all.len()]);
-    let mut in_doubt = 0_i64;
+    let (mut in_doubt, is_looked_at) = (0_i64, are_looked_at(polls, all));
     let mut candidates = Vec::new();
     for (number, child) in all.iter().enumerate() {
         let (times, of_child) = child.candidates(number, polls, &gaps);
@@ -104,15 +105,16 @@ pub(super) fn waited((start, end): (i64, i64), polls: &[Poll], wakes: &[i64], al
     }
     candidates.sort_by_key(|of| (of.gap, std::cmp::Reverse(of.end), of.polled));
     for of_gap in candidates.chunk_by(|a, b| a.gap == b.gap) {
-        let gap = gaps[of_gap[0].gap];
+        let number_of_gap = of_gap[0].gap;
+        let gap = gaps[number_of_gap];
         let mut free = vec![gap];
-        let are_late = of_gap.iter().filter(|one| one.is_late).count() > 1;
+        let is_in_doubt = number_of_gap.checked_sub(1).is_some_and(|before| !is_looked_at[before]);
         for Candidate { number, is_late, .. } in of_gap {
             let open = all[*number].open(gap);
             let taken: Times = open.iter().flat_map(|part| in_common(*part, &free)).collect();
             let more = sum(open.iter().copied()).saturating_sub(sum(taken.iter().copied()));
             beside[*number] = beside[*number].saturating_add(more);
-            if *is_late && are_late {
+            if *is_late && is_in_doubt {
                 in_doubt = in_doubt.saturating_add(sum(taken.iter().copied()));
             }
             free = free.iter().flat_map(|part| apart(*part, &open)).collect();
@@ -122,6 +124,20 @@ pub(super) fn waited((start, end): (i64, i64), polls: &[Poll], wakes: &[i64], al
     let of_each: Vec<Option<Times>> = of_each.into_iter().map(|times| times.map(merged)).collect();
     let alone = apart((start, end), &merged(of_each.iter().flatten().flatten().copied())).collect();
     Waited { of_each, beside, in_doubt, alone }
+}
+
+/// In which of the polls those inside were surely looked at to the end: some were polled, and none was ready.
+fn are_looked_at(polls: &[Poll], all: &[Child<'_>]) -> Vec<bool> {
+    let (mut are_polled, mut are_ready) = (vec![false; polls.len()], vec![false; polls.len()]);
+    for child in all {
+        for (number, own) in child.polls.iter().enumerate() {
+            if let Some(poll) = is_in(polls, own) {
+                are_polled[poll] = true;
+                are_ready[poll] |= number + 1 == child.polls.len();
+            }
+        }
+    }
+    are_polled.into_iter().zip(are_ready).map(|(polled, ready)| polled && !ready).collect()
 }
 
 #[cfg(test)]
@@ -177,13 +193,18 @@ mod tests {
     }
 
     #[test]
-    fn of_several_that_are_looked_at_late_it_is_in_doubt_that_they_were_waited_for() {
+    fn of_what_is_looked_at_late_it_is_in_doubt_that_it_was_waited_for() {
         let outer = polls(&[(0, 10), (20, 30), (90, 100)]);
-        let [first, second] = [polls(&[(2, 3), (91, 92)]), polls(&[(4, 5), (93, 94)])];
+        let first = polls(&[(2, 3), (91, 92)]);
         let one = waited((0, 100), &outer, &[], &[child(1, 92, &first)]);
-        assert_eq!((times(&one, 0)[1..].to_vec(), one.in_doubt), (vec![(30, 90), (91, 92)], 0));
-        let two = waited((0, 100), &outer, &[], &[child(1, 92, &first), child(2, 94, &second)]);
-        assert_eq!((times(&two, 0)[1..].to_vec(), two.in_doubt), (vec![(30, 90), (91, 92)], 60));
+        let waited_for = vec![(30, 90), (91, 92)];
+        assert_eq!((times(&one, 0)[1..].to_vec(), one.in_doubt), (waited_for.clone(), 60));
+        let between = polls(&[(3, 4), (22, 23)]);
+        let ended = waited((0, 100), &outer, &[], &[child(1, 92, &first), child(2, 24, &between)]);
+        assert_eq!((times(&ended, 0)[1..].to_vec(), ended.in_doubt), (waited_for.clone(), 60));
+        let goes_on = polls(&[(3, 4), (22, 23), (93, 94)]);
+        let pending = waited((0, 100), &outer, &[], &[child(1, 92, &first), child(2, 95, &goes_on)]);
+        assert_eq!((times(&pending, 0)[1..].to_vec(), pending.in_doubt), (waited_for, 0));
     }
 
     #[test]
