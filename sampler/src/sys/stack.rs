@@ -6,6 +6,7 @@
 
 #![allow(unsafe_code)] // reads memory, and calls the system
 
+use std::arch::asm;
 use std::ops::Range;
 
 use crate::chain::{self, Frame, follow};
@@ -104,10 +105,9 @@ impl Seen {
         let end = at.checked_add(16)?;
         let is_in = |part: &Range<u64>| part.start <= at && end <= part.end;
         if is_in(&self.in_place) {
-            let words = at as *const u64;
             // SAFETY: in the page on which the thread has its innermost frame, and aligned: each step of a
-            // chain looks. Volatile: other threads may write there.
-            return Some(unsafe { [words.read_volatile(), words.add(1).read_volatile()] });
+            // chain looks.
+            return Some(unsafe { [word(at), word(at + 8)] });
         }
         if !is_in(&self.window) {
             let expected = self.expected.saturating_sub((at - self.sp) as usize);
@@ -206,8 +206,25 @@ unsafe fn copy_in_place(part: Range<u64>, to: *mut u8) -> usize {
     let words = part.end.saturating_sub(part.start) as usize / 8;
     for index in 0..words {
         // SAFETY: inside of the page, on which the thread has its innermost frame; a stack pointer is aligned
-        // to 8 bytes, as the slots are. Volatile: other threads may write there.
-        unsafe { to.cast::<u64>().add(index).write((part.start as *const u64).add(index).read_volatile()) };
+        // to 8 bytes, as the slots are.
+        unsafe { to.cast::<u64>().add(index).write(word(part.start + index as u64 * 8)) };
     }
     words * 8
+}
+
+/// Reads a word of a stack, to which other threads may write meanwhile. It is no read of a variable, and may
+/// be between two, where a sanitizer of addresses permits none: so it is an instruction.
+///
+/// # Safety
+/// The address is mapped, and aligned.
+unsafe fn word(at: u64) -> u64 {
+    let word: u64;
+    // SAFETY: reads mapped memory.
+    unsafe {
+        #[cfg(target_arch = "x86_64")]
+        asm!("mov {}, [{}]", out(reg) word, in(reg) at, options(nostack, readonly, preserves_flags));
+        #[cfg(target_arch = "aarch64")]
+        asm!("ldr {}, [{}]", out(reg) word, in(reg) at, options(nostack, readonly, preserves_flags));
+    }
+    word
 }
