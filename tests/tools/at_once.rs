@@ -201,29 +201,35 @@ fn what_the_holder_of_a_lock_computes_in_is_named() {
     require(&first, &["Cause: waiting for the lock `cache`.", " refresh", ", inside `rebuild`"], &[]);
 }
 
+type Lock = Arc<sync::Mutex<()>>;
+
+/// A request that waits for the lock `index`, which the task `mover` has taken when it says so. The lock
+/// `disk` is held for a time by another task.
+async fn behind_mover<M>(held: Duration, moves: impl FnOnce(Lock, Lock, oneshot::Sender<()>) -> M)
+where
+    M: Future<Output = ()> + Send + 'static,
+{
+    let [index, disk] = ["index", "disk"].map(|name| Arc::new(sync::Mutex::named(name, ())));
+    let vacuumed = Arc::clone(&disk).lock_owned().await;
+    let vacuum = async move {
+        sleep(held).await;
+        drop(vacuumed);
+    };
+    let (has_taken_it, is_taken) = oneshot::channel();
+    tokio::spawn(vacuum.traced_task("db", "vacuum"));
+    tokio::spawn(moves(Arc::clone(&index), disk, has_taken_it).traced_task("db", "mover"));
+    is_taken.await.expect("it has the lock");
+    drop(index.lock().await);
+}
+
 #[test]
 fn what_the_holder_of_a_lock_waits_for_is_named() {
-    let first = first_lines(
-        || {},
-        |number| async move {
-            let [index, disk] = ["index", "disk"].map(|name| Arc::new(sync::Mutex::named(name, ())));
-            let vacuumed = Arc::clone(&disk).lock_owned().await;
-            let vacuum = async move {
-                sleep(work(number)).await;
-                drop(vacuumed);
-            };
-            let (moved, (moves, is_moving)) = (Arc::clone(&index), oneshot::channel());
-            let moving = async move {
-                let _moved = moved.lock().await;
-                let _ = moves.send(());
-                drop(disk.lock().await);
-            };
-            tokio::spawn(vacuum.traced_task("db", "vacuum"));
-            tokio::spawn(moving.traced_task("db", "mover"));
-            is_moving.await.expect("it has the lock");
-            drop(index.lock().await);
-        },
-    );
+    let moves = |index: Lock, disk: Lock, has_taken_it: oneshot::Sender<()>| async move {
+        let _moved = index.lock().await;
+        let _ = has_taken_it.send(());
+        drop(disk.lock().await);
+    };
+    let first = first_lines(|| {}, |number| behind_mover(work(number), moves));
     let words = [
         "Cause: waiting for the lock `index`.",
         ", which waits for `disk`, ",
@@ -263,25 +269,16 @@ fn what_is_not_recorded_and_keeps_a_task_from_what_is_ready_is_not_passed_over()
 fn a_wait_in_another_branch_is_not_what_a_lock_is_held_for() {
     let first = first_lines(
         || {},
-        |number| async move {
-            let [index, disk] = ["index", "disk"].map(|name| Arc::new(sync::Mutex::named(name, ())));
-            let vacuumed = Arc::clone(&disk).lock_owned().await;
-            let vacuum = async move {
-                sleep(work(number) + 40 * SHORT).await;
-                drop(vacuumed);
-            };
-            let (moved, (moves, is_moving)) = (Arc::clone(&index), oneshot::channel());
-            let moving = async move {
-                sleep(SHORT).await;
-                let _moved = moved.lock().await;
-                let _ = moves.send(());
-                sleep(work(number)).await;
-            };
-            let both = async move { tokio::join!(async { drop(disk.lock().await) }, moving) };
-            tokio::spawn(vacuum.traced_task("db", "vacuum"));
-            tokio::spawn(async { _ = both.await }.traced_task("db", "mover"));
-            is_moving.await.expect("it has the lock");
-            drop(index.lock().await);
+        |number| {
+            behind_mover(work(number) + 40 * SHORT, move |index, disk, has_taken_it| async move {
+                let moving = async {
+                    sleep(SHORT).await;
+                    let _moved = index.lock().await;
+                    let _ = has_taken_it.send(());
+                    sleep(work(number)).await;
+                };
+                tokio::join!(async { drop(disk.lock().await) }, moving);
+            })
         },
     );
     require(&first, &["Cause: waiting for the lock `index`.", " mover"], &["disk"]);

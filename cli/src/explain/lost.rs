@@ -4,15 +4,7 @@ use std::collections::HashMap;
 
 use crate::explain::own_polls::{Poll, is_in};
 use crate::explain::target::Part;
-
-/// One of the intervals inside of another one.
-pub(super) struct Inner<'a> {
-    pub(super) start: i64,
-    pub(super) end: i64,
-    pub(super) polls: &'a [Poll],
-    /// What was inside of it and not ready.
-    pub(super) left: &'a [Part],
-}
+use crate::explain::waited::Child;
 
 /// How an interval ends.
 #[derive(Clone, Copy)]
@@ -24,7 +16,7 @@ struct Ending {
 }
 
 impl Ending {
-    fn of(one: &Inner<'_>, polls: &[Poll]) -> Option<Self> {
+    fn of(one: &Child<'_>, polls: &[Poll]) -> Option<Self> {
         let within = polls.partition_point(|poll| poll.start <= one.end).checked_sub(1)?;
         (polls[within].end >= one.end).then(|| Self { within, last: last_poll(one, polls[within]) })
     }
@@ -32,7 +24,7 @@ impl Ending {
 
 /// The last poll of an interval that ends inside of this poll. A span is entered once more as its future is
 /// dropped; the trace has that if something else ends then.
-fn last_poll(one: &Inner<'_>, around: Poll) -> Option<Poll> {
+fn last_poll(one: &Child<'_>, around: Poll) -> Option<Poll> {
     let mut last = one.polls.iter().rev().copied();
     let (poll, before) = (last.next()?, last.next());
     let is_inside = |poll: Poll| is_in(&[around], &poll).is_some();
@@ -44,7 +36,7 @@ fn last_poll(one: &Inner<'_>, around: Poll) -> Option<Poll> {
 /// Which of those inside of an interval with these polls were not ready as that went on, although nothing
 /// says that they were dropped, as nothing does of spans: in the poll in which they end, another one was
 /// polled after them, and last of all.
-pub(super) fn lost(all: &[Inner<'_>], polls: &[Poll]) -> Vec<bool> {
+pub(super) fn lost(all: &[Child<'_>], polls: &[Poll]) -> Vec<bool> {
     let endings: Vec<_> = all.iter().map(|one| Ending::of(one, polls)).collect();
     // The begin of the one that is polled last in each poll, and that poll.
     let mut winners: HashMap<usize, (i64, Poll)> = HashMap::new();
@@ -57,7 +49,7 @@ pub(super) fn lost(all: &[Inner<'_>], polls: &[Poll]) -> Vec<bool> {
             }
         }
     }
-    let has_lost = |one: &Inner<'_>, ending: Option<Ending>| {
+    let has_lost = |one: &Child<'_>, ending: Option<Ending>| {
         let Ending { within, last } = ending?;
         let (begun, winner) = winners.get(&within)?;
         let first = one.polls.first().and_then(|first| is_in(polls, first))?;
@@ -78,22 +70,22 @@ mod tests {
         times.iter().map(|(start, end)| Poll { start: *start, end: *end, thread: TrackId(1) }).collect()
     }
 
-    fn inner(start: i64, end: i64, polls: &[Poll]) -> Inner<'_> {
-        Inner { start, end, polls, left: &[] }
+    fn child(start: i64, end: i64, polls: &[Poll]) -> Child<'_> {
+        Child { start, end, polls, nexts: None, left: &[] }
     }
 
     #[test]
     fn the_one_that_is_polled_last_has_not_lost() {
         let around = polls(&[(0, 10), (90, 100)]);
         let [first, second] = [polls(&[(1, 2), (91, 92)]), polls(&[(3, 4), (93, 94)])];
-        let all = [inner(1, 98, &first), inner(3, 99, &second)];
+        let all = [child(1, 98, &first), child(3, 99, &second)];
         assert_eq!(lost(&all, &around), [true, false]);
-        let all = [inner(1, 92, &first), inner(3, 94, &second)];
+        let all = [child(1, 92, &first), child(3, 94, &second)];
         assert_eq!(lost(&all, &around), [false; 2], "each ends as it is ready, as in `join!`");
-        let all = [inner(1, 98, &first[..1]), inner(3, 99, &second)];
+        let all = [child(1, 98, &first[..1]), child(3, 99, &second)];
         assert_eq!(lost(&all, &around), [true, false], "the first one was not polled again");
         let begun_later = polls(&[(93, 94)]);
-        let all = [inner(1, 98, &first), inner(93, 99, &begun_later)];
+        let all = [child(1, 98, &first), child(93, 99, &begun_later)];
         assert_eq!(lost(&all, &around), [false; 2], "one after the other");
     }
 
@@ -102,11 +94,11 @@ mod tests {
         let around = polls(&[(0, 10), (90, 100)]);
         let winner = polls(&[(1, 2), (93, 94)]);
         let again = polls(&[(3, 4), (91, 92), (95, 96)]);
-        let all = [inner(1, 98, &winner), inner(3, 97, &again)];
+        let all = [child(1, 98, &winner), child(3, 97, &again)];
         assert_eq!(lost(&all, &around), [false, true]);
         let not_again = polls(&[(3, 4), (95, 96)]);
         let left = [Part::new(TrackId(2), 3, 96)];
-        let all = [inner(1, 98, &winner), Inner { left: &left, ..inner(3, 97, &not_again) }];
+        let all = [child(1, 98, &winner), Child { left: &left, ..child(3, 97, &not_again) }];
         assert_eq!(lost(&all, &around), [false, true], "what is inside of it is dropped with it");
     }
 }

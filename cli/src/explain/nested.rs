@@ -7,7 +7,7 @@ use hairline_convert::TrackId;
 use hairline_convert::slices::{Frame, Key, Slice};
 use hairline_convert::timeline::Split;
 
-use crate::explain::lost::{self, lost};
+use crate::explain::lost::lost;
 use crate::explain::own_polls::{Poll, is_in};
 use crate::explain::target::{Inner, Inside, Part, Wait};
 use crate::explain::waited::{Child, Waited, waited};
@@ -124,12 +124,6 @@ const DEEPEST: usize = 64;
 const MOST_QUEUES: usize = 4096;
 
 impl Below<'_> {
-    /// As one of those of which nothing says that they were dropped.
-    fn as_span(&self) -> lost::Inner<'_> {
-        let Self { slice, polls, within, .. } = self;
-        lost::Inner { start: slice.start, end: end(slice), polls, left: &within.left }
-    }
-
     fn size(&self) -> usize {
         let Within { own, waits, queues, left, .. } = &self.within;
         1 + own.len() + waits.len() + queues.len() + left.len()
@@ -173,20 +167,11 @@ impl<'s> Nested<'s> {
         let queued = merged(within.queues.iter().map(|queue| (queue.start, queue.end)));
         let mut wakes: Vec<i64> = within.queues.iter().map(|queue| queue.start).collect();
         wakes.sort_unstable();
-        let spans: Vec<_> = below.iter().map(Below::as_span).collect();
-        let mut lost = lost(&spans, polls).into_iter();
+        let mut lost = lost(&children(&below, whole.1), polls).into_iter();
         let (left, below): (Vec<_>, Vec<_>) =
             below.into_iter().partition(|one| lost.next() == Some(true) || one.is_left(is_dropped, last));
-        let children: Vec<_> = below
-            .iter()
-            .map(|one| Child {
-                start: one.slice.start,
-                end: end(&one.slice).min(end(slice)),
-                polls: one.polls,
-                nexts: one.within.nexts.as_deref(),
-            })
-            .collect();
-        let Waited { of_each, beside, in_doubt, alone } = waited(whole, polls, &wakes, &children);
+        let Waited { of_each, beside, in_doubt, alone } =
+            waited(whole, polls, &wakes, &children(&below, whole.1));
         within.inside.in_doubt = in_doubt;
         for ((one, times), beside) in below.into_iter().zip(of_each).zip(beside) {
             let Some(times) = times else { continue };
@@ -313,6 +298,15 @@ impl<'s> Nested<'s> {
             |part: &Part| Part { start: part.start.max(slice.start), end: part.end.min(end(slice)), ..*part };
         parts.map(inside).collect()
     }
+}
+
+/// What they are for the interval around them, which ends then.
+fn children<'b>(below: &'b [Below<'_>], end_around: i64) -> Vec<Child<'b>> {
+    let child = |Below { slice, polls, within, .. }: &'b Below<'_>| {
+        let (start, end) = (slice.start, end(slice).min(end_around));
+        Child { start, end, polls, nexts: within.nexts.as_deref(), left: &within.left }
+    };
+    below.iter().map(child).collect()
 }
 
 fn end(slice: &Slice) -> i64 {

@@ -6,6 +6,7 @@
 
 use crate::explain::own_polls::{Poll, is_in};
 use crate::explain::polls::{POLL_AFTER, RIGHT_AFTER};
+use crate::explain::target::Part;
 use crate::stretches::{apart, in_common, merged, sum};
 
 /// Times in order.
@@ -20,6 +21,8 @@ pub(super) struct Child<'a> {
     pub(super) polls: &'a [Poll],
     /// Of a stream, when its next item is waited for: between two items it waits for its consumer.
     pub(super) nexts: Option<&'a [(i64, i64)]>,
+    /// What was inside of it and not ready.
+    pub(super) left: &'a [Part],
 }
 
 /// What the time of an interval went to.
@@ -151,7 +154,7 @@ mod tests {
     }
 
     fn child<'a>(start: i64, end: i64, polls: &'a [Poll]) -> Child<'a> {
-        Child { start, end, polls, nexts: None }
+        Child { start, end, polls, nexts: None, left: &[] }
     }
 
     fn times(of: &Waited, number: usize) -> Times {
