@@ -13,22 +13,23 @@ use tracing_subscriber::layer::SubscriberExt;
 
 use super::awaited::{REQUESTS, SHORT, first_lines_of, require, work};
 
-/// The first lines of what `explain` says of requests that are spans.
-#[track_caller]
-fn first_lines(request: impl AsyncFn(u64)) -> [String; 2] {
-    let subscriber = tracing_subscriber::registry().with(hairline::layer());
-    let _default = tracing::subscriber::set_default(subscriber);
-    let traces = FORMATS.map(|format| {
-        record(format, |_| {
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_time().traced().build();
-            runtime.expect("a runtime").block_on(async {
-                for number in 0..REQUESTS {
-                    request(number).instrument(info_span!(target: "web", "request")).await;
-                }
-            });
-        })
-    });
-    traces.each_ref().map(first_lines_of)
+/// Records requests that are spans, at each call. Returns the first lines of what `explain` says of them.
+fn first_lines(request: impl AsyncFn(u64)) -> impl Fn() -> [String; 2] {
+    move || {
+        let subscriber = tracing_subscriber::registry().with(hairline::layer());
+        let _default = tracing::subscriber::set_default(subscriber);
+        let traces = FORMATS.map(|format| {
+            record(format, |_| {
+                let runtime = tokio::runtime::Builder::new_current_thread().enable_time().traced().build();
+                runtime.expect("a runtime").block_on(async {
+                    for number in 0..REQUESTS {
+                        request(number).instrument(info_span!(target: "web", "request")).await;
+                    }
+                });
+            })
+        });
+        traces.each_ref().map(first_lines_of)
+    }
 }
 
 async fn handle(number: u64) {
