@@ -141,6 +141,31 @@ fn what_is_begun_again_and_again_and_dropped_at_last_is_not_the_cause() {
 }
 
 #[test]
+fn what_was_not_looked_at_before_is_not_the_cause() {
+    let first = first_lines(
+        || {},
+        |number| async move {
+            let mut prefetch = pin!(sleep(SHORT).traced("net", "prefetch"));
+            sleep(work(number)).await;
+            (&mut prefetch).await;
+        },
+    );
+    require(&first, &["Cause: not known"], &["inside `prefetch`", "most of all `prefetch`"]);
+    let item = || async { sleep(SHORT).await }.traced("app", "item");
+    let first = first_lines(
+        || {},
+        |number| async move {
+            let items = futures::stream::iter(0..8).map(|_| item()).buffered(3).enumerate();
+            items.for_each(|(index, ())| sleep(if index == 4 { work(number) } else { Duration::ZERO })).await;
+        },
+    );
+    let doubt = "or what is not recorded and kept them from looking at it";
+    for first in first() {
+        assert!(!first.contains("`item`") || first.contains(doubt), "{first}");
+    }
+}
+
+#[test]
 fn what_is_tried_again_and_again_is_the_cause() {
     let first = first_lines(
         || {},

@@ -53,16 +53,15 @@ struct Candidate {
 
 impl Child<'_> {
     /// The times of its polls inside of the polls of the one around it, and before which of those that one may
-    /// have waited for it: of which it is inside, or, if it is inside of none, all that follow times in which it
-    /// is open.
+    /// have waited for it: of which it is inside, but for the first one, before which nothing looked at it. If it
+    /// is inside of none: all that follow times in which it is open.
     fn candidates(&self, number: usize, polls: &[Poll], gaps: &[(i64, i64)]) -> (Times, Vec<Candidate>) {
-        let (mut times, mut candidates) = (Vec::new(), Vec::<Candidate>::new());
+        let (mut times, mut candidates, mut before) = (Vec::new(), Vec::new(), None);
         for (gap, own) in self.polls.iter().filter_map(|own| Some((is_in(polls, own)?, own))) {
             times.push((own.start, own.end.min(self.end)));
-            let before = candidates.last().map(|last| last.gap);
-            if before != Some(gap) {
+            if let Some(before) = before.replace(gap).filter(|before| *before != gap) {
                 let end = self.end.max(polls[gap].end);
-                let is_late = before.is_some_and(|before| before + 1 < gap);
+                let is_late = before + 1 < gap;
                 candidates.push(Candidate { gap, number, end, polled: own.start, is_late });
             }
         }
@@ -188,11 +187,22 @@ mod tests {
     #[test]
     fn of_two_that_end_in_one_poll_the_one_that_is_polled_first_is_waited_for() {
         let outer = polls(&[(0, 10), (90, 100)]);
-        let [parse, prefetch] = [polls(&[(3, 5), (91, 94)]), polls(&[(95, 97)])];
+        let [parse, prefetch] = [polls(&[(3, 5), (91, 94)]), polls(&[(6, 7), (95, 97)])];
         let all = [child(1, 98, &prefetch), child(2, 94, &parse)];
         let of = waited((0, 100), &outer, &[], &all);
-        assert_eq!((times(&of, 0), times(&of, 1)), (vec![(95, 97)], vec![(3, 5), (10, 90), (91, 94)]));
+        assert_eq!(
+            (times(&of, 0), times(&of, 1)),
+            (vec![(6, 7), (95, 97)], vec![(3, 5), (10, 90), (91, 94)])
+        );
         assert_eq!(of.beside, [80, 0]);
+    }
+
+    #[test]
+    fn what_was_not_looked_at_before_was_not_waited_for() {
+        let outer = polls(&[(0, 10), (90, 100), (190, 200)]);
+        let prefetch = polls(&[(95, 97), (191, 192)]);
+        let of = waited((0, 200), &outer, &[], &[child(1, 192, &prefetch)]);
+        assert_eq!(times(&of, 0), [(95, 97), (100, 190), (191, 192)], "not before the second poll");
     }
 
     #[test]
