@@ -4,7 +4,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::StreamExt;
+use futures::{FutureExt, StreamExt};
 use hairline::{TraceFuture, TraceStream, trace_scope};
 use hairline_tokio::sync;
 use tokio::sync::oneshot;
@@ -30,6 +30,20 @@ fn many_short_polls_beside_an_open_interval_are_the_cause() {
         },
     );
     require(&first, &["In their polls, which take ", " polls in each):"], &["`users`"]);
+}
+
+#[test]
+fn the_long_poll_among_many_short_ones_is_described() {
+    let first = first_lines(
+        || {},
+        |number| async move {
+            for _ in 0..100 {
+                tokio::task::yield_now().await;
+            }
+            std::thread::sleep(work(number));
+        },
+    );
+    require(&first, &["In their polls, which take ", "ms longer than a typical one"], &["us each"]);
 }
 
 #[test]
@@ -163,6 +177,25 @@ fn what_was_not_looked_at_before_is_not_the_cause() {
     for first in first() {
         assert!(!first.contains("`item`") || first.contains(doubt), "{first}");
     }
+}
+
+#[test]
+fn what_ticks_beside_it_in_a_set_and_is_dropped_is_not_the_cause() {
+    let ticks = async || {
+        loop {
+            sleep(SHORT).await;
+        }
+    };
+    let first = first_lines(
+        || {},
+        |number| async move {
+            let mut set = futures::stream::FuturesUnordered::new();
+            set.push(ticks().traced("app", "ticks").boxed());
+            set.push(sleep(work(number)).traced("app", "part").boxed());
+            set.next().await;
+        },
+    );
+    require(&first, &["Cause: intervals inside of them, most of all `part`"], &["`ticks`"]);
 }
 
 #[test]

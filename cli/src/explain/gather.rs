@@ -317,9 +317,11 @@ impl<'s> Found<'s> {
         };
         let in_waits = [of(&|wait| !wait.wait.tags.is_dropped), of(&may_count)];
         let polled = sum(polls.iter().map(|poll| (poll.start, poll.end)));
+        let longest = polls.iter().map(|poll| poll.end.saturating_sub(poll.start)).max().unwrap_or(0);
         for band in target.bands(slice.duration) {
             band.polls += polls.len() as u64;
             band.polled = band.polled.saturating_add(polled);
+            band.longest_polls = band.longest_polls.saturating_add(longest);
             band.in_queue = band.in_queue.saturating_add(covered(queues));
             for (sum, more) in band.in_waits.iter_mut().zip(in_waits) {
                 sum.time = sum.time.saturating_add(more.time);
@@ -528,7 +530,8 @@ impl SliceSink for Found<'_> {
         self.polled_inside(slice, above);
         let is_interval = self.survey.track_names.tid(slice.track).is_none();
         let place = (slice.track, slice.start, slice.start.saturating_add(slice.duration));
-        let polls = if is_interval { self.survey.polls_of((slice.category, slice.name), place) } else { &[] };
+        let name = (slice.category, slice.name);
+        let polls = if is_interval { self.survey.polls_of(name, place, is_dropped) } else { &[] };
         let (within, own_time, is_nested) =
             self.nested((slice, is_dropped), (depth, polls), wait, number.is_some());
         let mut inside = within.inside();

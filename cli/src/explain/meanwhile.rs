@@ -147,7 +147,7 @@ impl<'s> Meanwhile<'s> {
                     let SliceName { category, name, is_on_thread } = of.chosen.name;
                     let polls = match (kind, life) {
                         (Kind::Slow | Kind::Typical, _) if !is_on_thread => {
-                            survey.polls_of((category, name), part.place())
+                            survey.polls_of((category, name), part.place(), false)
                         }
                         (Kind::Wait, Some(life)) => lives.polls_at(life, part.start),
                         _ => &[],
@@ -424,7 +424,7 @@ impl<'s> Found<'s> {
     /// release, or is polled then. Another branch of a `join!` is neither, nor is a wait that goes on.
     fn may_release(&self, Candidate { slice, end, .. }: &Candidate, release: i64) -> bool {
         let place = (slice.track, slice.start, *end);
-        let polls = self.survey.polls_of((slice.category, slice.name), place);
+        let polls = self.survey.polls_of((slice.category, slice.name), place, false);
         let is_polled = |poll: &Poll| (poll.start..=poll.end).contains(&release);
         let is_wait = self.survey.keys().text(slice.name).starts_with(PREFIX);
         *end <= release || polls.is_empty() && !is_wait || polls.iter().any(is_polled)

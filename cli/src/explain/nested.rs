@@ -171,7 +171,7 @@ impl<'s> Nested<'s> {
         let (left, below): (Vec<_>, Vec<_>) =
             below.into_iter().partition(|one| lost.next() == Some(true) || one.is_left(is_dropped, last));
         let Waited { of_each, beside, in_doubt, alone } =
-            waited(whole, polls, &wakes, &children(&below, whole.1));
+            waited(whole, polls, &wakes, &children(&below, whole.1), &children(&left, whole.1));
         within.inside.in_doubt = in_doubt;
         for ((one, times), beside) in below.into_iter().zip(of_each).zip(beside) {
             let Some(times) = times else { continue };

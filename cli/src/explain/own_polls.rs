@@ -98,23 +98,32 @@ impl OwnPolls {
         self.by_start.sort_unstable_by_key(|flow| (self.flows[*flow].name, self.flows[*flow].start));
     }
 
-    /// The polls of a life that is over. None if they are not known.
-    pub(super) fn of(&self, names: &TrackNames, name: (Key, Key), life: Place) -> &[Poll] {
-        let flow = self.with_start(names, name, life).or_else(|| self.with_end(names, name, life));
+    /// The polls of a life that is over. None if they are not known. The life of a span begins with its first
+    /// poll; that of a future right before it, at the latest if it is dropped.
+    pub(super) fn of(&self, names: &TrackNames, name: (Key, Key), life: Place, is_dropped: bool) -> &[Poll] {
+        let flow = self.with_start(names, name, life, if is_dropped { RIGHT_AFTER } else { 0 });
+        let flow = flow.or_else(|| self.with_end(names, name, life));
         flow.map_or(&[], |flow| &self.all[flow.polls.clone()])
     }
 
-    /// The life of a span begins with its first poll.
-    fn with_start(&self, names: &TrackNames, name: (Key, Key), (track, start, end): Place) -> Option<&Flow> {
+    /// The first one that begins with a life, or at most so long after it.
+    fn with_start(
+        &self,
+        names: &TrackNames,
+        name: (Key, Key),
+        (track, start, end): Place,
+        after: i64,
+    ) -> Option<&Flow> {
         let key = |flow: &usize| (self.flows[*flow].name, self.flows[*flow].start);
         let first = self.by_start.partition_point(|flow| key(flow) < (name, start));
-        let same = self.by_start[first..].iter().take_while(|flow| key(flow) == (name, start));
+        let last = (name, start.saturating_add(after));
+        let near = self.by_start[first..].iter().take_while(|flow| key(flow) <= last).take(MOST_BESIDE);
         let process = names.process_of(track);
-        let mut same = same.map(|flow| &self.flows[*flow]);
-        same.find(|flow| flow.process == process && flow.end <= end)
+        let mut near = near.map(|flow| &self.flows[*flow]);
+        near.find(|flow| flow.process == process && flow.end <= end)
     }
 
-    /// The life of a future ends right after its last poll.
+    /// The life of a future that is ready ends right after its last poll.
     fn with_end(&self, names: &TrackNames, name: (Key, Key), (track, start, end): Place) -> Option<&Flow> {
         let last = self.flows.partition_point(|flow| (flow.name, flow.end) <= (name, end));
         let process = names.process_of(track);
@@ -170,16 +179,18 @@ mod tests {
         poll(1, 8, (35, 39), &mut polls);
         polls.slice(&slice(1, (50, 60))); // without a flow
         polls.finish(&TrackNames::default(), |_, _| true);
-        let of = |start, end| {
+        let of = |start, end, is_dropped| {
             let name = (Key::OTHER, Key::OTHER);
-            let polls = polls.of(&TrackNames::default(), name, (TrackId(3), start, end));
+            let polls = polls.of(&TrackNames::default(), name, (TrackId(3), start, end), is_dropped);
             polls.iter().map(|poll| (poll.thread.0, poll.start, poll.end)).collect::<Vec<_>>()
         };
-        assert_eq!(of(5, 41), [(1, 10, 20), (2, 30, 40)]);
-        assert_eq!(of(11, 40), [(2, 12, 22), (1, 35, 39)], "the other one begins before the life");
-        assert_eq!(of(5, 39), [(2, 12, 22), (1, 35, 39)]);
-        assert_eq!(of(5, 40 + RIGHT_AFTER + 1), []);
-        assert_eq!(of(15, 41), []);
-        assert_eq!(of(10, 1 << 40), [(1, 10, 20), (2, 30, 40)], "of a span, which is dropped later");
+        assert_eq!(of(5, 41, false), [(1, 10, 20), (2, 30, 40)]);
+        assert_eq!(of(11, 40, false), [(2, 12, 22), (1, 35, 39)], "the other one begins before the life");
+        assert_eq!(of(5, 39, false), [(2, 12, 22), (1, 35, 39)]);
+        assert_eq!(of(5, 40 + RIGHT_AFTER + 1, false), []);
+        assert_eq!(of(15, 41, false), []);
+        assert_eq!(of(10, 1 << 40, false), [(1, 10, 20), (2, 30, 40)], "of a span, which is dropped later");
+        assert_eq!(of(9, 1 << 40, true), [(1, 10, 20), (2, 30, 40)], "of a future, which is dropped later");
+        assert_eq!(of(11, 1 << 40, true), [(2, 12, 22), (1, 35, 39)]);
     }
 }

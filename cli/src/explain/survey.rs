@@ -160,8 +160,8 @@ impl Survey {
     }
 
     /// The polls of a life that is over, in order. None if they are not known.
-    pub(super) fn polls_of(&self, name: (Key, Key), life: (TrackId, i64, i64)) -> &[Poll] {
-        self.found.own_polls.of(&self.track_names, name, life)
+    pub(super) fn polls_of(&self, name: (Key, Key), life: (TrackId, i64, i64), is_dropped: bool) -> &[Poll] {
+        self.found.own_polls.of(&self.track_names, name, life, is_dropped)
     }
 
     /// The kinds of slices that a pattern means, or that took most: the longest first. Last are the polls of

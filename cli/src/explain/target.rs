@@ -194,6 +194,8 @@ pub(super) struct Band {
     /// Of intervals: their polls, as far as they are known, and the time of those.
     pub(super) polls: u64,
     pub(super) polled: i64,
+    /// The time of the longest poll of each.
+    pub(super) longest_polls: i64,
     /// Of intervals: the time in the queue, and the time that waits for locks cover, without and with those
     /// that were dropped.
     pub(super) in_queue: i64,

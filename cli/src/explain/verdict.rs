@@ -178,13 +178,12 @@ impl Polled {
         } else {
             (all, all.mean(), all.per_slice(all.polled), "all their time")
         };
-        let longest = band.polled.checked_div(i64::try_from(band.polls).unwrap_or(i64::MAX)).unwrap_or(0);
         let (share, count) = (percent(band.polled, band.duration), band.polls.div_ceil(band.count.max(1)));
         let each =
             if count > 1 { format!(" ({} in each)", grouped_count(count, "poll")) } else { String::new() };
         Self {
             is_most: more >= extra / 2,
-            are_few: longest >= extra / 4,
+            are_few: band.per_slice(band.longest_polls) >= extra / 4,
             share: format!("{share} of {whose}{each}"),
         }
     }

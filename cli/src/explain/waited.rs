@@ -4,6 +4,8 @@
 //! poll all of theirs, a set of futures polls the one that was woken. What it does not poll is another
 //! task's, or is not looked at yet.
 
+use std::collections::HashSet;
+
 use crate::explain::own_polls::{Poll, is_in};
 use crate::explain::polls::{POLL_AFTER, RIGHT_AFTER};
 use crate::explain::target::Part;
@@ -55,29 +57,31 @@ impl Child<'_> {
     /// The times of its polls inside of the polls of the one around it, and before which of those that one may
     /// have waited for it: of which it is inside, but for the first one, before which nothing looked at it. If it
     /// is inside of none: all that follow times in which it is open.
-    fn candidates(&self, number: usize, polls: &[Poll], gaps: &[(i64, i64)]) -> (Times, Vec<Candidate>) {
+    fn candidates(&self, number: usize, polls: &[Poll], gaps: &[Times]) -> (Times, Vec<Candidate>) {
         let (mut times, mut candidates, mut before) = (Vec::new(), Vec::new(), None);
         for (gap, own) in self.polls.iter().filter_map(|own| Some((is_in(polls, own)?, own))) {
             times.push((own.start, own.end.min(self.end)));
             if let Some(before) = before.replace(gap).filter(|before| *before != gap) {
                 let end = self.end.max(polls[gap].end);
-                let is_late = before + 1 < gap;
+                let is_late = before + 1 < gap || gaps[gap].len() > 1;
                 candidates.push(Candidate { gap, number, end, polled: own.start, is_late });
             }
         }
         if times.is_empty() {
-            let first = gaps.partition_point(|gap| gap.1 <= self.start);
-            let open = gaps[first..].iter().take_while(|gap| gap.0 < self.end).zip(first..);
+            let first = polls.partition_point(|poll| poll.start <= self.start);
+            let begins_before =
+                |gap: usize, time| gap.checked_sub(1).is_none_or(|before| polls[before].end < time);
+            let open = (first..gaps.len()).take_while(|gap| begins_before(*gap, self.end));
             let (end, polled) = (self.end, self.start);
-            candidates.extend(open.map(|(_, gap)| Candidate { gap, number, end, polled, is_late: false }));
+            candidates.extend(open.map(|gap| Candidate { gap, number, end, polled, is_late: false }));
         }
         (times, candidates)
     }
 
     /// The parts of a time in which it may be waited for.
-    fn open(&self, gap: (i64, i64)) -> Times {
+    fn open(&self, gap: &[(i64, i64)]) -> Times {
         let whole = [(self.start, self.end)];
-        in_common(gap, self.nexts.unwrap_or(&whole)).collect()
+        gap.iter().flat_map(|part| in_common(*part, self.nexts.unwrap_or(&whole))).collect()
     }
 
     /// Whether its end lets the one around it go on, which does not poll it: a task that is awaited.
@@ -90,16 +94,29 @@ impl Child<'_> {
     }
 }
 
-/// Says for what an interval with these polls waited. It was woken at these times, in order.
-pub(super) fn waited((start, end): (i64, i64), polls: &[Poll], wakes: &[i64], all: &[Child<'_>]) -> Waited {
-    let begins = std::iter::once(start).chain(polls.iter().map(|poll| poll.end));
-    let ends = polls.iter().map(|poll| poll.start).chain([end]);
-    let gaps: Times = begins.zip(ends).map(|(from, to)| (from.max(start), to.min(end))).collect();
+/// Says for what an interval with these polls waited. It was woken at these times, in order, and went on
+/// without those that were left.
+pub(super) fn waited(
+    (start, end): (i64, i64),
+    polls: &[Poll],
+    wakes: &[i64],
+    all: &[Child<'_>],
+    left: &[Child<'_>],
+) -> Waited {
+    // A set of futures that has polled nothing but those was not done with its wait.
+    let (of_left, own): (Vec<_>, Vec<_>) =
+        polls.iter().zip(are_of_left(polls, all, left)).partition(|(_, is_of_left)| *is_of_left);
+    let of_left: Times = of_left.iter().map(|(poll, _)| (poll.start, poll.end)).collect();
+    let own: Vec<Poll> = own.iter().map(|(poll, _)| **poll).collect();
+    let begins = std::iter::once(start).chain(own.iter().map(|poll| poll.end));
+    let ends = own.iter().map(|poll| poll.start).chain([end]);
+    let gaps = begins.zip(ends).map(|(from, to)| apart((from.max(start), to.min(end)), &of_left).collect());
+    let gaps: Vec<Times> = gaps.collect();
     let (mut of_each, mut beside) = (Vec::with_capacity(all.len()), vec![0_i64; all.len()]);
-    let (mut in_doubt, is_looked_at) = (0_i64, are_looked_at(polls, all));
+    let (mut in_doubt, is_looked_at) = (0_i64, are_looked_at(&own, all));
     let mut candidates = Vec::new();
     for (number, child) in all.iter().enumerate() {
-        let (times, of_child) = child.candidates(number, polls, &gaps);
+        let (times, of_child) = child.candidates(number, &own, &gaps);
         let is_another_tasks = times.is_empty() && !polls.is_empty() && !child.polls.is_empty();
         let is_waited_for = !is_another_tasks || child.wakes(polls, wakes);
         of_each.push(is_waited_for.then_some(times));
@@ -108,9 +125,10 @@ pub(super) fn waited((start, end): (i64, i64), polls: &[Poll], wakes: &[i64], al
     candidates.sort_by_key(|of| (of.gap, std::cmp::Reverse(of.end), of.polled));
     for of_gap in candidates.chunk_by(|a, b| a.gap == b.gap) {
         let number_of_gap = of_gap[0].gap;
-        let gap = gaps[number_of_gap];
-        let mut free = vec![gap];
-        let is_in_doubt = number_of_gap.checked_sub(1).is_some_and(|before| !is_looked_at[before]);
+        let gap = &gaps[number_of_gap];
+        let mut free = gap.clone();
+        let is_in_doubt =
+            gap.len() > 1 || number_of_gap.checked_sub(1).is_some_and(|before| !is_looked_at[before]);
         for Candidate { number, is_late, .. } in of_gap {
             let open = all[*number].open(gap);
             let taken: Times = open.iter().flat_map(|part| in_common(*part, &free)).collect();
@@ -126,6 +144,19 @@ pub(super) fn waited((start, end): (i64, i64), polls: &[Poll], wakes: &[i64], al
     let of_each: Vec<Option<Times>> = of_each.into_iter().map(|times| times.map(merged)).collect();
     let alone = apart((start, end), &merged(of_each.iter().flatten().flatten().copied())).collect();
     Waited { of_each, beside, in_doubt, alone }
+}
+
+/// In which of the polls one that was left was polled, and none of the others was.
+fn are_of_left(polls: &[Poll], all: &[Child<'_>], left: &[Child<'_>]) -> Vec<bool> {
+    if left.is_empty() {
+        return vec![false; polls.len()];
+    }
+    let are_in = |children: &[Child<'_>]| -> HashSet<usize> {
+        let own = children.iter().flat_map(|child| child.polls);
+        own.filter_map(|own| is_in(polls, own)).collect()
+    };
+    let (of_left, of_all) = (are_in(left), are_in(all));
+    (0..polls.len()).map(|poll| of_left.contains(&poll) && !of_all.contains(&poll)).collect()
 }
 
 /// In which of the polls those inside were surely looked at to the end: some were polled, and none was ready.
@@ -165,7 +196,7 @@ mod tests {
     #[test]
     fn without_polls_the_one_that_ends_last_is_waited_for() {
         let all = [child(30, 90, &[]), child(10, 50, &[])];
-        let of = waited((0, 100), &[], &[], &all);
+        let of = waited((0, 100), &[], &[], &all, &[]);
         assert_eq!((times(&of, 0), times(&of, 1)), (vec![(30, 90)], vec![(10, 30)]));
         assert_eq!((of.alone, of.beside), (vec![(0, 10), (90, 100)], vec![0, 20]));
     }
@@ -175,7 +206,7 @@ mod tests {
         let outer = polls(&[(0, 10), (50, 60), (90, 100)]);
         let [first, second] = [polls(&[(2, 4), (51, 53)]), polls(&[(5, 6), (92, 95)])];
         let all = [child(1, 53, &first), child(5, 96, &second)];
-        let of = waited((0, 100), &outer, &[], &all);
+        let of = waited((0, 100), &outer, &[], &all, &[]);
         assert_eq!(times(&of, 0), [(2, 4), (10, 50), (51, 53)]);
         assert_eq!(
             times(&of, 1),
@@ -189,7 +220,7 @@ mod tests {
         let outer = polls(&[(0, 10), (90, 100)]);
         let [parse, prefetch] = [polls(&[(3, 5), (91, 94)]), polls(&[(6, 7), (95, 97)])];
         let all = [child(1, 98, &prefetch), child(2, 94, &parse)];
-        let of = waited((0, 100), &outer, &[], &all);
+        let of = waited((0, 100), &outer, &[], &all, &[]);
         assert_eq!(
             (times(&of, 0), times(&of, 1)),
             (vec![(6, 7), (95, 97)], vec![(3, 5), (10, 90), (91, 94)])
@@ -201,7 +232,7 @@ mod tests {
     fn what_was_not_looked_at_before_was_not_waited_for() {
         let outer = polls(&[(0, 10), (90, 100), (190, 200)]);
         let prefetch = polls(&[(95, 97), (191, 192)]);
-        let of = waited((0, 200), &outer, &[], &[child(1, 192, &prefetch)]);
+        let of = waited((0, 200), &outer, &[], &[child(1, 192, &prefetch)], &[]);
         assert_eq!(times(&of, 0), [(95, 97), (100, 190), (191, 192)], "not before the second poll");
     }
 
@@ -209,26 +240,35 @@ mod tests {
     fn of_what_is_looked_at_late_it_is_in_doubt_that_it_was_waited_for() {
         let outer = polls(&[(0, 10), (20, 30), (90, 100)]);
         let first = polls(&[(2, 3), (91, 92)]);
-        let one = waited((0, 100), &outer, &[], &[child(1, 92, &first)]);
+        let one = waited((0, 100), &outer, &[], &[child(1, 92, &first)], &[]);
         let waited_for = vec![(30, 90), (91, 92)];
         assert_eq!((times(&one, 0)[1..].to_vec(), one.in_doubt), (waited_for.clone(), 60));
         let between = polls(&[(3, 4), (22, 23)]);
-        let ended = waited((0, 100), &outer, &[], &[child(1, 92, &first), child(2, 24, &between)]);
+        let ended = waited((0, 100), &outer, &[], &[child(1, 92, &first), child(2, 24, &between)], &[]);
         assert_eq!((times(&ended, 0)[1..].to_vec(), ended.in_doubt), (waited_for.clone(), 60));
         let goes_on = polls(&[(3, 4), (22, 23), (93, 94)]);
-        let pending = waited((0, 100), &outer, &[], &[child(1, 92, &first), child(2, 95, &goes_on)]);
+        let pending = waited((0, 100), &outer, &[], &[child(1, 92, &first), child(2, 95, &goes_on)], &[]);
         assert_eq!((times(&pending, 0)[1..].to_vec(), pending.in_doubt), (waited_for, 0));
+    }
+
+    #[test]
+    fn a_poll_of_what_is_dropped_ends_no_wait() {
+        let outer = polls(&[(0, 10), (30, 40), (90, 100)]);
+        let [ticks, part] = [polls(&[(1, 2), (31, 39)]), polls(&[(3, 4), (91, 92)])];
+        let of = waited((0, 100), &outer, &[], &[child(3, 92, &part)], &[child(1, 93, &ticks)]);
+        assert_eq!(times(&of, 0), [(3, 4), (10, 30), (40, 90), (91, 92)]);
+        assert_eq!(of.in_doubt, 70);
     }
 
     #[test]
     fn what_another_task_polls_is_waited_for_if_its_end_wakes() {
         let outer = polls(&[(0, 10), (90 * MS, 91 * MS)]);
         let others = [Poll { start: 20, end: 40 * MS, thread: TrackId(2) }];
-        let of = waited((0, 91 * MS), &outer, &[], &[child(5, 40 * MS, &others)]);
+        let of = waited((0, 91 * MS), &outer, &[], &[child(5, 40 * MS, &others)], &[]);
         assert_eq!(of.of_each, [None]);
-        let of = waited((0, 91 * MS), &outer, &[40 * MS + 1000], &[child(5, 40 * MS, &others)]);
+        let of = waited((0, 91 * MS), &outer, &[40 * MS + 1000], &[child(5, 40 * MS, &others)], &[]);
         assert_eq!(times(&of, 0), [(10, 40 * MS)]);
-        let of = waited((0, 91 * MS), &outer, &[], &[child(5, 90 * MS - 100, &others)]);
+        let of = waited((0, 91 * MS), &outer, &[], &[child(5, 90 * MS - 100, &others)], &[]);
         assert_eq!(times(&of, 0), [(10, 90 * MS - 100)]);
     }
 
@@ -236,7 +276,7 @@ mod tests {
     fn a_stream_is_waited_for_between_its_items() {
         let nexts = [(10, 20), (60, 70)];
         let all = [Child { nexts: Some(&nexts), ..child(5, 95, &[]) }];
-        let of = waited((0, 100), &[], &[], &all);
+        let of = waited((0, 100), &[], &[], &all, &[]);
         assert_eq!((times(&of, 0), of.alone), (vec![(10, 20), (60, 70)], vec![(0, 10), (20, 60), (70, 100)]));
     }
 }
