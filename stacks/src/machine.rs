@@ -46,6 +46,11 @@ mod native {
         Some((ip, sp, UnwindRegsX86_64::new(ip, sp, bp)))
     }
 
+    /// Returns the address of the code that a function returns to.
+    pub(crate) const fn code_address(return_address: u64) -> u64 {
+        return_address
+    }
+
     /// Returns registers that tell what a function's rule for its caller reads, and the frame pointer.
     pub(crate) fn far_apart() -> (UnwindRegsX86_64, u64) {
         (UnwindRegsX86_64::new(0, STACK_POINTER, FRAME_POINTER), FRAME_POINTER)
@@ -55,7 +60,7 @@ mod native {
 #[cfg(not(target_arch = "x86_64"))]
 mod native {
     use super::{FRAME_POINTER, STACK_POINTER};
-    use framehop::aarch64::{CacheAarch64, UnwindRegsAarch64, UnwinderAarch64};
+    use framehop::aarch64::{CacheAarch64, PtrAuthMask, UnwindRegsAarch64, UnwinderAarch64};
 
     pub(crate) type Unwinder<D> = UnwinderAarch64<D>;
     pub(crate) type Cache = CacheAarch64;
@@ -66,17 +71,28 @@ mod native {
     /// Returns the instruction, the stack pointer, and the registers for the unwinder.
     pub(crate) fn registers(words: &[u64]) -> Option<(u64, u64, UnwindRegsAarch64)> {
         let [fp, lr, sp, pc] = *words else { return None };
-        Some((pc, sp, UnwindRegsAarch64::new(lr, sp, fp)))
+        Some((code_address(pc), sp, UnwindRegsAarch64::new_with_ptr_auth_mask(CODE, lr, sp, fp)))
+    }
+
+    /// The bits of an address of code. In the others a function may keep the signature of its return address
+    /// (pointer authentication): the C library of most distributions does, where the processor can. Code is
+    /// nowhere mapped beyond 48 bits, for which a program would have to ask.
+    const CODE: PtrAuthMask = PtrAuthMask(u64::MAX >> 16);
+
+    /// Returns the address of the code that a function returns to.
+    pub(crate) const fn code_address(return_address: u64) -> u64 {
+        return_address & CODE.0
     }
 
     /// Returns registers that tell what a function's rule for its caller reads, and the frame pointer.
     pub(crate) fn far_apart() -> (UnwindRegsAarch64, u64) {
-        (UnwindRegsAarch64::new(0, STACK_POINTER, FRAME_POINTER), FRAME_POINTER)
+        let registers = UnwindRegsAarch64::new_with_ptr_auth_mask(CODE, 0, STACK_POINTER, FRAME_POINTER);
+        (registers, FRAME_POINTER)
     }
 }
 
 pub use native::REGISTERS;
-pub(crate) use native::{Cache, Unwinder, far_apart, registers};
+pub(crate) use native::{Cache, Unwinder, code_address, far_apart, registers};
 
 /// Returns the instruction of a sample's registers.
 pub(crate) fn instruction(words: &[u64]) -> Option<u64> {
@@ -91,6 +107,14 @@ pub(crate) fn stack_pointer(words: &[u64]) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    #[cfg(target_arch = "aarch64")]
+    fn the_signature_of_a_return_address_is_no_part_of_it() {
+        assert_eq!(code_address(0xb7e5_ffff_9000_1234), 0xffff_9000_1234);
+        let (pc, _, registers) = registers(&[1, 0x2a5b_aaaa_d2f0_0ff0, 3, 0x0013_ffff_9000_1234]).unwrap();
+        assert_eq!((pc, registers.lr()), (0xffff_9000_1234, 0xaaaa_d2f0_0ff0));
+    }
 
     #[test]
     fn a_larger_ring_has_room_for_deeper_stacks() {

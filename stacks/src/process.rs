@@ -7,7 +7,7 @@ use hairline_formats::track_event::UnwindError;
 use hairline_perf::Words;
 
 use crate::file::ProgramFile;
-use crate::machine::{Cache, Section, Unwinder, far_apart, registers};
+use crate::machine::{Cache, Section, Unwinder, code_address, far_apart, registers};
 
 /// The frames of a stack that are kept: an FXT record has no room for more.
 pub(crate) const MOST_FRAMES: usize = 255;
@@ -153,7 +153,7 @@ impl Process {
         };
         let (mut ip, mut lacks_some) = (ip, false);
         if !sample.call_chain.is_empty() {
-            for (depth, address) in sample.call_chain.iter().enumerate() {
+            for (depth, address) in sample.call_chain.iter().map(code_address).enumerate() {
                 let place = self.place(if depth == 0 { address } else { address.wrapping_sub(1) });
                 if place.mapping.is_none() && depth > 0 {
                     return UnwindError::InvalidMap; // the register had some number

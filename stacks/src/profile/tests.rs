@@ -163,6 +163,7 @@ fn each_process_has_its_own_ids_of_modules() {
 }
 
 /// A function without a frame pointer, as rustc makes it by default.
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 #[inline(never)]
 fn has_none(word: u64) -> u64 {
     std::hint::black_box((0..std::hint::black_box(word)).map(u64::swap_bytes).sum())
