@@ -4,8 +4,6 @@
 //! poll all of theirs, a set of futures polls the one that was woken. What it does not poll is another
 //! task's, or is not looked at yet.
 
-use std::collections::HashSet;
-
 use crate::explain::own_polls::{Poll, is_in};
 use crate::explain::polls::{POLL_AFTER, RIGHT_AFTER};
 use crate::explain::target::Part;
@@ -148,29 +146,24 @@ pub(super) fn waited(
 
 /// In which of the polls one that was left was polled, and none of the others was.
 fn are_of_left(polls: &[Poll], all: &[Child<'_>], left: &[Child<'_>]) -> Vec<bool> {
-    if left.is_empty() {
-        return vec![false; polls.len()];
-    }
-    let are_in = |children: &[Child<'_>]| -> HashSet<usize> {
-        let own = children.iter().flat_map(|child| child.polls);
-        own.filter_map(|own| is_in(polls, own)).collect()
-    };
-    let (of_left, of_all) = (are_in(left), are_in(all));
-    (0..polls.len()).map(|poll| of_left.contains(&poll) && !of_all.contains(&poll)).collect()
+    let (of_left, of_all) = (are_with(polls, left), are_with(polls, all));
+    of_left.into_iter().zip(of_all).map(|(is_of_left, is_of_all)| is_of_left && !is_of_all).collect()
+}
+
+/// In which of the polls one of these was polled.
+fn are_with(polls: &[Poll], children: &[Child<'_>]) -> Vec<bool> {
+    let mut are_with = vec![false; polls.len()];
+    let own = children.iter().flat_map(|child| child.polls);
+    own.filter_map(|own| is_in(polls, own)).for_each(|poll| are_with[poll] = true);
+    are_with
 }
 
 /// In which of the polls those inside were surely looked at to the end: some were polled, and none was ready.
 fn are_looked_at(polls: &[Poll], all: &[Child<'_>]) -> Vec<bool> {
-    let (mut are_polled, mut are_ready) = (vec![false; polls.len()], vec![false; polls.len()]);
-    for child in all {
-        for (number, own) in child.polls.iter().enumerate() {
-            if let Some(poll) = is_in(polls, own) {
-                are_polled[poll] = true;
-                are_ready[poll] |= number + 1 == child.polls.len();
-            }
-        }
-    }
-    are_polled.into_iter().zip(are_ready).map(|(polled, ready)| polled && !ready).collect()
+    let mut are_looked_at = are_with(polls, all);
+    let last = all.iter().filter_map(|child| is_in(polls, child.polls.last()?));
+    last.for_each(|poll| are_looked_at[poll] = false);
+    are_looked_at
 }
 
 #[cfg(test)]
