@@ -279,7 +279,7 @@ class QuicTasks(WithTasks):
 
     def check(self, judge, trace, run, mode):
         kinds = {name: self.polls(run, name) for name in ("call", "serve_stream")}
-        kinds |= {self.place("serve"): self.polls(run, "serve"), r".*/quinn-.*/src/.*": self.polls(run, "quinn")}
+        kinds |= {self.place("serve"): self.polls(run, "serve"), r"(.*/)?quinn-.*/src/.*": self.polls(run, "quinn")}
         tasks = Tasks(judge, trace, kinds)
         waits = tasks.waits("calls", "call", self.waits(run, "calls"))
         expect(len(waits) > self.streams / 2, "nobody waited")
