@@ -129,6 +129,29 @@ fn steps_without_a_gap(trace: &Path) -> Vec<u64> {
     threads.into_values().map(|steps| steps.count).collect()
 }
 
+#[test]
+fn a_setting_without_an_option_is_that_of_the_commands_environment() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let listening = Listening::start(&["1"]);
+    let record = |trace: &str, more: &[&str], variables: &[(&str, &str)]| {
+        let block = ["record", "--for", "200ms", "-p", &listening.pid(), "-o", trace];
+        run(hairline(folder.path()).args(block).args(more).envs(variables.iter().copied()))
+    };
+    for format in FORMATS {
+        let trace = format!("t.{}", extension(format));
+        let settings = [("HAIRLINE_SOURCE_LOCATIONS", "on"), ("HAIRLINE_CATEGORIES", "nothing")];
+        let output = record(&trace, &["--categories", "*"], &settings);
+        assert!(output.status.success(), "{}", stderr(&output));
+        let located = "select count(*) > 0, count(*) = sum(a.display_value glob '*listens.rs*') from slice s \
+            left join args a on s.arg_set_id = a.arg_set_id and a.key in ('source', 'source.file_name') \
+            where s.name = 'step'";
+        assert_eq!(by_thread(&folder.path().join(&trace), located), "1\t1", "{format:?}");
+    }
+    let output = record("u.fxt", &[], &[("HAIRLINE_SOURCE_LOCATIONS", "perhaps")]);
+    assert!(stderr(&output).contains("HAIRLINE_SOURCE_LOCATIONS"), "{}", stderr(&output));
+    assert!(!output.status.success());
+}
+
 /// The number of recordings in short, which a variable raises: 2 s each at full load then.
 const SHORT: u32 = 4;
 

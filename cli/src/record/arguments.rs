@@ -53,7 +53,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "SECONDS", default_value_t = 1)]
     pub(super) wait: u32,
     /// Record running processes, by pid or by name, instead of a command: until Ctrl-C, or for the time of
-    /// --for. They must listen: start them with HAIRLINE=listen, or call `hairline::listen()` in them.
+    /// --for. They must listen: start them with HAIRLINE=listen, or call `hairline::listen()` in them. They
+    /// take settings without an option, as HAIRLINE_HEAP, from this command's environment.
     #[arg(short, long, value_name = "PID|NAME", value_delimiter = ',', conflicts_with = "command")]
     pub(super) process: Vec<String>,
     /// The time to record running processes: "500ms", "10s", "2m".
@@ -68,6 +69,18 @@ pub(crate) struct Arguments {
     )]
     pub(super) command: Vec<OsString>,
 }
+
+/// The settings of a session that have no option here.
+const WITHOUT_OPTION: [&str; 8] = [
+    "HAIRLINE_CLOCK",
+    "HAIRLINE_FRAME_POINTERS",
+    "HAIRLINE_HEAP",
+    "HAIRLINE_HOLD",
+    "HAIRLINE_MAX_FILE_SIZE",
+    "HAIRLINE_POLL",
+    "HAIRLINE_SOURCE_LOCATIONS",
+    "HAIRLINE_THREAD_TIME",
+];
 
 /// What a session records. Sessions in running processes have the same options.
 #[derive(Debug, Default, clap::Args)]
@@ -131,15 +144,19 @@ impl Options {
         .map(|(name, value)| (name, value.clone()))
     }
 
-    /// The packet that asks a process that listens for a session with these options.
+    /// The packet that asks a process that listens for a session with these options. A setting that none of
+    /// them gives is that of this command's environment, as for a process that the command would start.
     pub(crate) fn request(&self, word: &str, output: &Path) -> Packet {
         let own = [
             ("HAIRLINE", Some(output.display().to_string())),
             ("HAIRLINE_SCHED", self.sched.then(|| "on".to_owned())),
             ("HAIRLINE_SAMPLE", self.sample.map(|frequency| frequency.to_string())),
         ];
-        let variables = own.into_iter().chain(self.variables());
-        let variables = variables.filter_map(|(name, value)| Some((name, value?)));
+        let of_environment = |name| Some(std::env::var_os(name)?.to_string_lossy().into_owned());
+        let variables =
+            own.into_iter().chain(self.variables()).chain(WITHOUT_OPTION.map(|name| (name, None)));
+        let variables =
+            variables.filter_map(|(name, given)| Some((name, given.or_else(|| of_environment(name))?)));
         variables.fold(Packet::new(word), |packet, (name, value)| packet.with(name, value))
     }
 }

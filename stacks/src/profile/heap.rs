@@ -70,6 +70,11 @@ const SUMS_OF_A_PACKET: usize = 512;
 /// The least time between two looks at the process's mappings: it may run code that no file has.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
 
+/// The bytes for which a dump has room at first. A vector that grows from a few bytes may have them from a
+/// block that a thread of the program allocated and the session's thread freed. The C library would then grow
+/// it in the memory of the program's thread, and tidy that up first: 70 ms for 3.7 s of small allocations.
+const ROOM: usize = 64 << 10;
+
 /// Counts have units of 2^-16.
 const COUNT_BITS: u32 = 16;
 
@@ -338,7 +343,7 @@ impl HeapWriter {
     /// Returns a dump of this moment: the stacks and sums that the trace does not have yet.
     #[must_use]
     pub fn dump(&mut self, at: &HeapMoment) -> Vec<u8> {
-        let mut out = Vec::new();
+        let mut out = Vec::with_capacity(ROOM);
         let sequence = self.packets.sequence();
         self.packets.intern(&mut out, &at.files, &at.table);
         let clocks = [(clock::BOOTTIME, at.boottime), (clock::MONOTONIC_COARSE, at.coarse)];
@@ -375,7 +380,7 @@ impl HeapWriter {
     /// Returns the functions that the trace does not have yet. Looks up those that are not known.
     #[must_use]
     pub fn functions(&mut self, at: &HeapMoment) -> Vec<u8> {
-        let mut out = Vec::new();
+        let mut out = Vec::with_capacity(ROOM);
         let frames = at.table.frames.values();
         let new = frames.get(self.named..).unwrap_or_default().iter();
         at.known.write(&mut out, self.packets.sequence(), &at.files, &at.table, new);
