@@ -73,7 +73,7 @@ step_lint() {       # the files form layers; clippy has nothing to say: all feat
 
 step_test() {       # all tests, debug assertions on
   # Programs and examples are not built as tests once more: they have none.
-  ! git grep -l '#\[test\]' -- '*src/bin/*.rs' '*examples/*.rs' cli/src/main.rs ci/cross/src/main.rs || return 1
+  ! git grep -l '#\[test\]' -- '*src/bin/*.rs' '*examples/*.rs' tool/cli/src/main.rs ci/cross/src/main.rs || return 1
   ci/side_by_side.py --workspace --all-features --locked --lib --test '*'
   # The models of shm include its files, and so their examples.
   cargo test --quiet --doc --workspace --exclude hairline-shm-models --all-features --locked

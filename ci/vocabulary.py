@@ -18,7 +18,7 @@ TEST = re.compile(r"#\[test\]\s*(?:#\[[^\]]*\]\s*)*fn (\w+)")
 
 sources = {
     path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8")
-    for crate in ("tests", "cli", "convert", "formats", "macros", "sampler", "sdk", "shm", "stacks", "tables")
+    for crate in ("tests", "formats", "macros", "sampler", "sdk", "shm", "stacks", "tool")
     for path in (ROOT / crate).rglob("*.rs")
 }
 tests = {path: set(TEST.findall(text)) for path, text in sources.items()}

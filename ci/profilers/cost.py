@@ -37,8 +37,8 @@ def of_pipeline(out, copies):
     subprocess.run(command, cwd=programs.ROOT, check=True)
     read = out / f"read-{copies}"
     for n in range(copies):
-        for crate in ("sdk", "convert", "cli", "formats"):
-            shutil.copytree(programs.ROOT / crate / "src", read / str(n) / crate)
+        for crate in ("sdk", "tool/convert", "tool/cli", "formats"):
+            shutil.copytree(programs.ROOT / crate / "src", read / str(n) / pathlib.Path(crate).name)
     program = [programs.TARGET / "release/examples/pipeline", read]
     recorder = {"HAIRLINE": f"{out}/t.pftrace", "HAIRLINE_OVERFLOW": "overwrite"}
     samples = {**recorder, "HAIRLINE_SAMPLE": "99"}

@@ -94,8 +94,8 @@ def main(binaries, rounds):
         out = pathlib.Path(folder)
         out.chmod(0o777)
         for n in range(COPIES):
-            for crate in ("sdk", "convert", "cli", "formats"):
-                shutil.copytree(ROOT / crate / "src", out / "read" / str(n) / crate)
+            for crate in ("sdk", "tool/convert", "tool/cli", "formats"):
+                shutil.copytree(ROOT / crate / "src", out / "read" / str(n) / pathlib.Path(crate).name)
         program = [str(pathlib.Path(binaries, "examples", "pipeline").resolve()), str(out / "read")]
         all_of_them = list(recorders(binaries, out))
         times = {recorder.name: [] for recorder in all_of_them}

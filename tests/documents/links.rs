@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use hairline_tests::pages;
 
 /// The folders at the root of the repository by which a path in backticks is known.
-const FOLDERS: [&str; 14] = [
-    "shm", "perf", "sampler", "stacks", "formats", "convert", "sdk", "macros", "cli", "examples", "benches",
-    "tests", "ci", "docs",
+const FOLDERS: [&str; 13] = [
+    "shm", "perf", "sampler", "stacks", "formats", "sdk", "macros", "tool", "examples", "benches", "tests", "ci",
+    "docs",
 ];
 
 /// All documents: those at the root, and those below docs.

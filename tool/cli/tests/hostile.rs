@@ -175,7 +175,7 @@ fn recorded() -> Vec<(&'static str, Vec<u8>)> {
         session.stop().expect("a trace");
         traces.push((name, fs::read(path).expect("the trace")));
     }
-    traces.push(("a.json", include_bytes!("../../tests/conversion/corpus/chrome.json").to_vec()));
+    traces.push(("a.json", include_bytes!("../../../tests/conversion/corpus/chrome.json").to_vec()));
     traces
 }
 

@@ -6,7 +6,7 @@ use hairline_tables::{Kind, TABLES, TableId, VERSION, markdown};
 
 #[test]
 fn the_guide_has_all_tables_and_columns() {
-    let guide = include_str!("../../docs/guide/schema.md");
+    let guide = include_str!("../../../docs/guide/schema.md");
     let missing: Vec<&str> = {
         let lines: HashSet<&str> = guide.lines().collect();
         static SCHEMA: std::sync::LazyLock<String> = std::sync::LazyLock::new(markdown);

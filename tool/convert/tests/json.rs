@@ -148,7 +148,7 @@ proptest! {
 
     #[test]
     fn what_is_damaged_harms_nobody(at in any::<prop::sample::Index>(), byte: u8, cut in any::<prop::sample::Index>()) {
-        let mut trace = include_bytes!("../../tests/conversion/corpus/chrome.json").to_vec();
+        let mut trace = include_bytes!("../../../tests/conversion/corpus/chrome.json").to_vec();
         let at = at.index(trace.len());
         trace[at] = byte;
         prop_assert!(is_json(&again(&trace)));
@@ -161,9 +161,9 @@ proptest! {
 #[test]
 fn what_was_written_once_is_written_the_same_again() {
     for trace in [
-        &include_bytes!("../../tests/conversion/corpus/chrome.json")[..],
-        include_bytes!("../../tests/conversion/corpus/viztracer.json"),
-        include_bytes!("../../tests/conversion/corpus/no_end.json"),
+        &include_bytes!("../../../tests/conversion/corpus/chrome.json")[..],
+        include_bytes!("../../../tests/conversion/corpus/viztracer.json"),
+        include_bytes!("../../../tests/conversion/corpus/no_end.json"),
     ] {
         let once = again(trace);
         let lines = |trace: Vec<u8>| {
