@@ -190,7 +190,7 @@ tests() {
   for name in "${LEFT_OUT[@]}"; do skip+=(--skip "$name"); done
   cargo test --locked --target $target "$@" -p hairline-shm -p hairline-formats -p hairline --all-features --lib -- "${skip[@]}"
   # A sample's registers and return addresses. The rest of that crate asks for more of a system than qemu-user has.
-  cargo test --locked --target $target "$@" -p hairline-sampler -p hairline-stacks --lib -- machine:: chain:: ring:: watch::
+  cargo test --locked --target $target "$@" -p hairline-sampler -p hairline-stacks --lib -- machine:: chain:: ring:: watch:: a_stack_of
   cargo test --locked --target $target "$@" -p hairline-tests --all-features --test vocabulary --test recording \
     -- "${skip[@]}"
   TORTURE_NEWEST=1 TORTURE_KINDS=fork,spawn,exec TORTURE_CHILDREN=${CROSS_CHILDREN:-100} \

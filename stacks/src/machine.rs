@@ -51,6 +51,12 @@ mod native {
         return_address
     }
 
+    /// Whether a function that has saved the return address and its caller's frame pointer at these places keeps
+    /// the chain. Here it may have saved the register to use it for a number.
+    pub(crate) const fn is_frame_record(_: u64, _: u64) -> bool {
+        false
+    }
+
     /// Returns registers that tell what a function's rule for its caller reads, and the frame pointer.
     pub(crate) fn far_apart() -> (UnwindRegsX86_64, u64) {
         (UnwindRegsX86_64::new(0, STACK_POINTER, FRAME_POINTER), FRAME_POINTER)
@@ -84,6 +90,13 @@ mod native {
         return_address & CODE.0
     }
 
+    /// Whether a function that has saved the return address and its caller's frame pointer at these places keeps
+    /// the chain. Here the calling convention asks for both as one pair, to which the register then points: where
+    /// its caller is, a function's rule says by the stack pointer all the same.
+    pub(crate) const fn is_frame_record(one: u64, other: u64) -> bool {
+        one.abs_diff(other) == size_of::<u64>() as u64
+    }
+
     /// Returns registers that tell what a function's rule for its caller reads, and the frame pointer.
     pub(crate) fn far_apart() -> (UnwindRegsAarch64, u64) {
         let registers = UnwindRegsAarch64::new_with_ptr_auth_mask(CODE, 0, STACK_POINTER, FRAME_POINTER);
@@ -92,7 +105,7 @@ mod native {
 }
 
 pub use native::REGISTERS;
-pub(crate) use native::{Cache, Unwinder, code_address, far_apart, registers};
+pub(crate) use native::{Cache, Unwinder, code_address, far_apart, is_frame_record, registers};
 
 /// Returns the instruction of a sample's registers.
 pub(crate) fn instruction(words: &[u64]) -> Option<u64> {

@@ -7,7 +7,7 @@ use hairline_formats::track_event::UnwindError;
 use hairline_perf::Words;
 
 use crate::file::ProgramFile;
-use crate::machine::{Cache, Section, Unwinder, code_address, far_apart, registers};
+use crate::machine::{Cache, Section, Unwinder, code_address, far_apart, is_frame_record, registers};
 
 /// The frames of a stack that are kept: an FXT record has no room for more.
 pub(crate) const MOST_FRAMES: usize = 255;
@@ -124,18 +124,20 @@ impl Process {
         }
     }
 
-    /// Returns whether the function of this return address has a frame pointer, by which the unwinder finds its
-    /// caller. If not, a chain of frame pointers leads past that caller.
+    /// Returns whether the function of this return address has a frame pointer, as its rule for its caller tells.
+    /// If not, a chain of frame pointers leads past that caller.
     fn has_frame_pointer(&self, return_address: u64, cache: &mut Cache) -> bool {
         let (mut registers, frame_pointer) = far_apart();
-        let mut reads_it = false;
+        let (mut has_one, mut before) = (false, None);
         let mut read = |at: u64| {
-            reads_it |= at.abs_diff(frame_pointer) < NEAR;
+            has_one |=
+                at.abs_diff(frame_pointer) < NEAR || before.is_some_and(|other| is_frame_record(at, other));
+            before = Some(at);
             Ok(frame_pointer)
         };
         let Some(address) = FrameAddress::from_return_address(return_address) else { return false };
         let ends = matches!(self.unwinder.unwind_frame(address, &mut registers, cache, &mut read), Ok(None));
-        reads_it || ends
+        has_one || ends
     }
 
     /// Unwinds a stack into `places`, the innermost first, and notes the words that it reads, with their

@@ -7,8 +7,8 @@ use hairline_tests::pages;
 
 /// The folders at the root of the repository by which a path in backticks is known.
 const FOLDERS: [&str; 13] = [
-    "shm", "perf", "sampler", "stacks", "formats", "sdk", "macros", "tool", "examples", "benches", "tests", "ci",
-    "docs",
+    "shm", "perf", "sampler", "stacks", "formats", "sdk", "macros", "tool", "examples", "benches", "tests",
+    "ci", "docs",
 ];
 
 /// All documents: those at the root, and those below docs.

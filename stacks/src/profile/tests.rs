@@ -190,3 +190,49 @@ fn a_chain_through_a_function_without_a_frame_pointer_lacks_callers() {
     assert_eq!(unwound(16).1, UnwindError::InvalidMap, "a number");
     assert!(has_none(3) > 0);
 }
+
+/// The instructions of this function's callers, the innermost first, by the chain of frame pointers.
+#[cfg(target_arch = "aarch64")]
+#[allow(unsafe_code)] // reads this thread's stack
+#[inline(never)]
+fn callers() -> Vec<u64> {
+    let mut record: *const [u64; 2];
+    // SAFETY: reads a register.
+    unsafe { std::arch::asm!("mov {}, x29", out(reg) record, options(nomem, nostack, preserves_flags)) };
+    let mut callers = Vec::new();
+    while !record.is_null() {
+        // SAFETY: the calling convention: the frame pointer of the caller and the return address, or null.
+        let [next, return_address] = unsafe { record.read() };
+        callers.push(return_address);
+        record = next as *const [u64; 2];
+    }
+    callers
+}
+
+/// There the functions of a C library have frame pointers, and their rules are by the stack pointer.
+#[test]
+#[cfg(target_arch = "aarch64")]
+#[allow(unsafe_code)] // calls the C library
+fn a_stack_of_frame_pointers_lacks_no_caller() {
+    unsafe extern "C" {
+        fn qsort(of: *mut u32, count: usize, size: usize, compare: extern "C" fn(&u32, &u32) -> i32);
+    }
+    thread_local! {
+        static CALLERS: std::cell::Cell<Vec<u64>> = const { std::cell::Cell::new(Vec::new()) };
+    }
+    extern "C" fn compare(one: &u32, other: &u32) -> i32 {
+        CALLERS.set(callers());
+        one.cmp(other) as i32
+    }
+    let mut numbers = [2, 1];
+    // SAFETY: two numbers of this size.
+    unsafe { qsort(numbers.as_mut_ptr(), numbers.len(), size_of::<u32>(), compare) };
+    let callers: Vec<u64> = CALLERS.take().into_iter().take_while(|address| *address != 0).collect();
+    let (pid, mut profile) = (std::process::id(), Profile::packets(SequenceId(1)));
+    assert!(profile.add_present(pid) && callers.len() > 7, "{callers:x?}");
+    let (last, passed) = callers.split_last().expect("callers");
+    let passed: Vec<u8> = passed.iter().flat_map(|address| address.to_ne_bytes()).collect();
+    let (call_chain, registers) = (Words::of_bytes(&passed), &[0, 0, 1 << 40, *last]);
+    let error = profile.unwind(pid, &Sampled { address: 0, call_chain, registers, stack: &[] });
+    assert_eq!((error, profile.places.len()), (UnwindError::None, callers.len()), "{:?}", profile.places);
+}
