@@ -2,16 +2,21 @@
 
 use std::fs;
 use std::path::Path;
+use std::pin::Pin;
 use std::process::Command;
+use std::task::{Context, Waker};
 use std::time::{Duration, Instant};
 
 use hairline::{
-    Category, Error, Format, Overflow, Session, SessionBuilder, Track, scope, trace_async, trace_scope,
+    Category, Error, Format, Overflow, Session, SessionBuilder, TraceFuture, Track, scope, trace_async,
+    trace_scope,
 };
 use hairline_tests::judge;
 use hairline_tests::recording::{FORMATS, extension, turn};
 
 const MS: Duration = Duration::from_millis(1);
+
+type Pinned = Pin<Box<dyn Future<Output = ()>>>;
 
 fn recorder(folder: &Path, format: Format) -> SessionBuilder {
     let builder = Session::builder().output(folder.join(format!("t.{}", extension(format))));
@@ -64,7 +69,10 @@ fn a_slow_scope_writes_a_window_with_its_name_and_a_quick_one_none() {
 #[test]
 fn each_kind_of_slice_may_be_slow() {
     let track = Track::new("a track");
-    let kinds: [(&str, &dyn Fn()); 11] = [
+    let poll = |future: &mut Pinned| {
+        let _ = future.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+    };
+    let kinds: [(&str, &dyn Fn()); 13] = [
         ("plain", &|| {
             trace_scope!("t", "plain");
             std::thread::sleep(3 * MS);
@@ -107,6 +115,21 @@ fn each_kind_of_slice_may_be_slow() {
         ("span", &|| {
             let _span = tracing::info_span!("span").entered();
             std::thread::sleep(3 * MS);
+        }),
+        ("life", &|| {
+            let mut future: Pinned = Box::pin(std::future::pending().traced("t", "life"));
+            poll(&mut future);
+            std::thread::sleep(3 * MS);
+            poll(&mut future);
+        }),
+        ("poll_of_a_life", &|| {
+            let blocks = async {
+                std::thread::sleep(3 * MS);
+                std::future::pending().await
+            };
+            let mut future: Pinned = Box::pin(blocks.traced("t", "poll of a life"));
+            poll(&mut future);
+            std::mem::forget(future); // its life never ends
         }),
         ("span_with_a_field", &|| {
             let _span = tracing::info_span!("span with a field", n = 1).entered();
