@@ -69,7 +69,8 @@ pub struct Lost {
     /// Chunks, not events: chunks with a header that contradicts itself, since another process has written
     /// into the ring. Their records are not in the trace, and the number of these records is unknown.
     pub damaged: u64,
-    /// Context switches and samples of call stacks, not events, that found no room in their ring. See
+    /// Context switches, samples of call stacks and stacks of events, not events, that found no room in their
+    /// ring, for which the trace has the reason "kernel ring full". See
     /// [`SessionBuilder::scheduling`](crate::SessionBuilder::scheduling) and
     /// [`SessionBuilder::sampling`](crate::SessionBuilder::sampling).
     pub kernel_ring: u64,

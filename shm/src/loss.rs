@@ -33,8 +33,8 @@ pub enum LossReason {
     /// Not an event: a chunk whose header contradicts itself, because another process has written into it.
     /// Its records are not read.
     Damaged = 6,
-    /// Not an event: a record of the kernel, such as a context switch, that found no room in the kernel's
-    /// ring.
+    /// Not an event: a record of the kernel, such as a context switch, a sample or the stack of an event, that
+    /// found no room in its ring.
     KernelRing = 7,
 }
 

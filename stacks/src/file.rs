@@ -13,6 +13,7 @@ use object::read::ReadCache;
 use object::{Object, ObjectSection, ObjectSegment, SegmentFlags};
 
 use crate::machine::Section;
+use crate::signal_frames::signal_frames;
 use crate::{sys, vdso};
 
 /// The largest section that is read for unwinding: more than any program has.
@@ -41,6 +42,8 @@ pub(crate) struct ProgramFile {
     pub(crate) build_id: Vec<u8>,
     segments: Vec<Segment>,
     sections: ExplicitModuleSectionInfo<Section>,
+    /// The code to which handlers of signals return, by its addresses in the file.
+    signal_frames: Vec<Range<u64>>,
     source: Source,
     /// When the open file was last written, and its size.
     written: Option<(SystemTime, u64)>,
@@ -84,11 +87,17 @@ impl ProgramFile {
             build_id: Vec::new(),
             segments: Vec::new(),
             sections: ExplicitModuleSectionInfo::default(),
+            signal_frames: Vec::new(),
             source,
             written,
         };
         match file.content().and_then(|content| load(&content)) {
-            Some(Loaded { build_id, segments, sections }) => Self { build_id, segments, sections, ..file },
+            Some(Loaded { build_id, segments, sections }) => {
+                let eh_frame = sections.eh_frame.as_deref().zip(sections.eh_frame_svma.as_ref());
+                let signal_frames = eh_frame.map(|(bytes, range)| signal_frames(bytes, range.start));
+                let signal_frames = signal_frames.unwrap_or_default();
+                Self { build_id, segments, sections, signal_frames, ..file }
+            }
             None => file,
         }
     }
@@ -101,7 +110,7 @@ impl ProgramFile {
             _ => Source::Nowhere,
         };
         let (segments, sections) = (Vec::new(), ExplicitModuleSectionInfo::default());
-        Self { path, build_id, segments, sections, source, written }
+        Self { path, build_id, segments, sections, signal_frames: Vec::new(), source, written }
     }
 
     /// Returns when the file was last written before it was opened, and its size.
@@ -151,6 +160,11 @@ impl ProgramFile {
             (first..segment.offset.saturating_add(segment.size)).contains(&offset)
         })?;
         Some(start.wrapping_sub(offset).wrapping_add(segment.offset).wrapping_sub(segment.address))
+    }
+
+    /// The code to which handlers of signals return, by its addresses in the file.
+    pub(crate) fn signal_frames(&self) -> &[Range<u64>] {
+        &self.signal_frames
     }
 
     /// The module for the unwinder.

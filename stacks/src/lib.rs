@@ -38,6 +38,7 @@ mod present;
 mod process;
 mod profile;
 mod section;
+mod signal_frames;
 mod symbols;
 mod sys;
 mod table;

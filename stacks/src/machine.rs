@@ -57,6 +57,25 @@ mod native {
         false
     }
 
+    /// The words of `struct ucontext` of Linux: BP, SP, IP, and the segments, of which CS is 0x33 in all programs
+    /// of 64 bits, and GS and FS are 0.
+    const BP: u64 = 120;
+    const SP: u64 = 160;
+    const IP: u64 = 168;
+    const SEGMENTS: u64 = 184;
+
+    /// Returns the instruction and the registers that a signal has interrupted, for those of the frame that its
+    /// handler returns to: the kernel has left them at its stack pointer. `None` if that is another frame.
+    pub(crate) fn interrupted(
+        registers: &UnwindRegsX86_64,
+        mut word: impl FnMut(u64) -> Result<u64, ()>,
+    ) -> Option<(u64, UnwindRegsX86_64)> {
+        let mut at = |place: u64| word(registers.sp().checked_add(place)?).ok();
+        let is_one = at(SEGMENTS)? << 16 == 0x33 << 16;
+        let [bp, sp, ip] = [at(BP)?, at(SP)?, at(IP)?];
+        is_one.then(|| (ip, UnwindRegsX86_64::new(ip, sp, bp)))
+    }
+
     /// Returns registers that tell what a function's rule for its caller reads, and the frame pointer.
     pub(crate) fn far_apart() -> (UnwindRegsX86_64, u64) {
         (UnwindRegsX86_64::new(0, STACK_POINTER, FRAME_POINTER), FRAME_POINTER)
@@ -97,6 +116,14 @@ mod native {
         one.abs_diff(other) == size_of::<u64>() as u64
     }
 
+    /// Here the kernel's own code has the frame that a handler returns to, with a rule.
+    pub(crate) fn interrupted(
+        _: &UnwindRegsAarch64,
+        _: impl FnMut(u64) -> Result<u64, ()>,
+    ) -> Option<(u64, UnwindRegsAarch64)> {
+        None
+    }
+
     /// Returns registers that tell what a function's rule for its caller reads, and the frame pointer.
     pub(crate) fn far_apart() -> (UnwindRegsAarch64, u64) {
         let registers = UnwindRegsAarch64::new_with_ptr_auth_mask(CODE, 0, STACK_POINTER, FRAME_POINTER);
@@ -105,7 +132,7 @@ mod native {
 }
 
 pub use native::REGISTERS;
-pub(crate) use native::{Cache, Unwinder, code_address, far_apart, is_frame_record, registers};
+pub(crate) use native::{Cache, Unwinder, code_address, far_apart, interrupted, is_frame_record, registers};
 
 /// Returns the instruction of a sample's registers.
 pub(crate) fn instruction(words: &[u64]) -> Option<u64> {

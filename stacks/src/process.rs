@@ -1,13 +1,16 @@
 //! The mappings of a process, and the unwinding of its stacks.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use framehop::{FrameAddress, Unwinder as _};
 use hairline_formats::track_event::UnwindError;
 use hairline_perf::Words;
 
 use crate::file::ProgramFile;
-use crate::machine::{Cache, Section, Unwinder, code_address, far_apart, is_frame_record, registers};
+use crate::machine::{
+    Cache, Section, Unwinder, code_address, far_apart, interrupted, is_frame_record, registers,
+};
 
 /// The frames of a stack that are kept: an FXT record has no room for more.
 pub(crate) const MOST_FRAMES: usize = 255;
@@ -21,6 +24,8 @@ pub(crate) struct Process {
     /// By their first address.
     mappings: BTreeMap<u64, Mapped>,
     unwinder: Unwinder<Section>,
+    /// The code to which handlers of signals return, with the first address of its mapping.
+    signal_frames: Vec<(u64, Range<u64>)>,
     life: Life,
 }
 
@@ -102,10 +107,14 @@ impl Process {
         for start in covered {
             self.mappings.remove(&start);
             self.unwinder.remove_module(start);
+            self.signal_frames.retain(|(of, _)| *of != start);
         }
         let bias = file.bias(start, offset);
         if let Some(bias) = bias {
             self.unwinder.add_module(file.module(start..end, bias));
+            let moved = |at: u64| at.wrapping_add(bias);
+            let frames = file.signal_frames().iter().map(|code| (start, moved(code.start)..moved(code.end)));
+            self.signal_frames.extend(frames);
         }
         // Without a file, the addresses of the trace are those of the process.
         self.mappings.insert(start, Mapped { end, number, bias: bias.unwrap_or(0) });
@@ -114,6 +123,10 @@ impl Process {
     /// Returns whether the address is in a mapping.
     pub(crate) fn has_code(&self, address: u64) -> bool {
         self.place(address).mapping.is_some()
+    }
+
+    fn is_signal_frame(&self, address: u64) -> bool {
+        self.signal_frames.iter().any(|(_, code)| code.contains(&address))
     }
 
     fn place(&self, address: u64) -> Place {
@@ -149,7 +162,7 @@ impl Process {
         places: &mut Vec<Place>,
         words: &mut Vec<(usize, u64)>,
     ) -> UnwindError {
-        let Some((ip, sp, registers)) = registers(sample.registers) else {
+        let Some((ip, sp, mut registers)) = registers(sample.registers) else {
             places.push(self.place(sample.address));
             return UnwindError::Unknown;
         };
@@ -162,7 +175,8 @@ impl Process {
                 }
                 places.push(place);
                 // At the innermost instruction there may be none yet, also in a function that has one.
-                lacks_some |= depth > 0 && !self.has_frame_pointer(address, cache);
+                let has_none = self.is_signal_frame(place.address) || !self.has_frame_pointer(address, cache);
+                lacks_some |= depth > 0 && has_none;
             }
             ip = ip.wrapping_sub(1);
         }
@@ -172,20 +186,27 @@ impl Process {
             words.push((at, word));
             Ok(word)
         };
-        let mut frames = self.unwinder.iter_frames(ip, registers, cache, &mut read);
+        let mut frame = FrameAddress::from_instruction_pointer(ip);
         loop {
-            match frames.next() {
-                Ok(Some(frame)) => {
-                    if places.len() == MOST_FRAMES {
-                        break UnwindError::MaxFramesExceeded;
-                    }
-                    let place = self.place(frame.address_for_lookup());
-                    // A frame outside of all code is what the unwinder made of a register that is none.
-                    if place.mapping.is_none() && !places.is_empty() {
-                        break UnwindError::InvalidMap;
-                    }
-                    places.push(place);
-                }
+            if places.len() == MOST_FRAMES {
+                break UnwindError::MaxFramesExceeded;
+            }
+            let place = self.place(frame.address_for_lookup());
+            // A frame outside of all code is what the unwinder made of a register that is none.
+            if place.mapping.is_none() && !places.is_empty() {
+                break UnwindError::InvalidMap;
+            }
+            places.push(place);
+            if self.is_signal_frame(place.address)
+                && let Some((at, before)) = interrupted(&registers, &mut read)
+                && self.has_code(at)
+            {
+                (frame, registers) = (FrameAddress::from_instruction_pointer(at), before);
+                continue;
+            }
+            let caller = self.unwinder.unwind_frame(frame, &mut registers, cache, &mut read);
+            match caller.map(|address| address.and_then(FrameAddress::from_return_address)) {
+                Ok(Some(caller)) => frame = caller,
                 Ok(None) if lacks_some => break UnwindError::UnwindInfo,
                 Ok(None) => break UnwindError::None,
                 Err(framehop::Error::CouldNotReadStack(_)) => break UnwindError::MemoryInvalid,

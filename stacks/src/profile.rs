@@ -44,6 +44,8 @@ pub struct Totals {
     pub events: u64,
     /// Samples whose stack does not reach its root.
     pub cut: u64,
+    /// Those of them that have more frames than are kept.
+    pub too_deep: u64,
     /// Records that the kernel dropped because a ring was full: samples, and what else the ring has.
     pub lost: u64,
     /// Samples of threads that leave their processors, which the kernel dropped for the same reason.
@@ -186,15 +188,22 @@ impl Profile {
         self.tape.as_ref().is_some_and(|tape| tape.keeps() == Keeps::Samples)
     }
 
-    /// Returns whether the thread of this sample has a name here, and its instruction is in a mapping that is
-    /// known: else [`add_present`](Self::add_present) may help.
+    /// Returns whether the thread of this sample has a name here: else [`add_present`](Self::add_present) may
+    /// help.
     #[must_use]
-    pub fn knows(&self, record: &Record<'_>, stamp: Stamp) -> bool {
+    pub fn knows_thread(&self, record: &Record<'_>, stamp: Stamp) -> bool {
+        !matches!(record, Record::Sample { .. }) || self.names.has(stamp.tid)
+    }
+
+    /// Returns whether the instruction of this sample is in a mapping that is known: else
+    /// [`add_present`](Self::add_present) may help.
+    #[must_use]
+    pub fn knows_code(&self, record: &Record<'_>, stamp: Stamp) -> bool {
         let Record::Sample { registers, call_chain, .. } = record else { return true };
         let words: Vec<u64> = registers.iter().collect();
         let innermost = call_chain.iter().next().or_else(|| instruction(&words));
         let is_mapped = |at| self.processes.get(&stamp.pid).is_some_and(|process| process.has_code(at));
-        self.names.has(stamp.tid) && innermost.is_none_or(is_mapped)
+        innermost.is_none_or(is_mapped)
     }
 
     /// Sets how many samples are taken in a second of CPU time, before the first one. The trace then has the
@@ -470,6 +479,7 @@ impl Profile {
             SampledAt::Events => self.totals.events += 1,
         }
         self.totals.cut += u64::from(is_cut);
+        self.totals.too_deep += u64::from(matches!(error, UnwindError::MaxFramesExceeded));
         self.totals.strange += u64::from(self.places.first().is_some_and(|place| place.mapping.is_none()));
         let stack = self.table.stack(&self.places, self.unknown);
         let is_counted = matches!(at, SampledAt::CpuTime | SampledAt::WallTime);

@@ -125,7 +125,7 @@ fn each_kind_of_slice_may_be_slow() {
         ("poll_of_a_life", &|| {
             let blocks = async {
                 std::thread::sleep(3 * MS);
-                std::future::pending().await
+                std::future::pending::<()>().await;
             };
             let mut future: Pinned = Box::pin(blocks.traced("t", "poll of a life"));
             poll(&mut future);

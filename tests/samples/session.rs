@@ -1,5 +1,7 @@
 //! `SessionBuilder::sampling` and `HAIRLINE_SAMPLE`: a process samples its own threads.
 
+#![allow(unsafe_code)] // signals
+
 use std::collections::HashMap;
 use std::process::Command;
 
@@ -47,6 +49,39 @@ fn a_session_samples_present_and_future_threads_with_functions_and_lines() {
             Truth { samples: 2_000..i64::MAX, of_threads: &["early", "late"], points: 3.0, lines: 98 };
         let inside = require_truth(&trace, format, &truth);
         assert!(inside > 500, "{format:?}: {inside} samples in the slice");
+    }
+}
+
+/// A handler that takes all the time of the function that it interrupts.
+extern "C" fn handles(_: libc::c_int) {
+    std::hint::black_box(burn(5));
+}
+
+#[inline(never)]
+fn is_interrupted() {
+    for _ in 0..40 {
+        // SAFETY: the handler calls nothing that a handler may not.
+        unsafe { libc::raise(libc::SIGUSR2) };
+    }
+    std::hint::black_box(());
+}
+
+#[test]
+fn a_stack_in_a_signal_handler_has_what_the_signal_has_interrupted() {
+    let _one = crate::ONE.lock();
+    // SAFETY: a handler of this program.
+    unsafe { libc::signal(libc::SIGUSR2, handles as extern "C" fn(libc::c_int) as usize) };
+    for format in FORMATS {
+        let Some((trace, _)) = sampled(format, is_interrupted) else { return };
+        let sql = [
+            crate::record::STACKS,
+            "select count(*) > 300, count(*) = sum(stack glob '*handles:*is_interrupted:*clone*') from stacks \
+                where stack glob '*handles:*'",
+            "select stack, count(*) from stacks where stack glob '*handles:*' group by 1 order by 2 desc limit 3",
+        ];
+        let verdict = judge::load_bytes(&trace, &sql);
+        verdict.require_clean();
+        assert_eq!(verdict.results[1].text(), "1\t1", "{format:?}: {}", verdict.results[2].text());
     }
 }
 

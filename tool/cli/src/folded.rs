@@ -9,15 +9,15 @@ use crate::text::{complain, grouped, grouped_count};
 /// Said of a trace that has no samples that show where the time goes.
 pub(crate) const NO_SAMPLES: &str = "it has no stack samples: `hairline record --sample` adds them";
 
-/// Says that a program has no symbols, if more than a tenth of the samples are of functions without a name.
+/// Says that a program's functions have no names, if more than a tenth of the samples are of such.
 pub(crate) fn without_symbols(samples: &Samples) -> Option<String> {
     let mut all = 0_usize;
     samples.each(samples.of_time(), &mut |_, _, _| all += 1);
     let (file, count) = samples.unnamed(samples.of_time()).filter(|(_, count)| count * 10 > all)?;
     let count = grouped_count(count as u64, "sample");
-    let how =
-        "in a release profile, `strip = false` and `debug = \"line-tables-only\"` give it names and lines";
-    Some(format!("{file} has no symbols for the functions of {count}, shown as addresses: {how}"))
+    let how = "in a release profile, `strip = false` and `debug = \"line-tables-only\"` give it names and lines, \
+               unless the file was replaced or deleted before the recording ended, or the trace is cut";
+    Some(format!("{file}: no names for the functions of {count}, shown as addresses: {how}"))
 }
 
 /// The limit for the sum of all weights: the drawing crate adds them up in a `usize`.

@@ -309,7 +309,7 @@ tables! {
         lost_output: optional [Int] "Events lost because the output refused them.";
         lost_arguments: optional [Int] "Arguments (not events) for which their events had no room.";
         lost_damaged: optional [Int] "Chunks (not events) that were damaged.";
-        lost_kernel_ring: optional [Int] "Records of the kernel (not events) that found no room in its ring.";
+        lost_kernel_ring: optional [Int] "Thread states, samples and stacks (not events) that found no room in their ring.";
         defects: [Int] "Parts of the file that contradict its format, and were passed over.";
         left_out: [Int] "Parts of the trace for which these tables have no place or no memory; also ends without a begin, and slices that overlap others.";
     }

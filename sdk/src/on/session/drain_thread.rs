@@ -490,7 +490,9 @@ impl<'s> DrainThread<'s> {
     fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         if self.state == State::AtLimit {
-            notes.push("the output has reached its size limit: later events are not in it".to_owned());
+            let what =
+                "later events are not in it, nor what comes last: the functions of samples, the heap profile";
+            notes.push(format!("the output has reached its size limit: {what}"));
         }
         if let Some(e) = self.sink.rotation_error() {
             notes.push(format!("the output stayed in one file, because the next file failed: {e}"));

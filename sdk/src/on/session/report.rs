@@ -53,10 +53,12 @@ impl Shared {
 }
 
 impl Shared {
-    /// Returns how many events were lost, why, and what helps; `None` if none was.
+    /// Returns how many events were lost, why, and what helps, and how many records of other kinds; `None` if
+    /// none was.
     fn losses(&self, summary: &Summary) -> Option<String> {
         let Summary { records, lost, .. } = summary;
-        let reasons = LOSS_REASONS.into_iter().filter(|reason| *reason != LossReason::Argument);
+        let no_events = [LossReason::Argument, LossReason::KernelRing];
+        let reasons = LOSS_REASONS.into_iter().filter(|reason| !no_events.contains(reason));
         let reasons = reasons.map(|reason| (reason, self.lost_for(reason))).filter(|(_, count)| *count > 0);
         let reasons: Vec<String> =
             reasons.map(|(reason, count)| format!("{} {}", reason.as_str(), Thousands(count))).collect();
@@ -67,14 +69,23 @@ impl Shared {
             }
             _ => "; a larger HAIRLINE_BUFFER or fewer HAIRLINE_CATEGORIES helps",
         };
-        (lost.total() > 0).then(|| {
+        let events = lost.total().saturating_sub(lost.kernel_ring);
+        let of_events = (events > 0).then(|| {
             format!(
                 "{} events lost (a scope counts once), beside {} records: {}{help}",
-                Thousands(lost.total()),
+                Thousands(events),
                 Thousands(*records),
                 reasons.join(", ")
             )
-        })
+        });
+        let of_rings = (lost.kernel_ring > 0).then(|| {
+            format!(
+                "{} samples, stacks of events or thread states lost, which came faster than they were read",
+                Thousands(lost.kernel_ring)
+            )
+        });
+        let both: Vec<String> = of_events.into_iter().chain(of_rings).collect();
+        (!both.is_empty()).then(|| both.join("; "))
     }
 }
 

@@ -49,8 +49,9 @@ pub(super) fn read(trace: &TraceArguments, lowest: Lowest, part: &Part) -> Resul
     }
     if heap.profile.is_empty() {
         return Err(format!(
-            "{name}: it has no heap profile: HAIRLINE_HEAP=on adds one to a program whose #[global_allocator] is \
-             a hairline::Heap; it is written when the session ends, and after a kill by `hairline recover`"
+            "{name}: it has no sampled allocation: HAIRLINE_HEAP=on samples one in 512 KiB on average of a program \
+             whose #[global_allocator] is a hairline::Heap; they are written when the session ends, but not into \
+             an output that has reached its size limit, and after a kill by `hairline recover`"
         ));
     }
     // A profile has no threads.

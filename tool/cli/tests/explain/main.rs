@@ -346,7 +346,7 @@ fn a_program_without_symbols_is_told() {
         te::perf_sample(&mut trace, sequence, time, &sample);
     }
     fs::write(folder.path().join("t.pftrace"), trace).expect("written");
-    let said = "server has no symbols for the functions of 3 samples, shown as addresses: in a release profile, \
+    let said = "server: no names for the functions of 3 samples, shown as addresses: in a release profile, \
                 `strip = false` and `debug = \"line-tables-only\"` give it names and lines";
     let text = command(folder.path(), &["explain", "t.pftrace"]);
     assert!(text.contains(said), "{text}");

@@ -5,7 +5,7 @@ use hairline_stacks::{Profile, SampledAt};
 
 use crate::on::base::platform::process;
 use crate::on::base::stacks::{self, Reader};
-use crate::on::session::sampling::looks::Looks;
+use crate::on::session::sampling::looks::{Looks, New};
 use crate::sampling::OwnStacks;
 
 /// The stacks of a session's events.
@@ -38,15 +38,15 @@ impl Events {
         if !stacks::are_taken() {
             return 0; // nothing is looked up for a session without stacks
         }
-        let (pid, mut has_new) = (process::id(), false);
+        let (pid, mut new) = (process::id(), New::default());
         self.reader.read(|(tid, time), sample| {
             let stamp = Stamp { pid, tid, time, ..Stamp::default() };
             hairline_sampler::as_record(sample, |record| {
-                has_new |= !profile.knows(&record, stamp);
+                new.add(profile, &record, stamp);
                 profile.add(&record, stamp, SampledAt::Events);
             });
         });
-        self.looks.look(profile, has_new, is_last);
+        self.looks.look(profile, new, is_last);
         let all = self.reader.lost();
         all - std::mem::replace(&mut self.lost, all)
     }

@@ -312,17 +312,25 @@ impl Sampling {
         self.tape.as_mut()?.take_unread(self.profile.as_mut()?)
     }
 
-    /// Returns what is to be said of the stacks at the session's end: that the program may have no frame
-    /// pointers.
+    /// Returns what is to be said of the stacks at the session's end: why many of them lack callers.
     pub(crate) fn note(&self) -> Option<String> {
-        let totals = self.profile.as_ref().filter(|_| self.follows)?.totals();
-        let (cut, all) = (totals.cut, totals.samples + totals.events);
-        (cut * FEW > all).then(|| {
-            format!(
-                "{cut} of {all} stacks lack callers, because functions without frame pointers are in them: \
-                 build all of the program with -C force-frame-pointers=yes, or do not ask for frame pointers"
-            )
-        })
+        let totals = self.profile.as_ref()?.totals();
+        let all = totals.samples + totals.events;
+        let why_cut = if self.follows {
+            "because functions without frame pointers are in them: build all of the program with \
+             -C force-frame-pointers=yes, or do not ask for frame pointers"
+        } else {
+            "because they are deeper than the bytes that are copied, or have functions of which nothing says \
+             how to unwind them"
+        };
+        let parts = [
+            (totals.too_deep, "because they have more than the 255 frames that are kept"),
+            (totals.cut - totals.too_deep, why_cut),
+        ];
+        let parts = parts.iter().filter(|(count, _)| count * FEW > all);
+        let parts: Vec<String> =
+            parts.map(|(count, why)| format!("{count} of {all} stacks lack callers, {why}")).collect();
+        (!parts.is_empty()).then(|| parts.join("; "))
     }
 
     /// Ends the recording, and writes the rest and the functions of all frames. Returns what is to be said of

@@ -10,7 +10,7 @@ use hairline_stacks::{Profile, REGISTERS, SampledAt, stack_bytes};
 use crate::on::base::platform::process;
 use crate::on::session::descriptors;
 use crate::on::session::sampling::SampledThreads;
-use crate::on::session::sampling::looks::Looks;
+use crate::on::session::sampling::looks::{Looks, New};
 use crate::sampling::{OwnStacks, Sampling as Wished};
 
 /// The part of a ring that one processor may fill between two reads.
@@ -78,7 +78,7 @@ impl Source {
     pub(super) fn begin(&mut self, profile: &mut Profile) {
         match self {
             Self::Kernel { .. } => _ = profile.add_present(process::id()),
-            Self::Threads { looks, .. } => looks.look(profile, true, false),
+            Self::Threads { looks, .. } => looks.look(profile, New::AT_FIRST, false),
         }
     }
 
@@ -110,12 +110,12 @@ impl Source {
                 events.newly_lost(is_last)
             }
             Self::Threads { sampler, looks, at } => {
-                let mut has_new = false;
+                let mut new = New::default();
                 sampler.read(|record: Record<'_>, stamp: Stamp, earlier: Earlier| {
-                    has_new |= !profile.knows(&record, stamp);
+                    new.add(profile, &record, stamp);
                     profile.add_several(&record, stamp, *at, (earlier.count, earlier.interval));
                 });
-                looks.look(profile, has_new, is_last);
+                looks.look(profile, new, is_last);
                 sampler.newly_lost()
             }
         }
