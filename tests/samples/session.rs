@@ -85,6 +85,26 @@ fn a_stack_in_a_signal_handler_has_what_the_signal_has_interrupted() {
     }
 }
 
+#[inline(never)]
+fn recurses(depth: u32) -> u64 {
+    let below = if depth == 0 { u64::from(burn(20) > 0) } else { recurses(depth - 1) };
+    std::hint::black_box(below) + 1
+}
+
+#[test]
+fn a_session_says_that_stacks_have_more_frames_than_are_kept() {
+    let _one = crate::ONE.lock();
+    for depth in [300, 30] {
+        let memory = MemoryOutput::new();
+        let session = Session::builder().output_memory(&memory).signal_sampling(99).start();
+        let session = session.expect("it starts");
+        assert!(recurses(depth) > 0);
+        let summary = session.stop().expect("it stops");
+        let is_said = summary.notes.iter().any(|note| note.contains("more than the 255 frames"));
+        assert_eq!(is_said, depth == 300, "{:?}", summary.notes);
+    }
+}
+
 #[test]
 fn the_profiler_records_of_fxt_are_the_samples() {
     let _one = crate::ONE.lock();
