@@ -61,7 +61,7 @@ impl HeapProfile {
     pub(crate) fn parse(what: &'static str, text: &str) -> Result<Option<Self>, Error> {
         let expected = "use on, off, the mean of the bytes between two samples (512K), peak:64M for a dump at \
                         each new peak, or both with a comma between them";
-        let wrong = |_| Error::Value { what, value: text.to_owned(), expected };
+        let wrong = |()| Error::Value { what, value: text.to_owned(), expected };
         match text.trim() {
             "off" | "0" => return Ok(None),
             "on" | "1" => return Ok(Some(Self::new())),
@@ -71,7 +71,11 @@ impl HeapProfile {
             Some(("peak", step)) => parse_size(step).map(|step| profile.at_peaks(step)),
             _ => parse_size(part).map(|every| profile.every(every)),
         };
-        text.split(',').try_fold(Self::new(), part).map(Some).map_err(wrong)
+        let (peaks, means): (Vec<&str>, Vec<&str>) = text.split(',').partition(|part| part.contains(':'));
+        if peaks.len() > 1 || means.len() > 1 {
+            return Err(wrong(()));
+        }
+        peaks.into_iter().chain(means).try_fold(Self::new(), part).map(Some).map_err(|_| wrong(()))
     }
 }
 
@@ -92,7 +96,7 @@ mod tests {
         ] {
             assert_eq!(parse(text), Ok(profile), "{text}");
         }
-        for wrong in ["often", "peak", "peak:", "64K;peak:1M", "low:1M", ","] {
+        for wrong in ["often", "peak", "peak:", "64K;peak:1M", "low:1M", ",", "64K,512K", "peak:1M,peak:2M"] {
             assert!(parse(wrong).unwrap_err().contains("HAIRLINE_HEAP"), "{wrong}");
         }
     }
