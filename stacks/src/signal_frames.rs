@@ -10,11 +10,16 @@ use std::ops::Range;
 /// and `DW_EH_PE_sdata4`).
 const NEAR: u8 = 0x1b;
 
-/// Returns the addresses of such code in a file, of which the section has this address.
+/// The most of it that a file can have: a C library has one or two.
+const MOST: usize = 16;
+
+/// Returns the addresses of such code in a file, of which the section has this address: at most 16.
 pub(crate) fn signal_frames(eh_frame: &[u8], address: u64) -> Vec<Range<u64>> {
     let (mut marked, mut found) = (Vec::new(), Vec::new());
     let mut at = 0_usize;
-    while let Some(length) = word(eh_frame, at).filter(|length| (1..u32::MAX).contains(length)) {
+    while found.len() < MOST
+        && let Some(length) = word(eh_frame, at).filter(|length| (1..u32::MAX).contains(length))
+    {
         let id_at = at + 4;
         let Some(id) = word(eh_frame, id_at) else { break };
         if id == 0 {
@@ -22,7 +27,8 @@ pub(crate) fn signal_frames(eh_frame: &[u8], address: u64) -> Vec<Range<u64>> {
                 marked.push(at);
             }
         } else if !marked.is_empty()
-            && id_at.checked_sub(id as usize).is_some_and(|cie| marked.contains(&cie))
+            // They are in the order of their places.
+            && id_at.checked_sub(id as usize).is_some_and(|cie| marked.binary_search(&cie).is_ok())
         {
             let [distance, size] = [id_at + 4, id_at + 8].map(|field| word(eh_frame, field));
             let (Some(distance), Some(size)) = (distance, size) else { break };
@@ -70,6 +76,19 @@ mod tests {
     fn marked_code_is_found_where_its_entries_say() {
         assert_eq!(signal_frames(&section(b"zRS\0"), 0x1000), [0xf1c..0xf2c, 0x1130..0x1140]);
         assert_eq!(signal_frames(&section(b"zRP\0"), 0x1000), []);
+    }
+
+    #[test]
+    fn a_file_with_many_marks_is_read_in_bounded_time() {
+        let mut many = Vec::new();
+        for _ in 0..100_000 {
+            many.extend_from_slice(&section(b"zRS\0"));
+        }
+        assert_eq!(signal_frames(&many, 0x1000).len(), MOST);
+        // A mark, and entries that refer to nothing.
+        let (mark, entry) = (&section(b"zRS\0")[..24], &section(b"zRP\0")[24..44]);
+        let many = [mark.repeat(1 << 17), entry.repeat(1 << 17)].concat();
+        assert_eq!(signal_frames(&many, 0x1000), []);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use hairline::{
 };
 use hairline_convert::{Report, TraceFormat};
 use hairline_tests::equal::Shown;
-use hairline_tests::judge::encode;
+use hairline_tests::judge::{self, encode};
 use hairline_tests::recording::record_with;
 
 use crate::{convert, read};
@@ -93,4 +93,55 @@ fn the_examples_of_the_document() {
             before.without(&["slices", "tracks"]).require_equal(&after.without(&["slices", "tracks"]));
         }
     }
+}
+
+const PROCESS: &str = r#"packet { trusted_packet_sequence_id: 1 track_descriptor {
+    uuid: 5 process { pid: 70 process_name: "shown" cmdline: "program" cmdline: "-v" } } }"#;
+const THREAD: &str = r#"packet { trusted_packet_sequence_id: 1 track_descriptor {
+    uuid: 8 thread { pid: 70 tid: 71 thread_name: "worker" } } }"#;
+const TREE: &str = r#"packet { timestamp: 500 process_tree {
+    processes { pid: 70 ppid: 60 cmdline: "/bin/program" cmdline: "-v" } } }"#;
+const SLICE: &str = r#"
+    packet { timestamp: 1000 trusted_packet_sequence_id: 1 track_event {
+        type: TYPE_SLICE_BEGIN track_uuid: 8 name: "s" } }
+    packet { timestamp: 2000 trusted_packet_sequence_id: 1 track_event {
+        type: TYPE_SLICE_END track_uuid: 8 } }"#;
+
+/// A process tree comes before the descriptions of its processes, or after them.
+#[test]
+fn processes_of_a_process_tree_keep_their_name_and_parent() {
+    for parts in [
+        [TREE, PROCESS, THREAD, SLICE],
+        [PROCESS, TREE, THREAD, SLICE],
+        [PROCESS, THREAD, SLICE, TREE],
+        ["", TREE, THREAD, SLICE],
+        [PROCESS, "", THREAD, SLICE],
+        [&TREE.replace(" ppid: 60", ""), PROCESS, THREAD, SLICE],
+        [
+            &TREE.replace("processes {", "threads { tid: 71 tgid: 70 name: \"w\" } processes {"),
+            THREAD,
+            SLICE,
+            "",
+        ],
+        [TREE, THREAD, SLICE, TREE],
+    ] {
+        let trace = encode(&parts.concat());
+        stays_the_same(&trace);
+        let through_fxt = convert(&convert(&trace, TraceFormat::Fxt).0, TraceFormat::TrackEvent).0;
+        let processes = "select name, cmdline, (select pid from process p where p.id = process.parent_upid) \
+             from process where pid = 70";
+        let rows = |trace: &[u8]| judge::load_bytes(trace, &[processes]).results[0].text();
+        assert_eq!(rows(&through_fxt), rows(&trace), "{parts:?}");
+    }
+}
+
+#[test]
+fn values_that_an_older_tracer_has_nested() {
+    let event = r#"packet { timestamp: 1500 trusted_packet_sequence_id: 1 track_event {
+        type: TYPE_INSTANT track_uuid: 8 name: "i" debug_annotations { name: "map" nested_value {
+            nested_type: DICT dict_keys: "list" dict_keys: "text" dict_keys: "share" dict_keys: "is"
+            dict_values { nested_type: ARRAY array_values { int_value: 1 } array_values { int_value: -2 } }
+            dict_values { string_value: "x" } dict_values { double_value: 0.5 } dict_values { bool_value: true }
+        } } debug_annotations { name: "plain" nested_value { string_value: "y" } } } }"#;
+    stays_the_same(&encode(&[PROCESS, THREAD, event].concat()));
 }

@@ -55,7 +55,7 @@ fn one(number: u64, judged: bool, tally: &Mutex<Tally>) -> Result<(), String> {
     let mut victim = Victim::start(env!("CARGO_BIN_EXE_mortal"), directory.path(), orders.clone());
     // One in eight is killed while it starts, which takes some 20 ms.
     if random(8) > 0 {
-        victim.wait_until_committed(1);
+        victim.wait_until_one_records();
     }
     std::thread::sleep(Duration::from_micros(random(25_000)));
     victim.kill();

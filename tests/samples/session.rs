@@ -96,7 +96,7 @@ fn a_session_says_that_stacks_have_more_frames_than_are_kept() {
     let _one = crate::ONE.lock();
     for depth in [300, 30] {
         let memory = MemoryOutput::new();
-        let session = Session::builder().output_memory(&memory).signal_sampling(99).start();
+        let session = Session::builder().output_memory(&memory).signal_sampling(997).start();
         let session = session.expect("it starts");
         assert!(recurses(depth) > 0);
         let summary = session.stop().expect("it stops");

@@ -143,8 +143,21 @@ impl Victim {
     /// # Panics
     /// When that takes longer than 20 s.
     pub fn wait_until_committed(&mut self, scopes: u64) {
+        self.wait_until(|committed| committed.iter().all(|n| *n >= scopes));
+    }
+
+    /// Waits until one of its threads has told of a scope, or the victim has ended. Where there are more threads
+    /// than chunks, the others may wait for long.
+    ///
+    /// # Panics
+    /// When that takes longer than 20 s.
+    pub fn wait_until_one_records(&mut self) {
+        self.wait_until(|committed| committed.iter().any(|n| *n > 0));
+    }
+
+    fn wait_until(&mut self, is_enough: impl Fn(&[u64]) -> bool) {
         let began = Instant::now();
-        while self.committed().iter().any(|n| *n < scopes) && matches!(self.child.try_wait(), Ok(None)) {
+        while !is_enough(&self.committed()) && matches!(self.child.try_wait(), Ok(None)) {
             assert!(
                 began.elapsed() < Duration::from_secs(20),
                 "the victim does not record: {:?}",

@@ -138,11 +138,24 @@ messages! {
         DOUBLE_VALUE = 5, "`double`.";
         STRING_VALUE = 6, "`string`.";
         POINTER_VALUE = 7, "`uint64`.";
+        NESTED_VALUE = 8, "`DebugAnnotation.NestedValue`, of older tracers.";
         LEGACY_JSON_VALUE = 9, "`string`: JSON.";
         NAME = 10, "`string`: a name that is not interned.";
         DICT_ENTRIES = 11, "`DebugAnnotation`, repeated: names and values.";
         ARRAY_VALUES = 12, "`DebugAnnotation`, repeated: values without names.";
         STRING_VALUE_IID = 17, "`uint64`: an interned string.";
+    }
+
+    /// `DebugAnnotation.NestedValue`.
+    nested_value {
+        NESTED_TYPE = 1, "`NestedType`: 0 for a value, 1 for a dict, 2 for an array.";
+        DICT_KEYS = 2, "`string`, repeated.";
+        DICT_VALUES = 3, "`NestedValue`, repeated.";
+        ARRAY_VALUES = 4, "`NestedValue`, repeated.";
+        INT_VALUE = 5, "`int64`.";
+        DOUBLE_VALUE = 6, "`double`.";
+        BOOL_VALUE = 7, "`bool`.";
+        STRING_VALUE = 8, "`string`.";
     }
 
     /// `LogMessage`.

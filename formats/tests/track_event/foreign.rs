@@ -108,6 +108,46 @@ fn dicts_and_arrays_are_read_to_any_depth() {
     });
 }
 
+/// As Chrome wrote them before `dict_entries`: the keys before the values, or each before its own.
+#[test]
+fn values_that_an_older_tracer_has_nested_are_read() {
+    use fields::nested_value as nested;
+    let leaf = |out: &mut Vec<u8>, field, value| {
+        put_message(out, field, |v| put_uint(v, nested::INT_VALUE, value));
+    };
+    let trace = packet(|p| {
+        put_message(p, trace_packet::TRACK_EVENT, |e| {
+            put_message(e, event::DEBUG_ANNOTATIONS, |a| {
+                put_str(a, annotation::NAME, "map");
+                put_message(a, annotation::NESTED_VALUE, |dict| {
+                    put_uint(dict, nested::NESTED_TYPE, 1);
+                    put_str(dict, nested::DICT_KEYS, "list");
+                    put_message(dict, nested::DICT_VALUES, |list| {
+                        put_uint(list, nested::NESTED_TYPE, 2);
+                        leaf(list, nested::ARRAY_VALUES, 1);
+                        leaf(list, nested::ARRAY_VALUES, 2);
+                    });
+                    put_str(dict, nested::DICT_KEYS, "text");
+                    put_message(dict, nested::DICT_VALUES, |v| {
+                        put_bytes(v, nested::STRING_VALUE, b"caf\xe9")
+                    });
+                    put_message(dict, nested::DICT_VALUES, |v| put_uint(v, nested::BOOL_VALUE, 1));
+                });
+            });
+        });
+    });
+    with_event(&trace, |e| {
+        let map = e.annotations().next().unwrap().unwrap();
+        let AnnotationValue::Nested(NestedValue::Dict(entries)) = map.value else { panic!("{map:?}") };
+        let entries: Vec<_> = entries.map(Result::unwrap).collect();
+        let [("list", NestedValue::Array(list)), text, last] = &entries[..] else { panic!("{entries:?}") };
+        let list: Vec<_> = list.clone().map(Result::unwrap).collect();
+        assert!(matches!(list[..], [("", NestedValue::Value(Value::I64(1))), _]), "{list:?}");
+        assert!(matches!(text, ("text", NestedValue::Value(Value::Blob(b"caf\xe9")))), "{text:?}");
+        assert!(matches!(last, ("", NestedValue::Value(Value::Bool(true)))), "{last:?}");
+    });
+}
+
 #[test]
 fn the_older_flag_for_a_cleared_state_is_read() {
     let trace = packet(|p| put_uint(p, trace_packet::INCREMENTAL_STATE_CLEARED, 1));

@@ -17,8 +17,9 @@ use hairline_formats::proto::{self, put_bytes, put_message, put_str, put_uint};
 use hairline_formats::track_event::fields::{self, clock, sequence_flags, trace, trace_packet};
 use hairline_formats::track_event::{
     self as te, AnnotationValue, Callstack, ClockReading, Correlation, CounterTrack, CounterValue, Event,
-    EventType, Interned, InternedKind, Location, LogMessage, Name, Packet, PacketData, PacketReader,
-    Priority, ProcessTrack, SequenceId, SequenceStart, SourceLocation, ThreadTrack, TrackUuid, Unit,
+    EventType, Interned, InternedKind, Location, LogMessage, Name, NestedValue, Packet, PacketData,
+    PacketReader, Priority, ProcessTrack, SequenceId, SequenceStart, SourceLocation, ThreadTrack, TrackUuid,
+    Unit,
 };
 use hairline_formats::{DecodeError, DecodeErrorKind, Value};
 use proptest::prelude::*;
@@ -94,6 +95,16 @@ fn nested(value: &AnnotationValue<'_>, depth: usize) -> String {
     match value {
         AnnotationValue::Dict(all) | AnnotationValue::Array(all) if depth < 20 => {
             all.clone().map(|a| a.map_or_else(|e| e.to_string(), |a| nested(&a.value, depth + 1))).collect()
+        }
+        AnnotationValue::Nested(value) => older(value, depth),
+        other => format!("{other:?}"),
+    }
+}
+
+fn older(value: &NestedValue<'_>, depth: usize) -> String {
+    match value {
+        NestedValue::Dict(all) | NestedValue::Array(all) if depth < 20 => {
+            all.clone().map(|a| a.map_or_else(|e| e.to_string(), |(_, v)| older(&v, depth + 1))).collect()
         }
         other => format!("{other:?}"),
     }

@@ -374,10 +374,10 @@ impl SessionBuilder {
     /// repository, `docs/guide/sessions.md` says how much less that costs. The kernel's samples stay copies.
     ///
     /// The program must have frame pointers: build all of it with `-C force-frame-pointers=yes` in `RUSTFLAGS`.
-    /// A function without one, as `memcpy` of most C libraries, hides its caller. Where a tenth of the stacks
-    /// or more are known to lack callers, a note of the [`Summary`](crate::Summary) has their number. A chain is
-    /// followed for at most 255 frames and 8 MiB. The setting has no effect without the crate's feature
-    /// `sampling`, and on other systems than Linux on x86-64 or aarch64.
+    /// A function without one, as `memcpy` of most C libraries, hides its caller. Where more than a tenth of
+    /// the stacks, and more than 20, are known to lack callers, a note of the [`Summary`](crate::Summary) has
+    /// their number. A chain is followed for at most 255 frames and 8 MiB. The setting has no effect without
+    /// the crate's feature `sampling`, and on other systems than Linux on x86-64 or aarch64.
     ///
     /// ```
     /// # use hairline::{MemoryOutput, Session};

@@ -64,7 +64,7 @@ impl TrackNames {
         let named = self.tracks.at(track.id);
         let mut name = Arc::clone(&track.name);
         let (kind, count) = match track.kind {
-            TrackKind::Process { pid, ref command_line } => {
+            TrackKind::Process { pid, ref command_line, .. } => {
                 self.by_pid.insert(pid, track.id);
                 // A process that only the kernel names has no other name.
                 if let (true, Some(program)) = (name.is_empty(), command_line.first()) {

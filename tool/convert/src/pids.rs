@@ -56,9 +56,11 @@ impl Pids {
     /// The description with the made id of its process.
     fn with_made(&self, track: &Track) -> Option<Track> {
         let kind = match &track.kind {
-            TrackKind::Process { command_line, .. } => {
-                TrackKind::Process { pid: *self.made.get(&track.id)?, command_line: command_line.clone() }
-            }
+            TrackKind::Process { command_line, parent, .. } => TrackKind::Process {
+                pid: *self.made.get(&track.id)?,
+                command_line: command_line.clone(),
+                parent: *parent,
+            },
             &TrackKind::Thread { tid, .. } => TrackKind::Thread { pid: *self.made.get(&track.parent?)?, tid },
             _ => return None,
         };

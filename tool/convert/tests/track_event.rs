@@ -36,7 +36,11 @@ fn tracks(command_line: &[String]) -> [Track; 5] {
         ..track(LANE, TrackKind::Slices, "lane")
     };
     [
-        track(PROCESS, TrackKind::Process { pid: 70, command_line: command_line.into() }, "process"),
+        track(
+            PROCESS,
+            TrackKind::Process { pid: 70, command_line: command_line.into(), parent: Some(60) },
+            "process",
+        ),
         track(THREADS[0], TrackKind::Thread { pid: 70, tid: 71 }, "first"),
         track(THREADS[1], TrackKind::Thread { pid: 70, tid: 72 }, "second"),
         lane,

@@ -104,7 +104,7 @@ pub(crate) fn put_threads(owners: &Owners, rows: &mut Rows, sink: &mut dyn Sink)
 /// Makes the rows of `process`.
 pub(crate) fn put_processes(owners: &Owners, rows: &mut Rows, sink: &mut dyn Sink) -> io::Result<()> {
     for track in owners.all_processes() {
-        let Some(TrackKind::Process { pid, command_line }) = owners.kind(track) else { continue };
+        let Some(TrackKind::Process { pid, command_line, .. }) = owners.kind(track) else { continue };
         rows.int(process::id, i64::from(track));
         rows.int(process::pid, pid.cast_signed());
         rows.text(process::name, owners.name(track));

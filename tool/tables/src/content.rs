@@ -204,9 +204,10 @@ impl Content {
         self.word(track.parent.map_or(0, |parent| u64::from(parent.0) + 1));
         self.text(&track.name);
         match &track.kind {
-            TrackKind::Process { pid, command_line } => {
+            TrackKind::Process { pid, command_line, parent } => {
                 self.word(*pid);
                 command_line.iter().for_each(|part| self.text(part));
+                self.word(parent.unwrap_or(0));
             }
             TrackKind::Thread { pid, tid } => {
                 self.word(*pid);

@@ -2,6 +2,7 @@
 
 use crate::proto::{Field, FieldValue, Fields, WireType, tag};
 use crate::track_event::fields::{debug_annotation as annotation, track_event};
+use crate::track_event::read::nested::NestedValue;
 use crate::track_event::read::rest::Rest;
 use crate::{DecodeError, Value};
 
@@ -46,6 +47,8 @@ pub enum AnnotationValue<'a> {
     StringIid(u64),
     /// Text in JSON.
     Json(&'a str),
+    /// A value of an older tracer.
+    Nested(NestedValue<'a>),
     /// Names and values.
     Dict(Annotations<'a>),
     /// Values without names.
@@ -173,6 +176,9 @@ impl<'a> AnnotationValue<'a> {
                 std::str::from_utf8(bytes).map_or(Value::Blob(bytes), Value::Str)
             }
             (annotation::STRING_VALUE_IID, Varint(v)) => return Some(Self::StringIid(v)),
+            (annotation::NESTED_VALUE, value @ Bytes { .. }) => {
+                return NestedValue::decode(&value.message()?).ok().map(Self::Nested);
+            }
             (annotation::LEGACY_JSON_VALUE, value) => return value.text().map(Self::Json),
             (annotation::DICT_ENTRIES, Bytes { .. }) => return Some(Self::Dict(nested())),
             (annotation::ARRAY_VALUES, Bytes { .. }) => return Some(Self::Array(nested())),

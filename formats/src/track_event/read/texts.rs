@@ -4,9 +4,9 @@
 use crate::proto::{Field, FieldValue, Fields, put_field, put_message, put_str};
 use crate::track_event::fields::{
     InternedKind, address_symbols, counter_descriptor, debug_annotation, inline_callstack, inline_frame,
-    interned_data, interned_string, legacy_event, line, module_symbols, process_descriptor, process_tree,
-    process_tree_process, process_tree_thread, source_location, system_info, task_state, thread_descriptor,
-    trace_packet, track_descriptor, track_event, utsname,
+    interned_data, interned_string, legacy_event, line, module_symbols, nested_value, process_descriptor,
+    process_tree, process_tree_process, process_tree_thread, source_location, system_info, task_state,
+    thread_descriptor, trace_packet, track_descriptor, track_event, utsname,
 };
 
 /// A message with texts.
@@ -16,6 +16,7 @@ enum Message {
     Event,
     LegacyEvent,
     Annotation,
+    NestedValue,
     Location,
     Callstack,
     InlineFrame,
@@ -73,12 +74,17 @@ impl Message {
                 debug_annotation::DICT_ENTRIES | debug_annotation::ARRAY_VALUES => {
                     return Nested(Self::Annotation);
                 }
+                debug_annotation::NESTED_VALUE => return Nested(Self::NestedValue),
                 _ => matches!(
                     field,
                     debug_annotation::NAME
                         | debug_annotation::STRING_VALUE
                         | debug_annotation::LEGACY_JSON_VALUE
                 ),
+            },
+            Self::NestedValue => match field {
+                nested_value::DICT_VALUES | nested_value::ARRAY_VALUES => return Nested(Self::NestedValue),
+                _ => matches!(field, nested_value::DICT_KEYS | nested_value::STRING_VALUE),
             },
             Self::Interned => match field {
                 interned_data::SOURCE_LOCATIONS => return Nested(Self::Location),

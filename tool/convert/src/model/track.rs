@@ -75,6 +75,9 @@ pub enum TrackKind {
         pid: u64,
         /// The program and its arguments.
         command_line: Arc<[String]>,
+        /// The id of its parent process, or 0 if that is not known. `None` if no process tree tells of the
+        /// process: TrackEvent's importers show a command line only of a tree.
+        parent: Option<u64>,
     },
     /// A thread. Its slices nest.
     Thread {
@@ -103,7 +106,7 @@ impl TrackKind {
     /// A process without a command line.
     #[must_use]
     pub fn process(pid: u64) -> Self {
-        Self::Process { pid, command_line: Arc::default() }
+        Self::Process { pid, command_line: Arc::default(), parent: None }
     }
 }
 

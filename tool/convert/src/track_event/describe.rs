@@ -21,14 +21,15 @@ pub(crate) fn describe(
     let name = &*track.name;
     let parent = parent_uuid.unwrap_or_default();
     match &track.kind {
-        TrackKind::Process { pid, command_line } => {
+        TrackKind::Process { pid, command_line, parent } => {
             let mut cmdline: Vec<_> = command_line.iter().map(String::as_str).collect();
             let pid = *pid as i32;
             te::process_descriptor(out, sequence, &ProcessTrack { uuid, pid, name, cmdline: &cmdline });
             // Importers take the command line from the process tree, and its first word as the name.
-            if let Some(first) = cmdline.first_mut() {
+            if let (Some(first), Some(parent)) = (cmdline.first_mut(), *parent) {
                 *first = if name.is_empty() { *first } else { name };
-                let process = Process { pid, parent: None, command_line: &cmdline };
+                let parent = (parent != 0).then_some(parent as i32);
+                let process = Process { pid, parent, command_line: &cmdline };
                 te::process_tree(out, sequence, time, &process);
             }
         }

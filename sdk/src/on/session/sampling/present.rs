@@ -31,6 +31,10 @@ const FRAMES: u32 = 1 << 20;
 /// One stack in so many may lack callers, before that is said: the C library calls back now and then.
 const FEW: u64 = 10;
 
+/// So many stacks without callers are not worth a word: those of a program that ended soon are mostly of the
+/// session's own thread, while it begins.
+const HANDFUL: u64 = 20;
+
 /// The longest time between two reads in a session without samples. Threads wake the reader when a quarter of
 /// the ring is full.
 const LONGEST_OF_EVENTS: Duration = Duration::from_millis(50);
@@ -327,7 +331,7 @@ impl Sampling {
             (totals.too_deep, "because they have more than the 255 frames that are kept"),
             (totals.cut - totals.too_deep, why_cut),
         ];
-        let parts = parts.iter().filter(|(count, _)| count * FEW > all);
+        let parts = parts.iter().filter(|(count, _)| *count > HANDFUL && count * FEW > all);
         let parts: Vec<String> =
             parts.map(|(count, why)| format!("{count} of {all} stacks lack callers, {why}")).collect();
         (!parts.is_empty()).then(|| parts.join("; "))

@@ -132,13 +132,14 @@ impl Tracks {
         }
     }
 
-    fn set_command_line(&mut self, slot: u32, emitted: &Arc<[String]>) {
-        let set = |track: &mut Track| match &mut track.kind {
-            TrackKind::Process { command_line, .. } if command_line != emitted => {
-                *command_line = Arc::clone(emitted);
-                true
+    /// Sets the command line and the parent of a process.
+    fn set_process(&mut self, slot: u32, emitted: &TrackKind) {
+        let set = |track: &mut Track| {
+            let is_new = track.kind != *emitted;
+            if is_new {
+                track.kind = emitted.clone();
             }
-            _ => false,
+            is_new
         };
         if self.all[slot as usize].change(set) {
             self.describe(slot);
@@ -241,7 +242,7 @@ impl Tracks {
             if let TrackKind::Process { command_line: emitted, .. } = &track.kind
                 && !emitted.is_empty()
             {
-                self.set_command_line(slot, emitted);
+                self.set_process(slot, &track.kind);
             }
             return self.id(slot);
         }

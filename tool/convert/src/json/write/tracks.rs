@@ -124,6 +124,8 @@ struct TrackLabels {
     rank: Option<i32>,
     /// JSON has no place for a command line, so it is counted once.
     has_command_line: bool,
+    /// Nor for the parent of a process.
+    has_parent: bool,
 }
 
 /// The first replacement for an id beyond 32 bits.
@@ -210,10 +212,15 @@ impl Tracks {
                 let place = TrackIds::thread(pid, tid);
                 OutputTrack::Thread { pid, tid, place, flows: Vec::new(), ties: Ties::default() }
             }
-            TrackKind::Process { pid, command_line } => {
+            TrackKind::Process { pid, command_line, parent } => {
                 let labels = &mut self.labels[track.id.0 as usize];
                 if !command_line.is_empty() && !std::mem::replace(&mut labels.has_command_line, true) {
                     report.add("command lines");
+                }
+                if parent.is_some_and(|parent| parent != 0)
+                    && !std::mem::replace(&mut labels.has_parent, true)
+                {
+                    report.add("parents of processes");
                 }
                 let pid = Some(self.short_id(*pid, report));
                 self.interval(track, pid, Instants::Process)

@@ -2,7 +2,7 @@
 //! next event.
 
 use hairline_formats::trace_event_json::Json;
-use hairline_formats::track_event::{Annotation, AnnotationValue, Annotations};
+use hairline_formats::track_event::{Annotation, AnnotationValue, Annotations, NestedValue, NestedValues};
 use hairline_formats::{Entries, Value};
 
 use crate::track_event::read::current::TextRef;
@@ -143,6 +143,7 @@ impl<'a> Interning<'a> {
                 Some(json) => json.with(show),
                 None => show(Value::Str(text)),
             },
+            AnnotationValue::Nested(value) => show_nested(value, self.undefined, show),
             AnnotationValue::Dict(entries) => {
                 show(Value::Dict(&Nested { entries: entries.clone(), texts: self }));
             }
@@ -150,6 +151,33 @@ impl<'a> Interning<'a> {
                 show(Value::Array(&Nested { entries: entries.clone(), texts: self }));
             }
             _ => show(Value::Null),
+        }
+    }
+}
+
+/// Shows a value of an older tracer.
+fn show_nested(value: &NestedValue<'_>, undefined: &UndefinedArguments, show: &mut dyn FnMut(Value<'_>)) {
+    match value {
+        NestedValue::Value(Value::Blob(bytes)) => {
+            undefined.add_wrong_text();
+            show(Value::Str(&String::from_utf8_lossy(bytes)));
+        }
+        NestedValue::Value(value) => show(*value),
+        NestedValue::Dict(values) => show(Value::Dict(&Older { values: values.clone(), undefined })),
+        NestedValue::Array(values) => show(Value::Array(&Older { values: values.clone(), undefined })),
+    }
+}
+
+/// The entries of a dict or an array of an older tracer.
+struct Older<'a> {
+    values: NestedValues<'a>,
+    undefined: &'a UndefinedArguments,
+}
+
+impl Entries for Older<'_> {
+    fn each(&self, show: &mut dyn FnMut(&str, Value<'_>)) {
+        for (key, value) in self.values.clone().map_while(Result::ok) {
+            show_nested(&value, self.undefined, &mut |value| show(key, value));
         }
     }
 }

@@ -127,11 +127,13 @@ impl InputTrack {
     /// Sets the kind of `track`, which becomes its own. Keeps the properties that the description leaves out.
     fn set_kind(&mut self, track: &mut Track, kind: TrackKind, counter: Option<Counter>) {
         match (&kind, &track.kind) {
-            (TrackKind::Process { command_line, .. }, TrackKind::Process { command_line: old, .. })
-                if command_line.is_empty() && !old.is_empty() =>
-            {
-                let (TrackKind::Process { pid, .. }, command_line) = (kind, Arc::clone(old)) else { return };
-                track.kind = TrackKind::Process { pid, command_line };
+            (
+                &TrackKind::Process { pid, ref command_line, .. },
+                TrackKind::Process { command_line: old, parent, .. },
+            ) => {
+                let is_kept = command_line.is_empty() || parent.is_some() && !is_same(command_line, old);
+                let command_line = Arc::clone(if is_kept { old } else { command_line });
+                track.kind = TrackKind::Process { pid, command_line, parent: *parent };
             }
             // A description without a type may follow one with a type.
             (TrackKind::Slices, _) => {}
@@ -427,20 +429,24 @@ impl Tracks {
     ) -> Result<(), DecodeError> {
         let Some(pid) = of.pid else { return Ok(()) };
         let word = |word: Result<&str, _>| word.map(|word| kept(word, report).to_owned());
-        let words = of.command_line().map(word).collect::<Result<Vec<_>, _>>()?;
-        let index = self.process(u64::from(pid.cast_unsigned()), context, pending);
-        if words.is_empty() {
-            return Ok(());
-        }
-        let is_new = self.all[index as usize].track.change(|track| match &mut track.kind {
+        let words = of.command_line().map(word).collect::<Result<Arc<[_]>, _>>()?;
+        let id = |pid: i32| u64::from(pid.cast_unsigned());
+        let index = self.process(id(pid), context, pending);
+        // Of a process without one, importers take nothing.
+        let Some(first) = words.first() else { return Ok(()) };
+        let is_new = self.all[index as usize].track.change(|track| {
+            let before = track.clone();
             // In the tree the first word is the name of the process. Its track has the original words.
-            TrackKind::Process { command_line, .. }
-                if command_line.len() != words.len() || command_line[1..] != words[1..] =>
-            {
-                *command_line = words.into();
-                true
+            if !first.is_empty() {
+                track.name = first.as_str().into();
             }
-            _ => false,
+            if let TrackKind::Process { command_line, parent, .. } = &mut track.kind {
+                *parent = Some(of.parent.map_or(0, id));
+                if !is_same(command_line, &words) {
+                    *command_line = Arc::clone(&words);
+                }
+            }
+            *track != before
         });
         if is_new {
             pending.push_back(Pending::Track(index));
@@ -486,6 +492,11 @@ impl Tracks {
     }
 }
 
+/// Whether two command lines are one but for the first word: in a process tree it is the process's name.
+fn is_same(one: &[String], other: &[String]) -> bool {
+    one.len() == other.len() && one.iter().skip(1).eq(other.iter().skip(1))
+}
+
 /// Reads names and display properties. Missing ones stay unchanged.
 fn add_words(known: &mut Track, track: &TrackDescriptor<'_>, report: &mut Report) {
     let process = track.process.as_ref().and_then(|process| process.name);
@@ -499,7 +510,11 @@ fn add_words(known: &mut Track, track: &TrackDescriptor<'_>, report: &mut Report
             *word = kept(new, report).into();
         }
     };
-    set(&mut known.name, owner.or(track.name));
+    // The name in the process tree stays, as in trace_processor.
+    let is_named_by_tree = matches!(known.kind, TrackKind::Process { parent: Some(_), .. });
+    if !is_named_by_tree {
+        set(&mut known.name, owner.or(track.name));
+    }
     set(&mut known.description, track.description);
     set(&mut known.merge_key, track.merge_key);
     known.rank = track.rank.or(known.rank);
@@ -522,7 +537,7 @@ fn kind(
         let word = |word: Result<&str, _>| word.map(|word| kept(word, report).to_owned());
         let command_line = process.cmdline().map(word).collect::<Result<_, _>>()?;
         let pid = u64::from(process.pid.unwrap_or(0).cast_unsigned());
-        return Ok((TrackKind::Process { pid, command_line }, None));
+        return Ok((TrackKind::Process { pid, command_line, parent: None }, None));
     }
     let Some(counter) = &track.counter else {
         return Ok((if track.has_states { TrackKind::States } else { TrackKind::Slices }, None));
