@@ -5,6 +5,7 @@ use hairline::{
 };
 use hairline_convert::TraceFormat;
 use hairline_tests::equal::Shown;
+use hairline_tests::judge;
 use hairline_tests::recording::{FORMATS, record};
 
 use crate::{convert, corpus, read};
@@ -225,5 +226,30 @@ fn an_end_at_the_end_of_a_complete_slice_closes_nothing_of_another_name() {
         let (converted, report) = convert(original, format);
         assert!(report.is_empty(), "{report:?}");
         assert_eq!(shown(&converted), shown(original), "{format:?}");
+    }
+}
+
+/// In microseconds, `tts` and `tdur` are a thread's CPU time at the begin of a slice, and what passes in it.
+#[test]
+fn the_cpu_time_of_complete_slices_is_at_their_begin_and_at_their_end() {
+    let trace = br#"[
+        {"ph":"X","name":"a","pid":1,"tid":2,"ts":10,"dur":20,"tts":100,"tdur":7},
+        {"ph":"X","name":"inner","pid":1,"tid":2,"ts":12,"dur":5.25,"tts":101.5,"tdur":3},
+        {"ph":"X","name":"at once","pid":1,"tid":2,"ts":14,"dur":0,"tts":102,"tdur":0},
+        {"ph":"X","name":"c","pid":1,"tid":3,"ts":50,"dur":10,"tts":1,"tdur":2},
+        {"ph":"X","name":"beside","pid":1,"tid":3,"ts":55,"dur":10,"tts":2,"tdur":3}]"#;
+    let values = "select c.ts, cast(c.value as int) from counter c join counter_track t on t.id = c.track_id \
+                  where t.name = 'thread_time' order by 1";
+    let slices = "select name, thread_ts, thread_dur from slice order by ts";
+    for format in [TraceFormat::TrackEvent, TraceFormat::Fxt] {
+        let verdict = judge::load_bytes(&convert(trace, format).0, &[values, slices]);
+        let points = "10000\t100000\n12000\t101500\n14000\t102000\n14000\t102000\n17250\t104500\n\
+                      30000\t107000\n50000\t1000\n55000\t2000\n60000\t3000\n65000\t5000";
+        assert_eq!(verdict.results[0].text().trim_end(), points, "{format:?}");
+        if format == TraceFormat::TrackEvent {
+            let slices = "a\t100000\t7000\ninner\t101500\t3000\nat once\t102000\t0\nc\t1000\t2000\n\
+                          beside\t2000\t3000";
+            assert_eq!(verdict.results[1].text().trim_end(), slices);
+        }
     }
 }

@@ -145,3 +145,26 @@ fn values_that_an_older_tracer_has_nested() {
         } } debug_annotations { name: "plain" nested_value { string_value: "y" } } } }"#;
     stays_the_same(&encode(&[PROCESS, THREAD, event].concat()));
 }
+
+/// As in trace_processor, an event without a track is of the thread that its sequence described last, if the
+/// state of the sequence had been cleared before.
+#[test]
+fn events_without_a_track() {
+    let event = |time: u32, track: &str| {
+        format!(
+            "packet {{ timestamp: {time} trusted_packet_sequence_id: 1 track_event {{ \
+             type: TYPE_INSTANT name: \"{time}\" {track} }} }}"
+        )
+    };
+    let cleared = "packet { trusted_packet_sequence_id: 1 sequence_flags: 1 }";
+    let other = THREAD.replace("8", "9").replace("71", "72");
+    let old = "packet { trusted_packet_sequence_id: 1 thread_descriptor { pid: 70 tid: 71 } }";
+    for parts in [
+        vec![cleared, THREAD, &event(1000, ""), &event(1100, "track_uuid: 0"), cleared, &event(1200, "")],
+        vec![THREAD, &event(1000, "")],
+        vec![cleared, THREAD, &other, &event(1000, ""), &event(1100, "track_uuid: 8")],
+        vec![cleared, old, &event(1000, ""), cleared, &event(1200, "")],
+    ] {
+        stays_the_same(&encode(&parts.concat()));
+    }
+}

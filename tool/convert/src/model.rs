@@ -204,6 +204,20 @@ impl<'a> Event<'a> {
         }
     }
 
+    /// The values of the extra counters, with the time that has passed since the begin of the event: the
+    /// duration of a complete slice for a counter's second value, otherwise 0.
+    pub(crate) fn counter_values(&self) -> impl Iterator<Item = (TrackId, CounterValue, i64)> {
+        let all = self.extra_counters;
+        all.iter().enumerate().map(move |(at, (track, value))| {
+            let is_second = || all[..at].iter().any(|(before, _)| before == track);
+            let passed = match self.kind {
+                EventKind::Complete { duration } if is_second() => duration.max(0),
+                _ => 0,
+            };
+            (*track, *value, passed)
+        })
+    }
+
     /// Returns the details of the event; the default if it has none.
     #[inline]
     #[must_use]

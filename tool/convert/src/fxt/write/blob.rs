@@ -85,9 +85,10 @@ impl<W: Write> FxtWriter<W> {
 
     /// Writes each value as an event of its own.
     pub(super) fn put_extra_counters(&mut self, event: &Event<'_>, time: u64) {
-        for (track, value) in event.extra_counters {
-            self.describe(*track, Categories::None);
-            let sample = Event::new(event.time, *track, EventKind::Counter(*value));
+        for (track, value, passed) in event.counter_values() {
+            self.describe(track, Categories::None);
+            let sample = Event::new(event.time, track, EventKind::Counter(value));
+            let time = self.end_of(time, passed);
             self.put_event(&sample, EventType::Counter, time);
         }
         self.put_blob();

@@ -173,14 +173,9 @@ impl<W: Write> JsonWriter<W> {
 
     /// Writes the extra counters of an event, except for its thread's CPU time.
     fn write_samples(&mut self, event: &Event<'_>, ts: i64) -> io::Result<()> {
-        for (at, (track, value)) in event.extra_counters.iter().enumerate() {
-            if !self.is_cpu_time(*track, event.track) {
-                let again = event.extra_counters[..at].iter().any(|(before, _)| before == track);
-                let duration = match event.kind {
-                    EventKind::Complete { duration } if again => duration,
-                    _ => 0,
-                };
-                self.write_value(*track, *value, ts.saturating_add(duration), Some(Text::default()))?;
+        for (track, value, passed) in event.counter_values() {
+            if !self.is_cpu_time(track, event.track) {
+                self.write_value(track, value, ts.saturating_add(passed), Some(Text::default()))?;
             }
         }
         Ok(())

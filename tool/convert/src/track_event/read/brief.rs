@@ -83,7 +83,7 @@ impl State {
         let Some(index) = self.sequence(row.sequence()) else { return (0, 0, End::Item) };
         let Self { sequences, tracks, clocks, .. } = self;
         let sequence = &mut sequences[index];
-        let track = tracks.find_again(sequence.track.unwrap_or_default());
+        let track = tracks.find_again(sequence.track_of(None));
         let (Some(track), Some(mut clock)) = (track, clocks.of(sequence, None)) else {
             return (0, 0, End::Layout);
         };

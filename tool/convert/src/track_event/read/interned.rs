@@ -49,7 +49,7 @@ impl State {
         if event.flags & sequence_flags::CLEARED != 0 || !is_known {
             return None;
         }
-        let uuid = event.track_uuid.or(sequence.track).unwrap_or_default();
+        let uuid = sequence.track_of(event.track_uuid);
         let place = self.tracks.find_again(uuid)?;
         if event.counter.is_some() {
             self.tracks.get(place).counter()?;

@@ -81,7 +81,7 @@ impl State {
 
     /// Queues a loss: packets of this sequence are missing.
     fn loss(&mut self, index: usize, time: Option<i64>, context: &mut Context) -> Result<(), DecodeError> {
-        let track = self.sequences[index].track;
+        let track = Some(self.sequences[index].track_of(None)).filter(|uuid| *uuid != TrackUuid(0));
         let track = track.map(|uuid| self.track(uuid, context)).transpose()?;
         let track = track.map(|index| self.tracks.get(index).id());
         self.pending.push_back(Pending::Loss(Loss { track, time, events: 0 }));
@@ -114,6 +114,9 @@ impl State {
                 self.take_event(index, event, context)?;
             }
             PacketData::Track(track) => {
+                if let (Some(_), Some(uuid)) = (&track.thread, track.uuid) {
+                    self.sequences[index].set_thread(uuid);
+                }
                 let (texts, pending) = (&mut self.texts, &mut self.pending);
                 self.tracks.describe(track, texts, context, pending, &mut self.report)?;
             }
@@ -145,7 +148,7 @@ impl State {
             PacketData::Other { field: FTRACE_EVENTS, bytes, .. } => self.bundle(bytes, packet)?,
             PacketData::Other { field: trace_packet::THREAD_DESCRIPTOR, bytes, .. } => {
                 let thread = self.old_descriptor(track_descriptor::THREAD, bytes, context)?;
-                self.sequences[index].track = Some(thread);
+                self.sequences[index].set_thread(thread);
             }
             PacketData::Other { field: trace_packet::PROCESS_DESCRIPTOR, bytes, .. } => {
                 self.old_descriptor(track_descriptor::PROCESS, bytes, context)?;
@@ -264,7 +267,7 @@ impl State {
         context: &mut Context,
     ) -> Result<(), DecodeError> {
         self.report.add_many("unknown fields", u64::from(event.skipped));
-        let uuid = event.track_uuid.or(self.sequences[index].track).unwrap_or_default();
+        let uuid = self.sequences[index].track_of(event.track_uuid);
         // Importers drop values of a counter that is not described before them.
         let track = match event.kind {
             Some(EventType::Counter) => self.tracks.used(uuid, context, &mut self.pending),

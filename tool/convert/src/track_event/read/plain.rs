@@ -17,7 +17,7 @@ impl State {
         if event.flags & sequence_flags::CLEARED != 0 || !is_known {
             return None;
         }
-        let uuid = event.track_uuid.or(sequence.track).unwrap_or_default();
+        let uuid = sequence.track_of(event.track_uuid);
         let track = self.tracks.find_again(uuid)?;
         match event.kind {
             EventType::SliceBegin | EventType::SliceEnd | EventType::Instant => {}

@@ -43,7 +43,9 @@ pub(super) struct Sequence {
     /// Whether no packet is missing since the state was cleared.
     pub(super) is_valid: bool,
     /// The default track.
-    pub(super) track: Option<TrackUuid>,
+    track: Option<TrackUuid>,
+    /// The thread that the sequence described last, or 0: that of events without a track.
+    thread: TrackUuid,
     /// The default clock.
     pub(super) clock: Option<u32>,
     /// The clock of the last timestamp, and its index.
@@ -150,6 +152,10 @@ impl UndefinedIds {
 }
 
 impl Sequence {
+    pub(super) fn new(number: SequenceId) -> Self {
+        Self { number, ..Self::default() }
+    }
+
     #[inline]
     pub(super) fn rest(&self) -> &Rest {
         self.rest.as_deref().unwrap_or(&NO_REST)
@@ -161,8 +167,23 @@ impl Sequence {
 
     /// Clears the state.
     pub(super) fn clear(&mut self) {
-        let Self { number, last_clock, .. } = *self;
-        *self = Self { number, last_clock, is_valid: true, ..Self::default() };
+        let Self { number, last_clock, thread, .. } = *self;
+        *self = Self { number, last_clock, thread, is_valid: true, ..Self::default() };
+    }
+
+    /// The track of an event with this UUID. As in trace_processor, one that neither the event nor the defaults
+    /// name is the thread's.
+    #[inline]
+    pub(super) fn track_of(&self, uuid: Option<TrackUuid>) -> TrackUuid {
+        uuid.or(self.track).unwrap_or(self.thread)
+    }
+
+    /// Sets the thread of events without a track. Importers ignore a thread that is described before the state
+    /// was cleared.
+    pub(super) fn set_thread(&mut self, thread: TrackUuid) {
+        if self.is_valid {
+            self.thread = thread;
+        }
     }
 
     pub(super) fn set_defaults(&mut self, defaults: &PacketDefaults<'_>) -> Result<(), DecodeError> {

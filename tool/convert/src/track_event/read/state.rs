@@ -66,7 +66,7 @@ impl State {
             None if new == MOST_SEQUENCES => return None,
             None => {
                 self.places.set(u64::from(number.0), new as u32); // at most MOST_SEQUENCES
-                self.sequences.push(Sequence { number, ..Sequence::default() });
+                self.sequences.push(Sequence::new(number));
                 new
             }
         };

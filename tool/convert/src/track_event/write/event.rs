@@ -81,12 +81,13 @@ impl State {
             EventKind::Begin => {
                 if class == TrackClass::States {
                     // The state that ends now needs no packet.
-                    track.ends.pop_if(|end| end.time == event.time);
+                    track.ends.pop_if(|end| end.time == event.time && end.counters.is_empty());
                 }
                 EventForm::of(class.begin())
             }
             EventKind::End if class == TrackClass::States => {
-                return track.ends.push(SliceEnd { begin: event.time, time: event.time });
+                let counters = event.extra_counters.into();
+                return track.ends.push(SliceEnd { begin: event.time, time: event.time, counters });
             }
             EventKind::End => EventForm::of(class.end()),
             EventKind::Instant => EventForm::of(EventType::Instant),
@@ -100,7 +101,7 @@ impl State {
                 let is_of_thread = class == TrackClass::Thread;
                 let deep_lane = || self.nesting.deep_lane(event.track, event.time, end);
                 let lane = is_of_thread.then(deep_lane).flatten();
-                match complete(class, duration) {
+                match complete(class, event) {
                     Some(form) => form,
                     None => {
                         if let Some(lane) = lane {
@@ -132,7 +133,7 @@ impl State {
                 self.end_slices(event.track, event.time.saturating_sub(1));
                 let ends = &mut self.tracks.get(event.track).ends;
                 let inside = ends.split_off(ends.len().saturating_sub(inside));
-                inside.iter().rev().for_each(|end| self.end(event.track, end.time));
+                inside.into_iter().rev().for_each(|end| self.end(event.track, end));
                 self.packet(event, form);
                 self.end_slices(event.track, event.time);
             }
@@ -187,17 +188,19 @@ impl State {
     fn slice(&mut self, event: &Event<'_>, end: i64) {
         self.end_slices(event.track, event.time);
         let class = self.tracks.get(event.track).class;
-        self.packet(event, EventForm::of(class.begin()));
+        let [at_begin, counters] = counters(event);
+        self.packet(&Event { extra_counters: &at_begin, ..*event }, EventForm::of(class.begin()));
         let begin = event.time;
+        let of_slice = SliceEnd { begin, time: end, counters };
         let ends = &mut self.tracks.get(event.track).ends;
         if end <= begin || ends.len() >= MOST_ENDS {
-            return self.end(event.track, end);
+            return self.end(event.track, of_slice);
         }
         // Only threads find their overlapping slices before.
         let crosses = ends.last().is_some_and(|inner| inner.begin < begin && inner.time < end);
         // Of slices with equal end, the last to begin ends first.
         let place = ends.partition_point(|other| other.time >= end);
-        ends.insert(place, SliceEnd { begin, time: end });
+        ends.insert(place, of_slice);
         self.report.add_many("overlapping slices, whose ends may be exchanged", u64::from(crosses));
     }
 
@@ -231,21 +234,24 @@ impl State {
             describe(&mut self.out, GENERAL_SEQUENCE, &track, (uuid, Some(thread)), &[], time);
         }
         let form = |kind| EventForm { track: Some(uuid), ..EventForm::of(kind) };
-        self.packet(event, form(EventType::SliceBegin));
-        self.packet(&Event::new(end, event.track, EventKind::End), form(EventType::SliceEnd));
+        let [at_begin, at_end] = counters(event);
+        self.packet(&Event { extra_counters: &at_begin, ..*event }, form(EventType::SliceBegin));
+        let event = Event { extra_counters: &at_end, ..Event::new(end, event.track, EventKind::End) };
+        self.packet(&event, form(EventType::SliceEnd));
     }
 
     /// Writes the ends of a track's slices up to `time`.
     #[inline]
     pub(super) fn end_slices(&mut self, track: TrackId, time: i64) {
         while let Some(end) = self.tracks.get(track).ends.pop_if(|end| end.time <= time) {
-            self.end(track, end.time);
+            self.end(track, end);
         }
     }
 
-    fn end(&mut self, track: TrackId, time: i64) {
+    fn end(&mut self, track: TrackId, end: SliceEnd) {
         let class = self.tracks.get(track).class;
-        self.packet(&Event::new(time, track, EventKind::End), EventForm::of(class.end()));
+        let event = Event { extra_counters: &end.counters, ..Event::new(end.time, track, EventKind::End) };
+        self.packet(&event, EventForm::of(class.end()));
     }
 
     fn packet(&mut self, event: &Event<'_>, form: EventForm) {
@@ -427,11 +433,23 @@ fn legacy_event(event: &Event<'_>, legacy: Option<LegacyEvent<'static>>) -> Opti
     Some(LegacyEvent { bind: Some(binding(bound)), ..legacy.unwrap_or_default() })
 }
 
-/// A complete slice as a single event. Only a thread's slice of whole microseconds can have this form.
-fn complete(class: TrackClass, duration: i64) -> Option<EventForm> {
+/// A complete slice as a single event. Only a thread's slice of whole microseconds can have this form, and no
+/// value of a counter at its end.
+fn complete(class: TrackClass, event: &Event<'_>) -> Option<EventForm> {
+    let EventKind::Complete { duration } = event.kind else { return None };
     let is_whole = class == TrackClass::Thread && duration >= 0 && duration % 1000 == 0;
+    let has_one = is_whole && event.counter_values().all(|(_, _, passed)| passed == 0);
     let legacy = LegacyEvent { phase: b'X', duration_us: Some(duration / 1000), ..LegacyEvent::default() };
-    is_whole.then(|| EventForm::legacy(legacy))
+    has_one.then(|| EventForm::legacy(legacy))
+}
+
+/// The values of a complete slice's extra counters: at its begin and at its end.
+fn counters(event: &Event<'_>) -> [Box<[(TrackId, CounterValue)]>; 2] {
+    let part = |is_wanted: fn(i64) -> bool| {
+        let of_part = event.counter_values().filter(|(_, _, passed)| is_wanted(*passed));
+        of_part.map(|(track, value, _)| (track, value)).collect()
+    };
+    [part(|passed| passed == 0), part(|passed| passed > 0)]
 }
 
 /// Adds several categories to the fields of the event. Readers list ids before texts, so ids are used only if

@@ -4,7 +4,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use hairline_formats::track_event::{EventType, SequenceId, TrackUuid};
+use hairline_formats::track_event::{CounterValue, EventType, SequenceId, TrackUuid};
 
 use crate::pids::Pids;
 use crate::shared_ids::{SHARED, SharedIds};
@@ -33,10 +33,12 @@ pub(super) struct OutputTrack {
 }
 
 /// The begin and the end of an open slice.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(super) struct SliceEnd {
     pub(super) begin: i64,
     pub(super) time: i64,
+    /// The values of counters at the end.
+    pub(super) counters: Box<[(TrackId, CounterValue)]>,
 }
 
 /// The class of a track decides the form of its events.
