@@ -253,3 +253,22 @@ fn the_cpu_time_of_complete_slices_is_at_their_begin_and_at_their_end() {
         }
     }
 }
+
+#[test]
+fn counters_of_one_name_with_other_ids_stay_apart() {
+    let trace = br#"[
+        {"ph":"C","name":"queue","pid":1,"ts":1,"id":1,"args":{"value":1}},
+        {"ph":"C","name":"queue","pid":1,"ts":2,"id":2,"args":{"value":5}},
+        {"ph":"C","name":"queue","pid":1,"ts":3,"id":1,"args":{"value":7},"cat":"a,b"},
+        {"ph":"C","name":"queue","pid":1,"ts":4,"args":{"value":9}}]"#;
+    let rows = "select group_concat(value, ' ') from (select c.* from counter c order by ts) group by track_id \
+                order by min(ts)";
+    for between in [TraceFormat::Fxt, TraceFormat::TrackEvent, TraceFormat::Json] {
+        let json = convert(&convert(trace, between).0, TraceFormat::Json).0;
+        assert_eq!(
+            judge::load_bytes(&json, &[rows]).results[0].text().trim_end(),
+            "1.0 7.0\n5.0\n9.0",
+            "{between:?}"
+        );
+    }
+}

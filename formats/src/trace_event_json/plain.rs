@@ -4,7 +4,7 @@
 //! Their text consists of pieces that recur. Each piece is formatted once.
 
 use crate::trace_event_json::encode::put_args;
-use crate::trace_event_json::event::Args;
+use crate::trace_event_json::event::{Args, Id};
 use crate::trace_event_json::phase::Phase;
 use crate::trace_event_json::put::{Times, put_display, put_front, put_microseconds, put_string};
 
@@ -122,17 +122,19 @@ impl TrackIds {
     /// Creates the ids of a thread's events.
     #[must_use]
     pub fn thread(pid: u32, tid: u32) -> Self {
-        Self::new([("pid", Some(pid.into())), ("tid", Some(tid.into()))])
+        Self::new(&format_args!(",\"pid\":{pid},\"tid\":{tid}"))
     }
 
-    /// Creates the ids of a counter's samples: its process, and its id among counters of one name.
+    /// Creates the ids of a counter's samples: its process, and its id among counters of one name, which
+    /// trace_processor tells apart only by ids that are text. `None` for an id of more than 20 bytes, or with
+    /// other characters than letters and digits.
     ///
     /// ```
     /// use hairline_formats::trace_event_json::{Args, JsonWriter, Label, PlainEvent, PlainPhase, TrackIds};
     /// use hairline_formats::Value;
     ///
     /// let label = Label::new("in flight", "").unwrap();
-    /// let ids = TrackIds::counter(Some(7), None);
+    /// let ids = TrackIds::counter(Some(7), None).unwrap();
     /// let args = Args::List(&[("value", Value::I64(3))]);
     /// let mut writer = JsonWriter::array(Vec::new());
     /// writer.plain(&PlainEvent { label: &label, phase: PlainPhase::Counter, ts: 1_000, ids: &ids, args })?;
@@ -141,18 +143,23 @@ impl TrackIds {
     /// # Ok::<(), std::io::Error>(())
     /// ```
     #[must_use]
-    pub fn counter(pid: Option<u32>, id: Option<u64>) -> Self {
-        Self::new([("pid", pid.map(u64::from)), ("id", id)])
+    pub fn counter(pid: Option<u32>, id: Option<&Id<'_>>) -> Option<Self> {
+        let is_plain = |text: &str| text.len() <= 20 && text.bytes().all(|byte| byte.is_ascii_alphanumeric());
+        let id = match id {
+            None => String::new(),
+            Some(Id::Number(number)) => format!(",\"id\":{number}"),
+            Some(Id::Negative(number)) => format!(",\"id\":{number}"),
+            Some(Id::Text(text)) if is_plain(text) => format!(",\"id\":\"{text}\""),
+            Some(Id::Text(_)) => return None,
+        };
+        let pid = pid.map(|pid| format!(",\"pid\":{pid}")).unwrap_or_default();
+        Some(Self::new(&format_args!("{pid}{id}")))
     }
 
-    fn new(members: [(&str, Option<u64>); 2]) -> Self {
+    fn new(members: &std::fmt::Arguments<'_>) -> Self {
         let mut text = Vec::new();
-        for (key, number) in members {
-            if let Some(number) = number {
-                put_display(&mut text, &format_args!(",\"{key}\":{number}"));
-            }
-        }
-        Self(Piece::new(&text).unwrap_or_default()) // the longest has 43 bytes
+        put_display(&mut text, members);
+        Self(Piece::new(&text).unwrap_or_default()) // the longest has 45 bytes
     }
 }
 
@@ -242,13 +249,15 @@ mod tests {
 
     #[test]
     fn the_ids_of_a_counter_can_be_the_largest_numbers() {
-        let (label, ids) = (Label::default(), TrackIds::counter(Some(u32::MAX), Some(u64::MAX)));
+        let id = Id::Text(u64::MAX.to_string().into());
+        let (label, ids) = (Label::default(), TrackIds::counter(Some(u32::MAX), Some(&id)).unwrap());
         let mut writer = JsonWriter::array(Vec::new());
         let (phase, args) = (PlainPhase::Counter, Args::List(&[("value", Value::I64(-1))]));
         writer.plain(&PlainEvent { label: &label, phase, ts: 1_000, ids: &ids, args }).unwrap();
-        let ids = r#""pid":4294967295,"id":18446744073709551615"#;
+        let ids = r#""pid":4294967295,"id":"18446744073709551615""#;
         let expected = format!("[\n{{\"ph\":\"C\",\"ts\":1,{ids},\"args\":{{\"value\":-1}}}}\n]\n");
         assert_eq!(String::from_utf8(writer.finish().unwrap()).unwrap(), expected);
+        assert!(TrackIds::counter(None, Some(&Id::Text("a b".into()))).is_none());
     }
 
     #[test]

@@ -210,9 +210,9 @@ impl<W: Write> JsonWriter<W> {
             counter.set_category(category);
         }
         let args = &[(&*counter.series, value)];
-        if let Some(label) = category.and(counter.label.as_deref()) {
-            let (kind, place, args) = (PlainPhase::Counter, &counter.place, Args::List(args));
-            return output.plain(&PlainEvent { label, phase: kind, ts, ids: place, args });
+        if let (Some(label), Some(ids)) = (category.and(counter.label.as_deref()), &counter.ids) {
+            let (phase, args) = (PlainPhase::Counter, Args::List(args));
+            return output.plain(&PlainEvent { label, phase, ts, ids, args });
         }
         let cat = category.map_or(self.categories.as_str(), |category| category.text);
         output.event(&json::Event { cat: cat.into(), ..counter.event(ts, args) })
@@ -240,7 +240,7 @@ impl Counter {
             ph: Some(Phase::Counter),
             ts: Some(ts),
             pid: self.pid.map(|pid| Id::Number(pid.into())),
-            id: self.number.map(Id::Number),
+            id: self.id.clone(),
             args: Args::List(args),
             ..json::Event::default()
         }

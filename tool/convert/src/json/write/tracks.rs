@@ -27,6 +27,8 @@ pub(super) struct Tracks {
     short_ids: HashMap<u64, u32>,
     /// The first track with each id of an async interval. Several input traces may use the same id.
     ids: HashMap<(Option<u32>, u64, Arc<str>), TrackId>,
+    /// The id of the first counter of a process with a name and a series.
+    counters: HashMap<(Option<u32>, Arc<str>, Arc<str>), Option<u64>>,
     shared: SharedIds,
     pids: Pids,
     first_threads: FirstThreads,
@@ -91,8 +93,8 @@ pub(super) enum Instants {
 pub(super) struct Counter {
     pub(super) pid: Option<u32>,
     /// Distinguishes counters of one name.
-    pub(super) number: Option<u64>,
-    pub(super) place: TrackIds,
+    pub(super) id: Option<Id<'static>>,
+    pub(super) ids: Option<TrackIds>,
     pub(super) name: Arc<str>,
     /// The number of the latest value's category, or `None`; and the label with that category, or `None` if
     /// it is too long.
@@ -259,7 +261,7 @@ impl Tracks {
     }
 
     fn counter(
-        &self,
+        &mut self,
         track: &Track,
         counter: &CounterTrack,
         pid: Option<u32>,
@@ -285,10 +287,17 @@ impl Tracks {
             report.add("thread counters that became process counters, with the thread as id");
         }
         let number = if counter.number == 0 { of_thread } else { Some(counter.number) };
+        // Importers take counters whose ids are numbers for one.
+        let key = (pid, Arc::clone(&track.name), series.into());
+        let is_other = *self.counters.entry(key).or_insert(number) != number;
+        let id = match is_other {
+            true => Some(Id::Text(number.unwrap_or(0).to_string().into())),
+            false => number.map(Id::Number),
+        };
         OutputTrack::Counter(Counter {
             pid,
-            number,
-            place: TrackIds::counter(pid, number),
+            ids: TrackIds::counter(pid, id.as_ref()),
+            id,
             category: None,
             label: None,
             name: Arc::clone(&track.name),
