@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use hairline_tables::Summary;
 
-use crate::text::{complain, described};
+use crate::text::{complain, count, described};
 
 /// The notes of one question, each once, and whether it means that rows are missing.
 #[derive(Debug, Default)]
@@ -23,15 +23,21 @@ impl Notes {
 
     /// Notes what the tables of a trace lack.
     pub(crate) fn summary(&mut self, name: &str, summary: &Summary) {
-        for (what, count) in summary.report.iter().chain(summary.left_out.iter()) {
-            self.note(format!("{name}: {count} {}", described(count, what)));
+        for (what, number) in summary.report.iter().chain(summary.left_out.iter()) {
+            self.note(format!("{name}: {number} {}", described(number, what)));
         }
         let facts = &summary.facts;
         if facts.lost_events > 0 || facts.losses > 0 {
-            self.note(format!(
-                "{name}: {} events are missing, lost at {} places while it was recorded",
-                facts.lost_events, facts.losses
-            ));
+            let what = match facts.lost_events {
+                0 => "events are missing, nobody knows how many".to_owned(),
+                1 => "1 event is missing".to_owned(),
+                lost => format!("{lost} events are missing"),
+            };
+            let places = match facts.losses {
+                0 => String::new(),
+                losses => format!(" at {}", count(losses, "place")),
+            };
+            self.note(format!("{name}: {what}, lost{places} while it was recorded"));
         }
         if let Some(e) = &summary.stopped {
             self.incomplete(format!("{name}: {e}; the tables have everything before that"));
