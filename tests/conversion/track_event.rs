@@ -168,3 +168,47 @@ fn events_without_a_track() {
         stays_the_same(&encode(&parts.concat()));
     }
 }
+
+/// Before 2020 Chrome wrote times in microseconds since the last event of the sequence, and events of other
+/// threads with the ids of their thread.
+#[test]
+fn times_and_threads_as_older_tracers_wrote_them() {
+    let clocks = "packet { clock_snapshot { clocks { clock_id: 6 timestamp: 5000000 } \
+                  clocks { clock_id: 3 timestamp: 1000000 } } }";
+    let begin = "packet { trusted_packet_sequence_id: 1 sequence_flags: 1 thread_descriptor { pid: 70 tid: 71 \
+                 reference_timestamp_us: 2000 } }";
+    let track =
+        begin.replace("thread_descriptor {", "track_descriptor { uuid: 8 thread {").replace("} }", "} } }");
+    let event = |time: &str, name: &str, legacy: &str| {
+        format!(
+            "packet {{ trusted_packet_sequence_id: 1 {} track_event {{ {} legacy_event {{ phase: {legacy} }} \
+             name: \"{name}\" }} }}",
+            if time.starts_with("timestamp:") { time } else { "" },
+            if time.starts_with("timestamp:") { "" } else { time },
+        )
+    };
+    let events = [
+        event("timestamp_delta_us: 5", "a", "73"),
+        event("timestamp_absolute_us: 3000", "b", "88 duration_us: 3"),
+        event("timestamp_delta_us: 7", "c", "66 pid_override: 7 tid_override: 8"),
+        event("timestamp_delta_us: 1", "d", "66 tid_override: 9"),
+        event("timestamp_delta_us: 1", "c", "69 pid_override: 7 tid_override: 8"),
+        event("timestamp_delta_us: 1", "d", "69 tid_override: 9"),
+        event("timestamp: 9000000", "e", "73 pid_override: 6"),
+    ];
+    for begin in [begin, &track, &track.replace("reference_timestamp_us: 2000", "")] {
+        let trace = encode(&[clocks, begin, &events.concat()].concat());
+        let slices = "select s.ts, s.dur, s.name, tid, pid from slice s join thread_track t on t.id = s.track_id \
+                      join thread using (utid) join process using (upid) order by ts";
+        let rows = |trace: &[u8]| judge::load_bytes(trace, &[slices]).results[0].text();
+        assert_eq!(rows(&trace).lines().count(), 5, "{begin}");
+        // A thread's id has 32 bits here, where the judge has -1.
+        let converted = convert(&trace, TraceFormat::TrackEvent).0;
+        assert_eq!(rows(&converted).replace("4294967295", "-1"), rows(&trace), "{begin}");
+    }
+    // Without a thread, the time since which the first one counts is not known.
+    let (converted, report) = convert(&encode(&[clocks, &events[0]].concat()), TraceFormat::TrackEvent);
+    assert_eq!(judge::load_bytes(&converted, &["select count(*) from slice"]).results[0].single_i64(), 0);
+    let unknown = ("events left out: the time since which theirs counts is not known", 1);
+    assert!(report.iter().any(|counted| counted == unknown), "{report:?}");
+}

@@ -73,6 +73,8 @@ messages! {
 
     /// `TrackEvent`.
     track_event {
+        TIMESTAMP_DELTA_US = 1, "`int64`, of older tracers.";
+        TIMESTAMP_ABSOLUTE_US = 16, "`int64`, of older tracers.";
         CATEGORY_IIDS = 3, "`uint64`, repeated: interned categories.";
         DEBUG_ANNOTATIONS = 4, "`DebugAnnotation`, repeated.";
         LEGACY_EVENT = 6, "`LegacyEvent`.";
@@ -126,6 +128,8 @@ messages! {
         GLOBAL_ID = 11, "`uint64`.";
         BIND_TO_ENCLOSING = 12, "`bool`.";
         INSTANT_EVENT_SCOPE = 14, "`InstantEventScope`: 1 for the trace, 2 for the process, 3 for the thread.";
+        PID_OVERRIDE = 18, "`int32`: the process, if the event has no track.";
+        TID_OVERRIDE = 19, "`int32`: the thread, if the event has no track.";
         FLOW_DIRECTION = 13, "`FlowDirection`: 1 for a flow into the slice, 2 out of it, 3 for both.";
     }
 
@@ -280,6 +284,7 @@ messages! {
         PID = 1, "`int32`.";
         TID = 2, "`int64`.";
         THREAD_NAME = 5, "`string`.";
+        REFERENCE_TIMESTAMP_US = 6, "`int64`, of older tracers.";
     }
 
     /// `CounterDescriptor`.

@@ -46,6 +46,10 @@ pub struct LegacyEvent<'a> {
     pub bind_to_enclosing: bool,
     /// The scope of an instant: 1 is the trace, 2 the process, and 3 the thread. 0 is unspecified.
     pub instant_scope: u8,
+    /// The process of an event without a track.
+    pub pid_override: Option<i32>,
+    /// The thread of an event without a track.
+    pub tid_override: Option<i32>,
 }
 
 /// The id of a legacy event.
@@ -88,6 +92,8 @@ impl<'a> LegacyEvent<'a> {
                 }
                 (fields::BIND_TO_ENCLOSING, Varint(v)) => event.bind_to_enclosing = v != 0,
                 (fields::INSTANT_EVENT_SCOPE, Varint(v @ 0..=3)) => event.instant_scope = v as u8,
+                (fields::PID_OVERRIDE, Varint(v)) => event.pid_override = Some(v as i32),
+                (fields::TID_OVERRIDE, Varint(v)) => event.tid_override = Some(v as i32),
                 _ => *skipped += 1,
             }
         }
@@ -115,6 +121,9 @@ impl<'a> LegacyEvent<'a> {
         }
         put_nonzero(out, fields::BIND_TO_ENCLOSING, u64::from(self.bind_to_enclosing));
         put_nonzero(out, fields::INSTANT_EVENT_SCOPE, u64::from(self.instant_scope));
+        let signed = |id: i32| i64::from(id).cast_unsigned();
+        put_some(out, fields::PID_OVERRIDE, self.pid_override.map(signed));
+        put_some(out, fields::TID_OVERRIDE, self.tid_override.map(signed));
     }
 }
 
@@ -138,6 +147,8 @@ mod tests {
                 id: Some(LegacyId::Local(u64::MAX)),
                 id_scope: Some("scope"),
                 instant_scope: 2,
+                pid_override: Some(7),
+                tid_override: Some(-1),
                 bind: Some((5, FlowDirection { comes: true, goes: false })),
                 ..LegacyEvent::default()
             },

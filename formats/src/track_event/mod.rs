@@ -59,10 +59,10 @@ pub use legacy::{FlowDirection, LegacyEvent, LegacyId};
 pub use read::{
     Annotation, AnnotationValue, Annotations, ClockReading, ClockReadings, Compression, CounterDescriptor,
     HeapDumps, HeapSamples, InlineFrames, Integers, InternedEvent, InternedStacks, InternedStrings,
-    MAX_PACKET, ModuleSymbols, NestedValue, NestedValues, Numbers, Packet, PacketData, PacketDefaults,
-    PacketReader, PlainEvent, ProcessDescriptor, Processes, ShortRow, ShortRowEvent, Texts, ThreadDescriptor,
-    Threads, TraceAttributes, TrackDescriptor, TrackEvent, TrackUuids, TreeProcess, ends_like_cut,
-    valid_texts,
+    MAX_PACKET, ModuleSymbols, NestedValue, NestedValues, Numbers, OldTime, Packet, PacketData,
+    PacketDefaults, PacketReader, PlainEvent, ProcessDescriptor, Processes, ShortRow, ShortRowEvent, Texts,
+    ThreadDescriptor, Threads, TraceAttributes, TrackDescriptor, TrackEvent, TrackUuids, TreeProcess,
+    ends_like_cut, valid_texts,
 };
 pub use samples::{
     AddressSymbols, EVENT_TRACEPOINT, Frame, InternedStack, Line, Mapping, PerfSample, SampledBy,

@@ -61,6 +61,8 @@ pub struct TrackEvent<'a> {
     pub callstack: Option<Callstack<InlineFrames<'a>>>,
     /// What the call stack counts for in sums.
     pub callstack_weight: Option<f64>,
+    /// The time, in an event of an older tracer.
+    pub old_time: Option<OldTime>,
     /// The number of unknown fields, including those of the location and the log message.
     pub skipped: u32,
     /// The bytes of the legacy event and their offset in the input.
@@ -68,6 +70,22 @@ pub struct TrackEvent<'a> {
     message: Fields<'a>,
     /// The repeated fields that are present, as a bit for each field number. Absent ones need no search.
     present: u64,
+}
+
+/// The time of an event as Chrome wrote it before 2020, on `CLOCK_MONOTONIC`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OldTime {
+    /// Microseconds since the previous event of this form on the sequence, or since the
+    /// [reference time](crate::track_event::ThreadDescriptor::reference_time_us) of its thread.
+    SincePrevious {
+        /// The difference.
+        us: i64,
+    },
+    /// Microseconds.
+    Absolute {
+        /// The time.
+        us: i64,
+    },
 }
 
 impl<'a> TrackEvent<'a> {
@@ -83,6 +101,7 @@ impl<'a> TrackEvent<'a> {
             log: None,
             callstack: None,
             callstack_weight: None,
+            old_time: None,
             skipped: 0,
             legacy: None,
             message: message.clone(),
@@ -135,6 +154,12 @@ impl<'a> TrackEvent<'a> {
             }
             (track_event::CALLSTACK_WEIGHT, Fixed64(v)) => {
                 self.callstack_weight = Some(f64::from_bits(v));
+            }
+            (track_event::TIMESTAMP_DELTA_US, Varint(v)) => {
+                self.old_time = Some(OldTime::SincePrevious { us: v.cast_signed() });
+            }
+            (track_event::TIMESTAMP_ABSOLUTE_US, Varint(v)) if self.old_time.is_none() => {
+                self.old_time = Some(OldTime::Absolute { us: v.cast_signed() });
             }
             // These are read on demand.
             (

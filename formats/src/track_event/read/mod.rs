@@ -20,7 +20,7 @@ mod texts;
 mod track;
 
 pub use annotation::{Annotation, AnnotationValue, Annotations};
-pub use event::{InlineFrames, TrackEvent};
+pub use event::{InlineFrames, OldTime, TrackEvent};
 pub use heap::{HeapDumps, HeapSamples};
 pub use interned::InternedStrings;
 pub use interned_event::InternedEvent;

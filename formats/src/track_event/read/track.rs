@@ -80,6 +80,8 @@ pub struct ThreadDescriptor<'a> {
     pub tid: Option<i64>,
     /// The name that viewers show.
     pub name: Option<&'a str>,
+    /// The time from which an [`OldTime`] counts, in microseconds.
+    pub reference_time_us: Option<i64>,
 }
 
 /// A counter: `CounterDescriptor`.
@@ -192,6 +194,9 @@ impl<'a> ThreadDescriptor<'a> {
                 (thread_descriptor::PID, FieldValue::Varint(v)) => thread.pid = Some(v as i32),
                 (thread_descriptor::TID, FieldValue::Varint(v)) => thread.tid = Some(v.cast_signed()),
                 (thread_descriptor::THREAD_NAME, value @ Bytes { .. }) => thread.name = value.text(),
+                (thread_descriptor::REFERENCE_TIMESTAMP_US, FieldValue::Varint(v)) => {
+                    thread.reference_time_us = Some(v.cast_signed());
+                }
                 _ => *skipped += 1,
             }
         }

@@ -3,7 +3,7 @@
 use hairline_formats::DecodeError;
 use hairline_formats::proto::{FieldValue, Fields, put_bytes, put_message, put_uint};
 use hairline_formats::track_event::fields::{
-    process_descriptor, sequence_flags, thread_descriptor, trace, trace_packet, track_descriptor,
+    clock, process_descriptor, sequence_flags, thread_descriptor, trace, trace_packet, track_descriptor,
 };
 use hairline_formats::track_event::{
     Correlation, CounterValue, EventType, Location, Name, Packet, PacketData, SystemInfo, TaskStateEvent,
@@ -20,7 +20,7 @@ use crate::track_event::read::texts::InternedText;
 use crate::track_event::read::tracks::StateChange;
 use crate::{Context, EventKind, Loss, Report};
 
-/// Their thread is that of descriptors that the reader does not know, or of overrides.
+/// Importers drop them.
 const NO_TRACK: &str = "legacy events without a track, shown on the default track";
 
 /// As in importers, a state that is set again lasts on, and an end of a state has only its time.
@@ -98,12 +98,20 @@ impl State {
     ) -> Result<(), DecodeError> {
         match data {
             PacketData::Event(event) => {
+                let is_old = event.old_time.is_some();
+                let clock_id = if is_old { Some(clock::MONOTONIC) } else { packet.clock_id };
+                let old_time = event.old_time.and_then(|time| self.sequences[index].old_time(time));
+                let time = match old_time {
+                    Some(time) => self.time(index, clock_id, time)?,
+                    None => time.filter(|_| !is_old),
+                };
                 let Some(time) = time else {
-                    if packet.timestamp.is_none() {
+                    if is_old && old_time.is_none() {
+                        let what = "events left out: the time since which theirs counts is not known";
+                        self.report.add_defects(what, 1);
+                    } else if packet.timestamp.is_none() && !is_old {
                         self.report.add_defects("events left out: they have no time", 1);
-                    } else if let Some((_, clock)) =
-                        self.clocks.missing(&self.sequences[index], packet.clock_id)
-                    {
+                    } else if let Some((_, clock)) = self.clocks.missing(&self.sequences[index], clock_id) {
                         self.report.add_undefined(NO_CLOCK, u64::from(clock));
                     } else {
                         self.report.add_defects("events left out: their time is beyond 292 years", 1);
@@ -114,8 +122,8 @@ impl State {
                 self.take_event(index, event, context)?;
             }
             PacketData::Track(track) => {
-                if let (Some(_), Some(uuid)) = (&track.thread, track.uuid) {
-                    self.sequences[index].set_thread(uuid);
+                if let (Some(thread), Some(uuid)) = (&track.thread, track.uuid) {
+                    self.sequences[index].set_thread(uuid, thread);
                 }
                 let (texts, pending) = (&mut self.texts, &mut self.pending);
                 self.tracks.describe(track, texts, context, pending, &mut self.report)?;
@@ -147,11 +155,10 @@ impl State {
             PacketData::TaskState(event) => self.task_state(event, packet, time),
             PacketData::Other { field: FTRACE_EVENTS, bytes, .. } => self.bundle(bytes, packet)?,
             PacketData::Other { field: trace_packet::THREAD_DESCRIPTOR, bytes, .. } => {
-                let thread = self.old_descriptor(track_descriptor::THREAD, bytes, context)?;
-                self.sequences[index].set_thread(thread);
+                self.old_descriptor(Some(index), track_descriptor::THREAD, bytes, context)?;
             }
             PacketData::Other { field: trace_packet::PROCESS_DESCRIPTOR, bytes, .. } => {
-                self.old_descriptor(track_descriptor::PROCESS, bytes, context)?;
+                self.old_descriptor(None, track_descriptor::PROCESS, bytes, context)?;
             }
             PacketData::Sample(sample) => self.sample(index, sample, time),
             PacketData::Symbols(symbols) => self.symbols(symbols)?,
@@ -162,14 +169,15 @@ impl State {
         Ok(())
     }
 
-    /// Reads the descriptor of a thread or process that is not in that of a track, as older writers have it.
-    /// Returns the UUID that its track has here.
+    /// Reads the descriptor of a process, or of a sequence's thread, that is not in that of a track, as older
+    /// writers have it.
     fn old_descriptor(
         &mut self,
+        sequence: Option<usize>,
         field: u32,
         bytes: &[u8],
         context: &mut Context,
-    ) -> Result<TrackUuid, DecodeError> {
+    ) -> Result<(), DecodeError> {
         let number = |number: u32| {
             let fields = Fields::new(bytes, 0).map_while(Result::ok);
             let values = fields.filter_map(|field| match field.value {
@@ -188,9 +196,13 @@ impl State {
                 put_bytes(descriptor, field, bytes);
             });
         });
-        let Self { tracks, texts, pending, report, .. } = self;
-        with_description(&packet, |track| tracks.describe(track, texts, context, pending, report))?;
-        Ok(TrackUuid(uuid))
+        let Self { tracks, texts, pending, report, sequences, .. } = self;
+        with_description(&packet, |track| {
+            if let (Some(index), Some(thread)) = (sequence, &track.thread) {
+                sequences[index].set_thread(TrackUuid(uuid), thread);
+            }
+            tracks.describe(track, texts, context, pending, report)
+        })
     }
 
     fn system(&mut self, system: &SystemInfo<'_>) {
@@ -267,11 +279,20 @@ impl State {
         context: &mut Context,
     ) -> Result<(), DecodeError> {
         self.report.add_many("unknown fields", u64::from(event.skipped));
-        let uuid = self.sequences[index].track_of(event.track_uuid);
+        let mut skipped = 0;
+        let legacy = event.legacy(&mut skipped)?;
+        self.report.add_many("unknown fields", u64::from(skipped));
+        let sequence = &self.sequences[index];
+        let uuid = sequence.track_of(event.track_uuid);
+        let overridden = legacy
+            .as_ref()
+            .filter(|_| sequence.has_no_track(event.track_uuid))
+            .and_then(|legacy| self.tracks.overridden(uuid, legacy, context, &mut self.pending));
         // Importers drop values of a counter that is not described before them.
-        let track = match event.kind {
-            Some(EventType::Counter) => self.tracks.used(uuid, context, &mut self.pending),
-            kind => {
+        let track = match (overridden, event.kind) {
+            (Some(thread), _) => thread,
+            (None, Some(EventType::Counter)) => self.tracks.used(uuid, context, &mut self.pending),
+            (None, kind) => {
                 let track = self.track(uuid, context)?;
                 self.tracks.beside(track, kind == Some(EventType::State), context, &mut self.pending)
             }
@@ -287,11 +308,8 @@ impl State {
         self.take_details(index, event);
         self.take_stack(index, event)?;
         self.take_extra_counters(index, event)?;
-        let mut skipped = 0;
-        let legacy = event.legacy(&mut skipped)?;
-        self.report.add_many("unknown fields", u64::from(skipped));
         if let Some(legacy) = &legacy {
-            self.report.add_many(NO_TRACK, u64::from(uuid == TrackUuid(0)));
+            self.report.add_many(NO_TRACK, u64::from(uuid == TrackUuid(0) && overridden.is_none()));
             self.bind(legacy, context);
         }
         if let Some(legacy) = legacy.filter(|legacy| legacy.phase != 0) {

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use hairline_formats::DecodeError;
 use hairline_formats::track_event::{
-    CounterValue, Interned, InternedKind, Packet, PacketDefaults, SequenceId, SourceLocation, TrackUuid,
+    CounterValue, Interned, InternedKind, OldTime, Packet, PacketDefaults, SequenceId, SourceLocation,
+    ThreadDescriptor, TrackUuid,
 };
 
 use crate::report::NOT_UTF8;
@@ -59,6 +60,8 @@ pub(super) struct Sequence {
 /// a sequence of its own.
 #[derive(Debug)]
 pub(super) struct Rest {
+    /// The time of the last event that an older tracer wrote, in microseconds.
+    old_time: Option<i64>,
     /// The default tracks of extra counter values.
     pub(super) extra_counters: Vec<TrackUuid>,
     /// The sums of incremental counters, by track.
@@ -74,6 +77,7 @@ pub(super) struct Rest {
 
 impl Rest {
     const NONE: Self = Self {
+        old_time: None,
         extra_counters: Vec::new(),
         counters: BTreeMap::new(),
         annotation_names: Table::None,
@@ -180,10 +184,33 @@ impl Sequence {
 
     /// Sets the thread of events without a track. Importers ignore a thread that is described before the state
     /// was cleared.
-    pub(super) fn set_thread(&mut self, thread: TrackUuid) {
+    pub(super) fn set_thread(&mut self, thread: TrackUuid, about: &ThreadDescriptor<'_>) {
         if self.is_valid {
             self.thread = thread;
+            if about.reference_time_us.is_some() {
+                self.rest_mut().old_time = about.reference_time_us;
+            }
         }
+    }
+
+    /// Whether neither an event with this UUID nor the defaults name a track.
+    pub(super) fn has_no_track(&self, uuid: Option<TrackUuid>) -> bool {
+        uuid.or(self.track).is_none()
+    }
+
+    /// The time of an event of an older tracer, in nanoseconds of `CLOCK_MONOTONIC`. `None` if the time since
+    /// which it counts is not known.
+    pub(super) fn old_time(&mut self, time: OldTime) -> Option<u64> {
+        let us = match time {
+            OldTime::Absolute { us } => us,
+            OldTime::SincePrevious { us } => {
+                let since = self.rest().old_time.or((self.thread != TrackUuid(0)).then_some(0));
+                let now = since?.checked_add(us)?;
+                self.rest_mut().old_time = Some(now);
+                now
+            }
+        };
+        us.checked_mul(1000)?.try_into().ok()
     }
 
     pub(super) fn set_defaults(&mut self, defaults: &PacketDefaults<'_>) -> Result<(), DecodeError> {

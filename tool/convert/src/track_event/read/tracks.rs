@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use hairline_formats::DecodeError;
 use hairline_formats::track_event::{
-    ChildOrdering, SiblingMerge, Thread, TrackDescriptor, TrackUuid, TreeProcess,
+    ChildOrdering, LegacyEvent, SiblingMerge, Thread, TrackDescriptor, TrackUuid, TreeProcess,
 };
 
 use crate::kept_track::KeptTrack;
@@ -354,6 +354,41 @@ impl Tracks {
         self.by_thread.find(&Some((pid, tid)), |index| self.get(index).track.thread())
     }
 
+    /// The thread that a legacy event names by ids, instead of that of its sequence: `thread`. As in
+    /// trace_processor, a process without a thread has the thread -1.
+    pub(super) fn overridden(
+        &mut self,
+        thread: TrackUuid,
+        event: &LegacyEvent<'_>,
+        context: &mut Context,
+        pending: &mut VecDeque<Pending>,
+    ) -> Option<u32> {
+        let own = self.find(thread).and_then(|index| self.get(index).track.thread());
+        let (pid, tid) = match (event.pid_override, event.tid_override) {
+            (None, None) => return None,
+            (Some(pid), tid) => (u64::from(pid.cast_unsigned()), tid.unwrap_or(-1)),
+            (None, Some(tid)) => (own?.0, tid),
+        };
+        let tid = u64::from(tid.cast_unsigned());
+        let known = self.thread(pid, tid);
+        Some(known.unwrap_or_else(|| self.add_thread((pid, tid), Arc::default(), context, pending)))
+    }
+
+    /// Adds a thread that is known only by its ids.
+    fn add_thread(
+        &mut self,
+        (pid, tid): (u64, u64),
+        name: Arc<str>,
+        context: &mut Context,
+        pending: &mut VecDeque<Pending>,
+    ) -> u32 {
+        let parent = Parent::Known(self.process(pid, context, pending));
+        let kind = TrackKind::Thread { pid, tid };
+        let mut new = InputTrack { parent, ..InputTrack::new(context.new_track(), TrackUuid(0), kind) };
+        new.track.change(|track| track.name = name);
+        self.add(new, pending)
+    }
+
     /// Reads the description of a track.
     pub(super) fn describe(
         &mut self,
@@ -470,11 +505,7 @@ impl Tracks {
         }
         let name: Arc<str> = kept(of.name, report).into();
         let Some(index) = self.thread(pid, tid) else {
-            let parent = Parent::Known(self.process(pid, context, pending));
-            let kind = TrackKind::Thread { pid, tid };
-            let mut new = InputTrack { parent, ..InputTrack::new(context.new_track(), TrackUuid(0), kind) };
-            new.track.change(|track| track.name = name);
-            self.add(new, pending);
+            self.add_thread((pid, tid), name, context, pending);
             return;
         };
         let is_bare = self.get(index).uuid() == TrackUuid(0);
