@@ -4,6 +4,7 @@
 //! `frames.zst` has it in two frames after a skippable one, `stored.zip` uncompressed below a folder.
 
 use std::fs::{self, File};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
@@ -31,6 +32,32 @@ fn each_compression_opens_from_a_file_and_from_a_pipe() {
             assert!(said.contains("cannot be read from a pipe: unpack it with `unzip`"), "{name}: {said}");
         } else {
             assert_eq!(String::from_utf8_lossy(&from_pipe.stdout), table, "{name}");
+        }
+    }
+}
+
+/// A file that was made longer before it was written has zeros at its end.
+#[test]
+fn zeros_after_a_compressed_trace_are_no_fault() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let zipped = |name: &str| {
+        let trace = fs::read(packed(name)).expect("read");
+        let from_file = stats(&packed(name), Stdio::null());
+        (trace, from_file.stdout)
+    };
+    let plain = br#"[{"ph":"X","name":"slice","pid":1,"tid":1,"ts":1,"dur":1}]"#;
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    gzip.write_all(plain).expect("memory");
+    let gzip = gzip.finish().expect("memory");
+    let (zstd, table) = zipped("t.json.zst");
+    for (name, whole) in [("t.json.gz", gzip), ("t.json.zst", zstd), ("t.json.xz", zipped("t.json.xz").0)] {
+        for zeros in [4, 1 << 17] {
+            let path = folder.path().join(name);
+            fs::write(&path, [&whole[..], &vec![0; zeros]].concat()).expect("written");
+            let read = stats(&path, Stdio::null());
+            let said = String::from_utf8_lossy(&read.stderr).into_owned();
+            assert!(read.status.success() && said.is_empty(), "{name}: {said}");
+            assert_eq!(read.stdout, table, "{name}");
         }
     }
 }

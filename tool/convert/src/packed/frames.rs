@@ -35,6 +35,10 @@ impl<R: Read> Frames<R> {
             if self.input.read(&mut first)? == 0 {
                 return Ok(false);
             }
+            // As a file has them that was made longer than its content. No frame begins with one.
+            if first == [0] {
+                continue;
+            }
             match self.decoder.init((&first[..]).chain(&mut self.input)) {
                 Ok(()) => return Ok(true),
                 Err(FrameDecoderError::ReadFrameHeaderError(ReadFrameHeaderError::SkipFrame {

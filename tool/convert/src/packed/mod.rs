@@ -6,11 +6,11 @@ mod refused;
 
 use std::cell::Cell;
 use std::fs::File;
-use std::io::{self, BufReader, Cursor, Read};
+use std::io::{self, BufRead, BufReader, Cursor, Read};
 use std::ops::Range;
 use std::rc::Rc;
 
-use flate2::bufread::MultiGzDecoder;
+use flate2::bufread::GzDecoder;
 use lzma_rust2::XzReader;
 
 use crate::format::is_gzip;
@@ -116,7 +116,7 @@ fn unpacked(name: &str, mut input: Box<dyn Read>, file: Option<File>) -> io::Res
     let Some(packing) = packing else { return Ok(Box::new(whole)) };
     let whole = BufReader::with_capacity(1 << 16, whole); // decoders read a few bytes at a time
     Ok(match packing {
-        Packing::Gzip => Box::new(MultiGzDecoder::new(whole)),
+        Packing::Gzip => Box::new(Members(Some(GzDecoder::new(whole)))),
         Packing::Zstd => Box::new(Frames::new(whole, MOST_MEMORY)),
         Packing::Xz => Box::new(Cut::new(whole, |whole| {
             Steps::new(XzReader::new_mem_limit(whole, true, (MOST_MEMORY >> 10) as u32))
@@ -127,6 +127,36 @@ fn unpacked(name: &str, mut input: Box<dyn Read>, file: Option<File>) -> io::Res
         },
         Packing::Other(command) => return Err(refused("a kind that this command cannot read", command)),
     })
+}
+
+/// The content of all members of a gzip file, with zeros between and after them: as a file has them that was
+/// made longer than its content. `None` at the end.
+struct Members<R>(Option<GzDecoder<R>>);
+
+impl<R: BufRead> Read for Members<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            let Some(member) = &mut self.0 else { return Ok(0) };
+            let read = member.read(buffer)?;
+            if read > 0 || buffer.is_empty() {
+                return Ok(read);
+            }
+            let Some(mut rest) = self.0.take().map(GzDecoder::into_inner) else { return Ok(0) };
+            loop {
+                let bytes = rest.fill_buf()?;
+                if bytes.is_empty() {
+                    return Ok(0);
+                }
+                let zeros = bytes.iter().take_while(|byte| **byte == 0).count();
+                let is_over = zeros < bytes.len();
+                rest.consume(zeros);
+                if is_over {
+                    break;
+                }
+            }
+            self.0 = Some(GzDecoder::new(rest));
+        }
+    }
 }
 
 /// A decoder that is read in steps of one size. That of xz loses the bytes of a read that meets an error:
