@@ -30,9 +30,9 @@ pub enum Category {
 pub enum Mode {
     /// Each entry of a span is a slice on its thread. A span that is entered a third time, or on a second
     /// thread (a future that waits), also gets an interval on an async track, from its first entry to its
-    /// close. So do its ancestors that were entered at least twice. So does a span in which a wait of
-    /// `hairline-tokio` or the life of a recorded future begins, with its ancestors. A flow links the span's
-    /// entries.
+    /// close. So do its ancestors that were entered at least twice, or that are not entered on the second
+    /// thread. So does a span in which a wait of `hairline-tokio` or the life of a recorded future begins, with
+    /// its ancestors. A flow links the span's entries.
     #[default]
     Auto,
     /// Each entry of a span is a slice on its thread, and nothing else is recorded.

@@ -154,6 +154,42 @@ fn many_requests_on_many_threads_have_as_many_lanes_as_requests_at_the_same_time
     }
 }
 
+// lane   [ handler ........ ]
+//          [ load ......... ]
+// blocking   [ load ..... ]
+#[test]
+fn a_span_that_is_entered_on_another_thread_is_inside_of_the_life_of_its_parent_there_or_not() {
+    let load = || async {
+        let (span, dispatch) = (tracing::Span::current(), tracing::dispatcher::get_default(Clone::clone));
+        let work = move || {
+            tracing::dispatcher::with_default(&dispatch, || {
+                let _entered = span.entered();
+                std::thread::sleep(Duration::from_millis(2));
+            });
+        };
+        tokio::task::spawn_blocking(work).await.unwrap();
+    };
+    let handler = || async { load().instrument(info_span!("load")).await }.instrument(info_span!("handler"));
+    each(
+        Mode::Auto,
+        || run(async { handler().await }),
+        |trace, name| {
+            assert_eq!(trace.rows(DEPTHS), "handler\t0\t-\nload\t1\thandler", "{name}");
+            assert_eq!(trace.rows(OUTSIDE), "0", "{name}");
+        },
+    );
+    // A parent that is entered on this thread needs no life.
+    each(
+        Mode::Auto,
+        || {
+            let _main = info_span!("main").entered();
+            let job = info_span!("job");
+            (0..3).for_each(|_| job.in_scope(|| ()));
+        },
+        |trace, name| assert_eq!(trace.rows(DEPTHS), "job\t0\t-", "{name}"),
+    );
+}
+
 // A span's life contains the lives of its children, as in the registry of tracing-subscriber: the task goes
 // on after the handle of its parent is gone.
 #[test]

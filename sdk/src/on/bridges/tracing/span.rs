@@ -293,10 +293,12 @@ impl Span {
             // span once more.
             if moved || before >= 2 {
                 // Two entries of an ancestor are enough: this entry is inside of the second, so the second is
-                // not that of a drop.
+                // not that of a drop. One is, of an ancestor on another thread: a future that waits for this
+                // entry is not polled before it is over.
                 branch(id, &mut |above, known| {
                     let place = if known.id == id { Some(stack::len()) } else { stack::place_of(known.id) };
-                    known.span.begin_life_if_async(above, place, 2);
+                    let is_elsewhere = moved && place.is_none();
+                    known.span.begin_life_if_async(above, place, if is_elsewhere { 1 } else { 2 });
                 });
             }
         }
