@@ -21,9 +21,7 @@ impl Shared {
             let categories = registry::categories();
             let mut notes = notes(&session.filter, session.has_matched, &categories);
             let stacks = session.watched.stacks.filter(|_| !session.has_stacks && cfg!(feature = "sampling"));
-            notes.extend(
-                stacks.map(|filter| without_match("the stacks of the categories", &filter, &categories)),
-            );
+            notes.extend(stacks.map(|filter| stacks_without_match(&filter, &session.filter, &categories)));
             if self.settings.profiles_heap
                 && self.heap_note.get().is_none()
                 && heap::switch().is_unannounced()
@@ -81,6 +79,18 @@ fn notes(filter: &Filter, has_matched: bool, categories: &[&str]) -> Vec<String>
     notes
 }
 
+/// Returns the remark on stacks of chosen categories: that it matched nothing of what the session records.
+fn stacks_without_match(stacks: &Filter, recorded: &Filter, categories: &[&str]) -> String {
+    let is_left_out = |category: &&str| stacks.matches(category) && !recorded.matches(category);
+    match categories.iter().copied().find(is_left_out) {
+        Some(category) => format!(
+            "there are no stacks of the categories {:?}: `{category}` is not recorded",
+            stacks.to_string()
+        ),
+        None => without_match("the stacks of the categories", stacks, categories),
+    }
+}
+
 fn without_match(what: &str, filter: &Filter, categories: &[&str]) -> String {
     let found = match categories.len() {
         0 => "the program has reached no event".to_owned(),
@@ -122,6 +132,16 @@ mod tests {
               categories db, net"]
         );
         assert!(of("gpu", false, &[])[0].ends_with("the program has reached no event"));
+    }
+
+    #[test]
+    fn stacks_of_what_is_not_recorded_are_not_said_to_match_nothing() {
+        let [stacks, recorded] = ["net", "nte"].map(|text| Filter::parse(text).expect("a filter"));
+        assert_eq!(
+            stacks_without_match(&stacks, &recorded, &["db", "net"]),
+            "there are no stacks of the categories \"net\": `net` is not recorded"
+        );
+        assert!(stacks_without_match(&stacks, &stacks, &["db"]).contains("match nothing"));
     }
 
     #[test]

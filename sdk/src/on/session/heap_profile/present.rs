@@ -214,7 +214,8 @@ impl Profiling {
             format!("found no room, and are in no sum: they stand for {bytes} bytes; sample less often");
         let without_root = match self.own {
             OwnStacks::Copied => {
-                "have a stack without its root, because it is deeper than the bytes that were copied"
+                "have a stack without its root, because it is deeper than the bytes that were copied; frame \
+                 pointers, where the program has them, lead to any root: HAIRLINE_FRAME_POINTERS=on"
             }
             OwnStacks::ByFramePointers => {
                 "have a stack without some callers, because functions without frame pointers are in it"
