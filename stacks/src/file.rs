@@ -4,13 +4,14 @@ use std::fs::File;
 use std::io::{Cursor, Read, Seek};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use framehop::ExplicitModuleSectionInfo;
 use hairline_perf::Held;
 use object::elf::PF_X;
 use object::read::ReadCache;
-use object::{Object, ObjectSection, ObjectSegment, SegmentFlags};
+use object::{Object, ObjectSection, ObjectSegment, SectionKind, SegmentFlags};
 
 use crate::machine::Section;
 use crate::signal_frames::signal_frames;
@@ -18,6 +19,16 @@ use crate::{sys, vdso};
 
 /// The largest section that is read for unwinding: more than any program has.
 const MOST: u64 = 256 << 20;
+
+/// The largest section of notes: the one with the build id has 36 bytes.
+const MOST_NOTES: u64 = 1 << 20;
+
+/// The longest build id. Linkers write up to 32 bytes.
+const LONGEST_BUILD_ID: usize = 64;
+
+/// A section may be so many times as large as its file is on disk, because file systems compress. A hole is
+/// free.
+const MOST_PACKED: u64 = 32;
 
 /// The largest file that is read. A hole in a file costs its maker nothing, and its reader memory.
 const LARGEST: u64 = 4 << 30;
@@ -43,7 +54,7 @@ pub(crate) struct ProgramFile {
     segments: Vec<Segment>,
     sections: ExplicitModuleSectionInfo<Section>,
     /// The code to which handlers of signals return, by its addresses in the file.
-    signal_frames: Vec<Range<u64>>,
+    signal_frames: Arc<[Range<u64>]>,
     source: Source,
     /// When the open file was last written, and its size.
     written: Option<(SystemTime, u64)>,
@@ -78,8 +89,9 @@ impl<T: Read + Seek> Bytes for T {}
 pub(crate) type Content<'a> = ReadCache<Box<dyn Bytes + 'a>>;
 
 impl ProgramFile {
-    /// Opens the file that process `pid` has mapped from `path`.
-    pub(crate) fn open(pid: u32, path: &str) -> Self {
+    /// Opens the file that process `pid` has mapped from `path`. At most `room` bytes of it are kept for
+    /// unwinding.
+    pub(crate) fn open(pid: u32, path: &str, room: u64) -> Self {
         let source = source(pid, path);
         let written = source.written();
         let file = Self {
@@ -87,15 +99,15 @@ impl ProgramFile {
             build_id: Vec::new(),
             segments: Vec::new(),
             sections: ExplicitModuleSectionInfo::default(),
-            signal_frames: Vec::new(),
+            signal_frames: Arc::default(),
             source,
             written,
         };
-        match file.content().and_then(|content| load(&content)) {
+        match file.content().and_then(|content| load(&content, room.min(file.source.most()))) {
             Some(Loaded { build_id, segments, sections }) => {
                 let eh_frame = sections.eh_frame.as_deref().zip(sections.eh_frame_svma.as_ref());
                 let signal_frames = eh_frame.map(|(bytes, range)| signal_frames(bytes, range.start));
-                let signal_frames = signal_frames.unwrap_or_default();
+                let signal_frames = signal_frames.unwrap_or_default().into();
                 Self { build_id, segments, sections, signal_frames, ..file }
             }
             None => file,
@@ -110,7 +122,13 @@ impl ProgramFile {
             _ => Source::Nowhere,
         };
         let (segments, sections) = (Vec::new(), ExplicitModuleSectionInfo::default());
-        Self { path, build_id, segments, sections, signal_frames: Vec::new(), source, written }
+        Self { path, build_id, segments, sections, signal_frames: Arc::default(), source, written }
+    }
+
+    /// Returns the number of bytes that are kept for unwinding.
+    pub(crate) fn kept(&self) -> u64 {
+        let ExplicitModuleSectionInfo { eh_frame, eh_frame_hdr, .. } = &self.sections;
+        [eh_frame, eh_frame_hdr].into_iter().flatten().map(|section| section.len() as u64).sum()
     }
 
     /// Returns when the file was last written before it was opened, and its size.
@@ -163,7 +181,7 @@ impl ProgramFile {
     }
 
     /// The code to which handlers of signals return, by its addresses in the file.
-    pub(crate) fn signal_frames(&self) -> &[Range<u64>] {
+    pub(crate) fn signal_frames(&self) -> &Arc<[Range<u64>]> {
         &self.signal_frames
     }
 
@@ -174,6 +192,13 @@ impl ProgramFile {
 }
 
 impl Source {
+    /// The most bytes that its sections for unwinding can have.
+    fn most(&self) -> u64 {
+        let Self::File(file) = self else { return MOST };
+        let on_disk = file.get().ok().and_then(|file| sys::size_on_disk(file).ok()).unwrap_or_default();
+        if on_disk == 0 { MOST } else { on_disk.saturating_mul(MOST_PACKED) }
+    }
+
     fn written(&self) -> Option<(SystemTime, u64)> {
         let Self::File(file) = self else { return None };
         written(file.get().ok()?)
@@ -219,9 +244,13 @@ struct Loaded {
     sections: ExplicitModuleSectionInfo<Section>,
 }
 
-fn load(content: &Content<'_>) -> Option<Loaded> {
+/// Reads what unwinding needs: at most `room` bytes of sections.
+fn load(content: &Content<'_>, mut room: u64) -> Option<Loaded> {
     let elf = object::File::parse(content).ok()?;
-    let build_id = elf.build_id().ok().flatten().unwrap_or_default().to_owned();
+    let notes = elf.sections().filter(|section| section.kind() == SectionKind::Note);
+    let has_few_notes = notes.map(|section| section.size()).all(|size| size <= MOST_NOTES);
+    let build_id = has_few_notes.then(|| elf.build_id().ok().flatten()).flatten();
+    let build_id = build_id.filter(|id| id.len() <= LONGEST_BUILD_ID).unwrap_or_default().to_owned();
     // Two segments may share a page of the file, but only one of them is executable.
     let has_code = |flags| matches!(flags, SegmentFlags::Elf { p_flags, .. } if p_flags.0 & PF_X.0 != 0);
     let segments = elf.segments().filter(|segment| has_code(segment.flags())).map(|segment| {
@@ -232,8 +261,9 @@ fn load(content: &Content<'_>) -> Option<Loaded> {
         let section = elf.section_by_name(name)?;
         Some(section.address()..section.address().checked_add(section.size())?)
     };
-    let bytes = |name: &str| -> Option<Section> {
-        let section = elf.section_by_name(name).filter(|section| section.size() <= MOST)?;
+    let mut bytes = |name: &str| -> Option<Section> {
+        let section = elf.section_by_name(name).filter(|section| section.size() <= room.min(MOST))?;
+        room -= section.size();
         Some(section.data().ok()?.into())
     };
     let sections = ExplicitModuleSectionInfo {
@@ -283,12 +313,48 @@ mod tests {
         fs::remove_file(path).unwrap();
     }
 
+    /// A program with a section `.eh_frame` of this size from byte 4096 on, and nothing in it.
+    fn program(size: u64) -> Vec<u8> {
+        const NAMES: &[u8] = b"\0.eh_frame\0.shstrtab\0";
+        let mut file = b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0\x03\0\x3e\0\x01\0\0\0".to_vec();
+        // No entry and no segments; the headers of three sections of 64 bytes at 128, the names in the third.
+        for word in [0, 0, 128, 64 << 32 | 56 << 48] {
+            file.extend_from_slice(&u64::to_le_bytes(word));
+        }
+        for half in [0_u16, 64, 3, 2] {
+            file.extend_from_slice(&half.to_le_bytes());
+        }
+        file.extend_from_slice(NAMES);
+        file.resize(128 + 64, 0);
+        for (name, kind, at, size) in [(1_u32, 1_u32, 4096, size), (11, 3, 64, NAMES.len() as u64)] {
+            file.extend_from_slice(&[name.to_le_bytes(), kind.to_le_bytes()].concat());
+            for word in [0, 0, at, size, 0, 1, 0] {
+                file.extend_from_slice(&u64::to_le_bytes(word));
+            }
+        }
+        file.resize(4096, 0);
+        file
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn of_a_file_its_sections_are_kept_but_no_hole_and_no_more_than_there_is_room_for() {
+        let path = std::env::temp_dir().join(format!("hairline-stacks-program-{}", std::process::id()));
+        let kept = |room| ProgramFile::open(std::process::id(), path.to_str().unwrap(), room).kept();
+        fs::write(&path, [program(10_000), vec![1; 10_000]].concat()).unwrap();
+        assert_eq!([kept(u64::MAX), kept(10_000), kept(9_999)], [10_000, 10_000, 0]);
+        fs::write(&path, program(200 << 20)).unwrap();
+        File::options().write(true).open(&path).unwrap().set_len(4096 + (200 << 20)).unwrap();
+        assert_eq!(kept(u64::MAX), 0);
+        fs::remove_file(path).unwrap();
+    }
+
     #[test]
     #[cfg(target_os = "linux")]
     fn a_file_that_is_written_again_is_changed() {
         let path = std::env::temp_dir().join(format!("hairline-stacks-written-{}", std::process::id()));
         fs::write(&path, b"one").unwrap();
-        let file = ProgramFile::open(std::process::id(), path.to_str().unwrap());
+        let file = ProgramFile::open(std::process::id(), path.to_str().unwrap(), MOST);
         assert!(!file.is_changed());
         fs::write(&path, b"other").unwrap();
         assert!(file.is_changed());

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::Arc;
 
 use framehop::{FrameAddress, Unwinder as _};
 use hairline_formats::track_event::UnwindError;
@@ -24,8 +25,6 @@ pub(crate) struct Process {
     /// By their first address.
     mappings: BTreeMap<u64, Mapped>,
     unwinder: Unwinder<Section>,
-    /// The code to which handlers of signals return, with the first address of its mapping.
-    signal_frames: Vec<(u64, Range<u64>)>,
     life: Life,
 }
 
@@ -46,13 +45,15 @@ impl Default for Life {
 }
 
 /// A mapping.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Mapped {
     end: u64,
     /// The number of the mapping in the [table](crate::table).
     number: u32,
     /// The difference of addresses in the process and in the file.
     bias: u64,
+    /// The code to which handlers of signals return, by its addresses in the file: few files have any.
+    signal_frames: Arc<[Range<u64>]>,
 }
 
 /// A place in a mapping.
@@ -107,17 +108,14 @@ impl Process {
         for start in covered {
             self.mappings.remove(&start);
             self.unwinder.remove_module(start);
-            self.signal_frames.retain(|(of, _)| *of != start);
         }
         let bias = file.bias(start, offset);
         if let Some(bias) = bias {
             self.unwinder.add_module(file.module(start..end, bias));
-            let moved = |at: u64| at.wrapping_add(bias);
-            let frames = file.signal_frames().iter().map(|code| (start, moved(code.start)..moved(code.end)));
-            self.signal_frames.extend(frames);
         }
         // Without a file, the addresses of the trace are those of the process.
-        self.mappings.insert(start, Mapped { end, number, bias: bias.unwrap_or(0) });
+        let signal_frames = bias.map(|_| Arc::clone(file.signal_frames())).unwrap_or_default();
+        self.mappings.insert(start, Mapped { end, number, bias: bias.unwrap_or(0), signal_frames });
     }
 
     /// Returns whether the address is in a mapping.
@@ -126,13 +124,21 @@ impl Process {
     }
 
     fn is_signal_frame(&self, address: u64) -> bool {
-        self.signal_frames.iter().any(|(_, code)| code.contains(&address))
+        let is_marked = |mapped: &Mapped| {
+            let in_file = address.wrapping_sub(mapped.bias);
+            mapped.signal_frames.iter().any(|code| code.contains(&in_file))
+        };
+        self.mapped(address).is_some_and(is_marked)
+    }
+
+    fn mapped(&self, address: u64) -> Option<&Mapped> {
+        let found = self.mappings.range(..=address).next_back();
+        found.map(|(_, mapped)| mapped).filter(|mapped| address < mapped.end)
     }
 
     fn place(&self, address: u64) -> Place {
-        let found = self.mappings.range(..=address).next_back().filter(|(_, m)| address < m.end);
-        match found {
-            Some((_, m)) => Place { mapping: Some(m.number), rel_pc: address.wrapping_sub(m.bias), address },
+        match self.mapped(address) {
+            Some(m) => Place { mapping: Some(m.number), rel_pc: address.wrapping_sub(m.bias), address },
             None => Place { mapping: None, rel_pc: address, address },
         }
     }

@@ -30,6 +30,10 @@ pub use heap::{
 /// The files that are kept open for their symbols. Later ones are opened again by their path.
 const MOST_OPEN: usize = 128;
 
+/// The most bytes that are kept of all files for unwinding: some twenty times what a browser has. The other
+/// files are unwound by frame pointers.
+const MOST_KEPT: u64 = 1 << 30;
+
 /// The sequence of samples at events in FXT, beside those of other samples and of the heap profile.
 const FXT_EVENTS: SequenceId = SequenceId(4);
 
@@ -61,6 +65,8 @@ pub struct Profile {
     processes: Map<u32, Process>,
     /// The numbers of the latest files by their paths.
     by_path: Map<(String, Inode), u32>,
+    /// The number of bytes that are kept of files for unwinding.
+    kept: u64,
     files: Vec<Arc<ProgramFile>>,
     table: Table,
     names: Names,
@@ -248,6 +254,7 @@ impl Profile {
             order: Order::default(),
             processes: Map::default(),
             by_path: Map::default(),
+            kept: 0,
             files: Vec::new(),
             table: Table::default(),
             names: Names::default(),
@@ -434,7 +441,8 @@ impl Profile {
         {
             return *number;
         }
-        let mut file = ProgramFile::open(pid, path);
+        let mut file = ProgramFile::open(pid, path, MOST_KEPT.saturating_sub(self.kept));
+        self.kept += file.kept();
         if self.files.len() >= MOST_OPEN || self.is_long {
             file.close(); // a snapshot may be written by any thread, which may have other open files
         }

@@ -442,7 +442,7 @@ mod tests {
     /// Returns what is known of addresses in the file: by their units, and by all units.
     /// An address in so many symbols is asked for.
     fn by_some_and_by_all(path: &str, every: usize) -> [BTreeMap<u64, Vec<Function>>; 2] {
-        let file = ProgramFile::open(std::process::id(), path);
+        let file = ProgramFile::open(std::process::id(), path, u64::MAX);
         let content = file.content().unwrap();
         let elf = same(&content, &file.build_id).unwrap();
         let table = SymbolTable::new(&elf);
@@ -481,7 +481,7 @@ mod tests {
         rustc.args(["--edition=2024", "--crate-type=cdylib", "-g", "-o"]).args([&library, &source]);
         assert!(rustc.arg("-Clink-arg=-Wl,--compress-debug-sections=zlib").status().unwrap().success());
 
-        let file = ProgramFile::open(std::process::id(), library.to_str().unwrap());
+        let file = ProgramFile::open(std::process::id(), library.to_str().unwrap(), u64::MAX);
         let content = file.content().unwrap();
         let elf = same(&content, &file.build_id).unwrap();
         let answer = elf.dynamic_symbols().find(|symbol| symbol.name() == Ok("answer")).unwrap();

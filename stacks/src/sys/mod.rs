@@ -1,4 +1,4 @@
-//! Opening files: one file for each system, with the same function.
+//! Opening files: one file for each system, with the same functions.
 
 #[cfg(target_os = "linux")]
 mod linux;
@@ -6,6 +6,6 @@ mod linux;
 mod other;
 
 #[cfg(target_os = "linux")]
-pub(crate) use linux::open_at_once;
+pub(crate) use linux::{open_at_once, size_on_disk};
 #[cfg(not(target_os = "linux"))]
-pub(crate) use other::open_at_once;
+pub(crate) use other::{open_at_once, size_on_disk};

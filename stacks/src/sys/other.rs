@@ -8,3 +8,8 @@ use std::path::Path;
 pub(crate) fn open_at_once(_path: &Path) -> io::Result<File> {
     Err(io::ErrorKind::Unsupported.into())
 }
+
+/// Nothing is known.
+pub(crate) fn size_on_disk(_file: &File) -> io::Result<u64> {
+    Err(io::ErrorKind::Unsupported.into())
+}

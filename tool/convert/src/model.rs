@@ -2,6 +2,8 @@
 
 mod track;
 
+use std::collections::HashSet;
+
 use hairline_formats::Value;
 use hairline_formats::track_event::{CounterValue, Priority, SourceLocation};
 
@@ -154,6 +156,9 @@ impl Texts for &[Text<'_>] {
     }
 }
 
+/// So many counters of an event are compared with each other.
+const FEW_COUNTERS: usize = 16;
+
 /// An event.
 ///
 /// ```
@@ -206,14 +211,19 @@ impl<'a> Event<'a> {
 
     /// The values of the extra counters, with the time that has passed since the begin of the event: the
     /// duration of a complete slice for a counter's second value, otherwise 0.
-    pub(crate) fn counter_values(&self) -> impl Iterator<Item = (TrackId, CounterValue, i64)> {
-        let all = self.extra_counters;
+    #[inline]
+    pub fn counter_values(&self) -> impl Iterator<Item = (TrackId, CounterValue, i64)> {
+        let duration = match self.kind {
+            EventKind::Complete { duration } if !self.extra_counters.is_empty() => duration.max(0),
+            _ => 0,
+        };
+        let (all, mut many) = (self.extra_counters, HashSet::new());
         all.iter().enumerate().map(move |(at, (track, value))| {
-            let is_second = || all[..at].iter().any(|(before, _)| before == track);
-            let passed = match self.kind {
-                EventKind::Complete { duration } if is_second() => duration.max(0),
-                _ => 0,
+            let mut is_second = || match all.len() {
+                ..=FEW_COUNTERS => all[..at].iter().any(|(before, _)| before == track),
+                _ => !many.insert(*track),
             };
+            let passed = if duration > 0 && is_second() { duration } else { 0 };
             (*track, *value, passed)
         })
     }

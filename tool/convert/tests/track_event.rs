@@ -317,6 +317,45 @@ proptest! {
     }
 }
 
+/// Tracks of another writer may be below each other to any depth.
+#[test]
+fn a_long_chain_of_tracks_is_written() {
+    let write = || {
+        let (mut out, count) = (Vec::new(), 200_000);
+        let mut writer = create(TraceFormat::TrackEvent, &mut out);
+        for id in 0..count {
+            let parent = (id > 0).then(|| TrackId(id - 1));
+            let track = Track { parent, name: "t".into(), ..Track::new(TrackId(id), TrackKind::Slices) };
+            writer.write(&Item::Track(track)).expect("memory");
+        }
+        let event = Event::new(1_000, TrackId(count - 1), EventKind::Instant);
+        writer.write(&Item::Event(event)).expect("memory");
+        writer.finish().expect("memory");
+        drop(writer);
+        out.len()
+    };
+    let thread = std::thread::Builder::new().stack_size(1 << 20).spawn(write).expect("a thread");
+    assert!(thread.join().expect("no overflow") > 1 << 20);
+}
+
+/// An event may have any number of counters: the first values are those at the begin of a slice.
+#[test]
+fn the_second_values_of_many_counters_are_at_the_end() {
+    for count in [1, 16, 17, 1000] {
+        let values = |add: i64| (0..count).map(move |n| (TrackId(n), CounterValue::Int(i64::from(n) + add)));
+        let all: Vec<_> = values(0).chain(values(5000)).collect();
+        let slice = Event {
+            extra_counters: &all,
+            ..Event::new(1_000, TrackId(7000), EventKind::Complete { duration: 30 })
+        };
+        let passed: Vec<_> = slice.counter_values().map(|(.., passed)| passed).collect();
+        let half = count as usize;
+        assert!(passed[..half].iter().all(|ns| *ns == 0) && passed[half..].iter().all(|ns| *ns == 30));
+        let instant = Event { kind: EventKind::Instant, ..slice };
+        assert!(instant.counter_values().all(|(.., passed)| passed == 0));
+    }
+}
+
 #[test]
 fn what_is_said_of_tracks_and_the_trace_is_read() {
     let command_line = ["process".to_owned(), "--flag".to_owned()];

@@ -43,9 +43,8 @@ impl Reading<'_> {
             }
             _ => self.begin(event, TableId::Slice, number, slices)?,
         }
-        for (index, (track, value)) in event.extra_counters.iter().enumerate() {
-            let is_second = event.extra_counters[..index].iter().any(|(before, _)| before == track);
-            self.counter(*track, if is_second { end } else { event.time }, *value)?;
+        for (track, value, passed) in event.counter_values() {
+            self.counter(track, event.time.saturating_add(passed), value)?;
         }
         Ok(())
     }

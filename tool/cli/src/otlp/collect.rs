@@ -183,11 +183,36 @@ impl Collector {
         (attributes, is_failed)
     }
 
-    /// The process of a track, and the thread if it is one.
-    fn owner(&self, track: TrackId) -> (Process, Option<(u64, String)>) {
-        let (mut next, mut thread, mut process) = (Some(track), None, Process::default());
+    /// The process or thread that a track is, or that is nearest above it. `known` has the answers so far: the
+    /// tracks may be a long chain.
+    fn nearest(&self, track: TrackId, known: &mut HashMap<TrackId, Option<TrackId>>) -> Option<TrackId> {
+        let (mut branch, mut next) = (Vec::new(), Some(track));
         // A description's parent precedes it, so this ends.
-        while let Some(described) = next.and_then(|id| self.descriptions.get(&id)) {
+        let nearest = loop {
+            let Some(described) = next.and_then(|id| self.descriptions.get(&id)) else { break None };
+            if let Some(nearest) = known.get(&described.id) {
+                break *nearest;
+            }
+            if matches!(described.kind, TrackKind::Process { .. } | TrackKind::Thread { .. }) {
+                break Some(described.id);
+            }
+            branch.push(described.id);
+            next = described.parent.filter(|parent| parent.0 < described.id.0);
+        };
+        known.extend(branch.into_iter().map(|track| (track, nearest)));
+        nearest
+    }
+
+    /// The process of a track, and the thread if it is one. `known`: as of [`nearest`](Self::nearest).
+    fn owner(
+        &self,
+        track: TrackId,
+        known: &mut HashMap<TrackId, Option<TrackId>>,
+    ) -> (Process, Option<(u64, String)>) {
+        let (mut next, mut thread, mut process) = (Some(track), None, Process::default());
+        while let Some(described) =
+            next.and_then(|id| self.nearest(id, known)).and_then(|id| self.descriptions.get(&id))
+        {
             match described.kind {
                 TrackKind::Process { pid, .. } => {
                     process = Process { pid: Some(pid), name: described.name.to_string() };
@@ -229,11 +254,11 @@ impl Collector {
         }
         let salt = self.salt.unwrap_or_else(|| self.content.finish());
         let mut spans = Spans { since_1970: self.clocks.unwrap_or(0), salt: mix(salt), ..Spans::default() };
-        let mut processes = HashMap::new();
+        let (mut processes, mut known) = (HashMap::new(), HashMap::new());
         let mut ids: Vec<_> = self.tracks.keys().copied().collect();
         ids.sort_by_key(|id| id.0);
         for id in ids {
-            let (process, thread) = self.owner(id);
+            let (process, thread) = self.owner(id, &mut known);
             let Some(mut events) = self.tracks.remove(&id) else { continue };
             // Each span of the thread has its name.
             let name = thread.as_ref().map_or(0, |(_, name)| name.len());

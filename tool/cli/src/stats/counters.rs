@@ -79,14 +79,8 @@ impl Counters {
         if let EventKind::Counter(value) = event.kind {
             self.add(event.track, event.time, double(value));
         }
-        for (n, (track, value)) in event.extra_counters.iter().enumerate() {
-            // The second value of a counter is that at the end of a slice.
-            let is_second = event.extra_counters[..n].iter().any(|(before, _)| before == track);
-            let time = match event.kind {
-                EventKind::Complete { duration } if is_second => event.time.saturating_add(duration.max(0)),
-                _ => event.time,
-            };
-            self.add(*track, time, double(*value));
+        for (track, value, passed) in event.counter_values() {
+            self.add(track, event.time.saturating_add(passed), double(value));
         }
     }
 

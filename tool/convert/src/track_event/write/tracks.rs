@@ -179,14 +179,18 @@ impl Tracks {
 
     #[cold]
     fn describe_all(&mut self, out: &mut Vec<u8>, id: TrackId, categories: &[&str], time: u64) {
-        // The description is removed first, so a cycle of parents ends.
-        let Some(description) = self.get(id).description.take() else { return };
-        if let Some(parent) = description.parent {
-            self.describe(out, parent, &[], time);
+        // The descriptions are removed first, so a cycle of parents ends. There may be any number of ancestors.
+        let (mut branch, mut next) = (Vec::new(), Some(id));
+        while let Some(description) = next.and_then(|id| self.get(id).description.take()) {
+            next = description.parent;
+            branch.push(description);
         }
-        let parent = description.parent.map(|parent| self.get(parent).uuid);
-        let uuids = (self.get(id).uuid, parent);
-        describe(out, GENERAL_SEQUENCE, &description, uuids, categories, time);
+        for (above, description) in branch.into_iter().enumerate().rev() {
+            let parent = description.parent.map(|parent| self.get(parent).uuid);
+            let uuids = (self.get(description.id).uuid, parent);
+            let categories = if above == 0 { categories } else { &[] };
+            describe(out, GENERAL_SEQUENCE, &description, uuids, categories, time);
+        }
     }
 }
 
