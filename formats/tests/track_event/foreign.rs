@@ -129,7 +129,7 @@ fn values_that_an_older_tracer_has_nested_are_read() {
                     });
                     put_str(dict, nested::DICT_KEYS, "text");
                     put_message(dict, nested::DICT_VALUES, |v| {
-                        put_bytes(v, nested::STRING_VALUE, b"caf\xe9")
+                        put_bytes(v, nested::STRING_VALUE, b"caf\xe9");
                     });
                     put_message(dict, nested::DICT_VALUES, |v| put_uint(v, nested::BOOL_VALUE, 1));
                 });

@@ -27,14 +27,17 @@ pub(super) struct Tracks {
     short_ids: HashMap<u64, u32>,
     /// The first track with each id of an async interval. Several input traces may use the same id.
     ids: HashMap<(Option<u32>, u64, Arc<str>), TrackId>,
-    /// The id of the first counter of a process with a name and a series.
-    counters: HashMap<(Option<u32>, Arc<str>, Arc<str>), Option<u64>>,
+    /// The id of the first of the counters of one name.
+    counters: HashMap<CounterName, Option<u64>>,
     shared: SharedIds,
     pids: Pids,
     first_threads: FirstThreads,
     /// The categories of open slices on intervals, separated by commas.
     pub(super) categories: Strings,
 }
+
+/// The process, the name and the series of a counter.
+type CounterName = (Option<u32>, Arc<str>, Arc<str>);
 
 /// The form in which the events of a track are written.
 #[derive(Debug)]
