@@ -60,13 +60,23 @@ const OTHERS: &str = "select replace(a.key, 'debug.', '') as n, a.int_value as t
 
 #[test]
 fn the_cpu_time_of_other_programs_is_in_the_trace() {
-    let mut computes =
-        std::process::Command::new("sh").args(["-c", "while :; do :; done"]).spawn().expect("sh");
+    /// It ends with the test, also with one that fails.
+    struct Computes(Child);
+    impl Drop for Computes {
+        fn drop(&mut self) {
+            let _ = self.0.kill().and_then(|()| self.0.wait());
+        }
+    }
+    let computes = std::process::Command::new("sh").args(["-c", "while :; do :; done"]).spawn();
+    let computes = Computes(computes.expect("sh"));
     for format in FORMATS {
         let folder = tempfile::tempdir().expect("a folder");
         let trace = format!("out.{}", extension(format));
-        let output = run(hairline(folder.path())
-            .args(["record", "--sched", "-o", &trace, "--", FAMILY, "parent", "2", "0"]));
+        // On a busy machine it takes a while until the other program runs.
+        let command = format!("{FAMILY} parent 2 0; sleep 0.5");
+        let output = run(
+            hairline(folder.path()).args(["record", "--sched", "-o", &trace, "--", "sh", "-c", &command])
+        );
         if stderr(&output).contains("no context switches") {
             eprintln!("skipped: {}", stderr(&output));
             break;
@@ -76,11 +86,10 @@ fn the_cpu_time_of_other_programs_is_in_the_trace() {
         let rows: Vec<_> =
             verdict.results[0].iter().map(|row| (row.str("n").to_owned(), row.i64("t"))).collect();
         let time = |name: &str| rows.iter().find(|row| row.0 == name).map(|row| row.1);
-        let (recorded, taken) = (time("recorded"), time(&format!("sh ({})", computes.id())));
+        let (recorded, taken) = (time("recorded"), time(&format!("sh ({})", computes.0.id())));
         assert!(recorded > Some(0) && taken > recorded.map(|all| all / 50), "{format:?}: {rows:?}");
         assert!(!rows.iter().any(|row| row.0.contains("family")), "{format:?}: {rows:?}");
     }
-    computes.kill().and_then(|()| computes.wait()).expect("it ends");
 }
 
 /// Whether all that the children did lies within the parent's slice.

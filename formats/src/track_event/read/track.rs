@@ -80,7 +80,7 @@ pub struct ThreadDescriptor<'a> {
     pub tid: Option<i64>,
     /// The name that viewers show.
     pub name: Option<&'a str>,
-    /// The time from which an [`OldTime`] counts, in microseconds.
+    /// The time from which an [`OldTime`](crate::track_event::OldTime) counts, in microseconds.
     pub reference_time_us: Option<i64>,
 }
 
